@@ -342,9 +342,9 @@ class RowsOfManyDataSets:
 def near_of_many(move):
     """``move_near`` for chains of which each has its own y."""
 
-    def moved(near, coef, uniform, chances, first, last, *state):
+    def moved(near, coef, uniform, hold_uniforms, first, last, *state):
         for c in range(first, last):
             own = record("NearRows", **near.values | {"y": near.values["y"][c]})
-            move(own, coef, uniform, chances, c, c + 1, *state)
+            move(own, coef, uniform, hold_uniforms, c, c + 1, *state)
 
     return moved

@@ -125,7 +125,7 @@ def test_effects_that_an_interrupt_has_torn_are_not_kept(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(group_draws, "ROOM", 2 * 4 * 2 * 3)
-    draws = Draws(2, 10, columns, of_groups=partial(group_draws.GroupDraws, n_groups=3))
+    draws = Draws(2, 10, columns, group_draws=partial(group_draws.GroupDraws, n_groups=3))
     taken = [(np.full((2, 1), k), np.ones(2), np.ones(2), np.full((3, 2), k), np.full(2, 1.0 + k)) for k in range(4)]
     for one in taken[:2]:
         draws.add(*one)

@@ -1,4 +1,4 @@
-"""Matrices over centred columns of sparse rows, from sums over the columns as they are: centred ones are not sparse."""
+"""Matrices over centred columns of sparse rows, from sums over uncentred columns, since centred ones are not sparse."""
 
 
 def uncentred(beta, centre, scale, p):
@@ -8,9 +8,9 @@ def uncentred(beta, centre, scale, p):
 
 
 def finish(H, sums, size, centre, scale):
-    """From the sums over uncentred columns, in place, to those over (x - centre) / scale and ones; symmetric.
+    """Turn H of uncentred columns, in place, into that of (x - centre) / scale and ones; symmetric.
 
-    H : (q, q), q = p or p + 1. sums : (p,) of the columns. size : of the weights.
+    H : (q, q), q = p or p + 1. sums : (p,) of the columns. size : sum of the weights.
     """
     p = len(centre)
     for j in range(p):

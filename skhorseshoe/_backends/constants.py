@@ -1,52 +1,50 @@
-"""Numbers that Python, the core and the CUDA sources share. It imports nothing: the build reads it by itself."""
+"""Constants that Python, the core and the CUDA sources share. This file imports nothing, since the build runs it."""
 
-# The purposes: which conditional law a random number is for.
-LATENT, COEF, LOCAL, LOCAL_AUX, GLOBAL, GLOBAL_AUX, MOMENTUM, ACCEPT, SWAP, SWAP_ACCEPT, EXPAND = range(11)
-LOCAL_SLICE, HELD, LENGTH = 11, 13, 14
-PERTURB, PROBE, PROBE_ROWS, LINE, LINE_HELD, EXCHANGE = range(16, 22)
+# The purposes of random numbers, one for each law that is drawn from.
+LATENT, COEF, LOCAL, LOCAL_AUX, GLOBAL, GLOBAL_AUX, MOMENTUM, ACCEPT, MOVE_TAU, ACCEPT_TAU, EXPAND = range(11)
+LOCAL_SLICE, HOLD = 11, 13
+PERTURB, PROBE, PROBE_ROWS, LINE, LINE_HOLD, EXCHANGE = range(16, 22)
 EFFECT, GROUP_SCALE, GROUP_SCALE_AUX, GROUP_LINE = range(22, 26)
 
-# Shares by which the diagonal of H + D is raised, one after the other, until it can be factorised. What that changes is
-# the prior of a direction that the data do not determine.
+# Shares by which the diagonal of H + D is raised, one after the other, until it can be factorised. This changes the
+# prior of a direction that the data do not determine.
 JITTERS = (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6)
 
-# The law of tau given beta, and of lambda_j given beta_j.
-LEAST_B = 1e-290  # e^b E1(b) grows like -log(b): far below it nothing changes but the exponent's range
-TAU_WIDTH = 1.0  # of the slice in log tau
-FARTHEST = 300.0  # in log tau: coefficients that are all exactly zero have no law of tau, but an end there must be
+# The laws of tau given beta, and of lambda_j given beta_j.
+LEAST_B = 1e-290  # least b = beta_j^2 / (2 tau^2): e^b E1(b) grows only like -log(b), and exponents must not underflow
+TAU_WIDTH = 1.0  # width of the slice, in log tau
+FARTHEST = 300.0  # farthest end of the slice, in log tau: if all coefficients are exactly zero the law has no other
 
-# Moves of single lambda_j, all coefficients integrated out.
-LOCAL_WIDTH = 16.0  # of the slice in log lambda_j, around the current value: it reaches from noise to signal
-LARGEST_ODDS = 1e250  # of holding a column
-HALF_HELD = 10.0  # lambda_j^2 tau^2 H_jj of a column that is held half of the time while tau moves
-LEAST_FREE = 1e-9  # of 1 - d_j P_jj, below which rounding leaves nothing of v: lambda_j then stays
+# Moves of the scales with all coefficients integrated out.
+LOCAL_WIDTH = 16.0  # width of the slice, in log lambda_j: it reaches from noise to signal
+LARGEST_ODDS = 1e250  # largest odds of holding a column
+TAU_HALF_HELD = 10.0  # lambda_j^2 tau^2 H_jj of a column that is held in half of the moves of tau
+LEAST_FREE = 1e-9  # least 1 - d_j P_jj with which lambda_j moves: below it, v has no correct digits
 
-ROUNDING = 1e-16
+# Line moves.
+LINE_PROPOSALS = 16  # number of proposals of a slice step
+LINE_SPLIT, LINE_ONE, LINE_ALL = range(3)  # kinds of moves: split; local or fixed; global
+LINE_HALF_HELD = 100.0  # lambda_j^2 tau^2 x_j'x_j of a column that is held in half of the split moves
 
-# Moves along lines.
-LINE_PROPOSALS = 16  # of a slice
-LINE_SPLIT, LINE_ONE, LINE_ALL = range(3)  # kinds of moves
-LINE_HELD_SIZE = 100.0  # lambda_j^2 tau^2 x_j'x_j of a column that is held half of the time
+# The table of the quantile function g of the horseshoe.
+FINE, COARSE = 4096.0, 64.0  # intervals to a unit of v: below EDGE, and above it
+EDGE, END = 0.125, 14.0  # v at which intervals become coarse, and at which the table ends: 1e-44 of the law is beyond
+STARTS, LEAST_LOG = 20.0, -11.0  # the table of the inverse: intervals to a unit of log x, and the log x where it begins
 
-# The table of the horseshoe's quantiles g: intervals to a unit of v, below ``EDGE`` and from there on.
-FINE, COARSE = 4096.0, 64.0
-EDGE, END = 0.125, 14.0  # beyond the end is 1e-44 of the law
-STARTS, LEAST_LOG = 20.0, -11.0  # intervals to a unit of log x in the table of the way back, and where it begins
-
-# Rows in an array are read by tiles. Sums over rows leave X's own type for float64 after at most FLUSH_ROWS.
-TILE_BYTES, FLUSH_ROWS = 2**18, 256  # half of a common second-level cache
+# Rows in an array are read by tiles, and sums over rows in X's own type are added in float64 after at most FLUSH_ROWS.
+TILE_BYTES, FLUSH_ROWS = 2**18, 256  # bytes of a tile, half of a common second-level cache; a number of rows
 
 # Truncated normals, and the tail of the normal distribution.
-GAUSSIAN_ABOVE = 0.47  # mean from which a truncated normal is proposed by an untruncated one
+GAUSSIAN_ABOVE = 0.47  # least mean for which the proposal of a truncated normal is an untruncated one
 DENSITY_AT_0 = 0.3989422804014327  # phi(0)
-CERTAIN = 8.3  # from here on Phi(t) is 1 in float64
-FAR = 1e150  # whose square is finite
-TAIL_END = 37.3  # where the tail is 1e-304; it is held there, so that it is never zero
-EULER = 0.5772156649015329
+CERTAIN = 8.3  # least t for which Phi(t) is 1 in float64
+FAR = 1e150  # a large number whose square is finite
+TAIL_END = 37.3  # t beyond which the tail is taken as constant, 1e-304, so that it is never zero
+EULER = 0.5772156649015329  # the constant of Euler and Mascheroni
 
 # Polynomials, the highest power first: (1 + 2x) erfcx(x) in (x - 3.75) / (x + 3.75), a Chebyshev expansion to 1.3e-16
 # rewritten in powers; the power series of E1 below 1, and its expansion in (b - 4) / (b + 2) above; and that of e^r,
-# for |r| <= log(2) / 2 to 1e-17 beside rounding.
+# for |r| <= log(2) / 2 to 1e-17 but for rounding.
 # fmt: off
 ERFCX = (
     -2.623107347133476e-09, -1.9551358868985616e-09, 3.197926671666804e-08, 1.879082322370048e-08,
@@ -89,7 +87,7 @@ POLYNOMIALS = "ERFCX", "E1_NEAR", "E1_FAR", "EXP"
 
 
 def header():
-    """All of this as the text of a C++ header; a polynomial is a function of the same name in small letters."""
+    """These constants as the text of a C++ header; a polynomial is a function of the same name in small letters."""
     lines = ["#pragma once"]
     for name, value in globals().items():
         if not name.isupper() or name == "POLYNOMIALS":

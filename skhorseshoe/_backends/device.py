@@ -1,4 +1,4 @@
-"""From the ``device`` parameter to a back end."""
+"""The back end for the parameter ``device``."""
 
 import importlib.util
 import os
@@ -15,26 +15,26 @@ from .contract import BackEnd
 _MODULES = {"cpu": "_cpu.dense", "sparse": "_cpu.sparse", "gpu": "_gpu.dense"}
 NAMES = ("auto", "cpu", "cuda", *(f"cuda:{i}" for i in range(16)))
 
-# Elements of X from which "auto" takes a GPU. Below, a pass takes the CPU less time than a GPU needs to be told what to
-# do: an estimate, 0.2 to 0.5 ms of launches a sweep, not a measurement.
+# Least size of X, in elements, for which "auto" takes a GPU. A pass over less takes the CPU less time than a GPU needs
+# for launches, 0.2 to 0.5 ms a sweep: an estimate, not a measurement.
 _WORTH_A_GPU = 2**22
 
 
 class Device(NamedTuple):
-    """Where to compute."""
+    """The device on which to compute."""
 
     ops: BackEnd  # a module
     name: str  # "cpu" or "cuda:0"
-    reason: str  # why there
+    reason: str  # why this one
 
 
 @cache
 def gpu_status(index=0):
-    """Whether the GPU with this number can be used, and its name or the reason why not; looked up once a process."""
+    """Whether the GPU with this number can be used, and its name or the reason why not; found once a process."""
     return importlib.import_module("._gpu.probe", __package__).probe(index)
 
 
-if hasattr(os, "register_at_fork"):  # CUDA does not come along: there the GPU is looked up again, and not found
+if hasattr(os, "register_at_fork"):  # a child cannot use CUDA: there the GPU is looked up again, and not found
     os.register_at_fork(after_in_child=gpu_status.cache_clear)
 
 
@@ -57,7 +57,7 @@ def resolve(device, size=0, sparse=False):
             f"X is sparse and device={device!r} is asked for, but a GPU takes dense rows only. Use device='cpu' or "
             "device='auto'; or give X.toarray(), if the dense rows have room in memory."
         )
-    if device == "auto" and not _may_have_gpu():  # nobody here has thought of one
+    if device == "auto" and not _may_have_gpu():  # no reason to give
         return Device(_back_end("cpu"), "cpu", "")
     if device == "auto" and size < _WORTH_A_GPU:
         return Device(_back_end("cpu"), "cpu", f"X has {size} elements, a GPU is worth it from about {_WORTH_A_GPU}")
@@ -71,7 +71,7 @@ def resolve(device, size=0, sparse=False):
 
 
 def with_room(device, X, n_chains, sampler):
-    """This ``Device``; or, if the fit cannot have its memory there, the CPU."""
+    """This ``Device``, or the CPU if the fit does not fit into its memory."""
     try:
         with device.ops.using(device.name):
             device.ops.place(X, n_chains, sampler)
@@ -81,14 +81,13 @@ def with_room(device, X, n_chains, sampler):
 
 
 def on_gpu(values):
-    """Whether this is CuPy's: an array, or sparse, which ``checked`` refuses. Where CuPy has not been imported there is
-    none."""
+    """Whether this is an array of CuPy, or sparse of CuPy, which ``checked`` refuses. False if CuPy is not imported."""
     array = getattr(sys.modules.get("cupy"), "ndarray", ())
     return isinstance(values, array) or f"{type(values).__module__}.".startswith("cupyx.scipy.sparse.")
 
 
-def beside(device, X):
-    """``device``; for an X on a GPU that GPU, which must not be at odds with ``device``."""
+def device_for(device, X):
+    """``device``, or the GPU that X is on, which must not contradict ``device``."""
     if not on_gpu(X):
         return device
     where = f"cuda:{X.device.id}"
@@ -101,22 +100,22 @@ def beside(device, X):
 
 
 def for_answers(device, fitted_on, X):
-    """Where a model with this ``device``, fitted on ``fitted_on``, answers: on the GPU that X is on, or on that of the
-    fit if it works here, X is dense and "cpu" is not asked for; else on the CPU."""
+    """The device on which a model with this ``device``, fitted on ``fitted_on``, answers: the GPU that X is on, or that
+    of the fit if it works here, X is dense and "cpu" is not asked for; else the CPU."""
     if on_gpu(X):
-        return resolve(beside(device, X))
+        return resolve(device_for(device, X))
     index, sparse = fitted_on.partition(":")[2], issparse(X)
     usable = index and device != "cpu" and not sparse and gpu_status(int(index))[0]
     return resolve(fitted_on if usable else "cpu", sparse=sparse)
 
 
-def of(X):
-    """A context in which the GPU that X is on is the current one, if X is on one."""
+def context_of(X):
+    """A context in which the GPU that X is on, if it is on one, is the current one."""
     return X.device if on_gpu(X) else nullcontext()
 
 
 def checked(X):
-    """An X on a GPU as ``fit`` and ``predict`` want it, not copied if it is so already; or a ValueError."""
+    """An X on a GPU as ``fit`` and ``predict`` need it, copied only if necessary; or a ValueError."""
     return _back_end("gpu").checked(X)
 
 
@@ -125,34 +124,34 @@ def to_host(values):
     return _back_end("gpu").to_host(values) if on_gpu(values) else values
 
 
-def put_beside(X, values):
-    """An array of the host as one of the device that X is on; labels that CuPy cannot hold stay where they are."""
-    return _back_end("gpu").put_beside(X, values) if on_gpu(X) and values.dtype.kind in "biuf" else values
+def put_on_device_of(X, values):
+    """An array of the host as one of the device that X is on; labels that CuPy cannot hold stay on the host."""
+    return _back_end("gpu").put_on_device_of(X, values) if on_gpu(X) and values.dtype.kind in "biuf" else values
 
 
-def of_host():
+def host_back_end():
     """The back end for arrays of the host."""
     return _back_end("cpu")
 
 
 def give_back(name):
-    """Return the memory that a fit on this device has left unused, so that other programs and fits can have it."""
+    """Free the memory that a fit has reserved on this device, for other programs and fits."""
     if name != "cpu":
         _back_end("gpu").give_back(name)
 
 
 def _may_have_gpu():
-    """Whether there is a driver of NVIDIA's, or CuPy, be it broken."""
+    """Whether a driver of NVIDIA or CuPy is installed, even if it is broken."""
     return shutil.which("nvidia-smi") is not None or "cupy" in sys.modules or _is_installed("cupy")
 
 
 def _is_installed(name):
     try:
         return importlib.util.find_spec(name) is not None
-    except Exception:  # of a package that is broken
+    except Exception:  # the package is broken
         return True
 
 
 def _back_end(name):
-    # Compiles or loads kernels: not before the first fit.
+    # The import compiles or loads kernels, so it must not happen before the first fit.
     return importlib.import_module(f".{_MODULES[name]}", __package__)

@@ -1,9 +1,9 @@
-"""The quantiles of the horseshoe, by which a coefficient becomes a standard normal variable.
+"""The quantile function of the horseshoe, which maps a standard normal variable to a coefficient.
 
 With v ~ N(0, 1), x = g(v) has the density (2 pi^3)^(-1/2) e^b E1(b), b = x^2 / 2, of a coefficient divided by tau, with
 its lambda integrated out (Carvalho, Polson & Scott 2010). g is odd. Its table has a cubic for each of many intervals of
-v, which are shorter near zero, where g has no second derivative: some eight digits. In the first of them, where abs(v)
-< 2.5e-4, g is linear.
+v, which are shorter near zero, where g has no second derivative; some eight digits are correct. In the first interval,
+abs(v) < 2.5e-4, g is linear.
 """
 
 from functools import cache
@@ -15,9 +15,9 @@ from scipy.special import exp1, ndtri, ndtri_exp
 
 from .constants import COARSE, EDGE, END, FINE, LEAST_LOG, STARTS
 
-_STEP, _FROM, _TO = 0.01, -60.0, 105.0  # of log x, in quadrature
-_FAR = 300.0  # of b, from where e^b E1(b) is its asymptotic series
-_TINY = 1e-7  # probability below which a normal quantile is linear in it
+_STEP, _FROM, _TO = 0.01, -60.0, 105.0  # step and ends of the grid in log x for quadrature
+_FAR = 300.0  # least b for which e^b E1(b) is computed by its asymptotic series
+_TINY = 1e-7  # probability below which a normal quantile is taken as linear in it
 
 
 class QuantileTable(NamedTuple):
@@ -35,17 +35,17 @@ def quantile_table():
     below, above = _probabilities(log_x)
     v = np.where(below < 0.25, ndtri(0.5 + below), -ndtri_exp(np.log(above)))
     v = np.where(below < _TINY, below * np.sqrt(2 * np.pi), v)
-    spline = CubicSpline(np.sqrt(v), log_x - np.log(v))  # a smooth function of the root
+    spline = CubicSpline(np.sqrt(v), log_x - np.log(v))  # smooth as a function of the root
     fine = np.arange(round(EDGE * FINE) + 1) / FINE
-    parts = [_cubics(spline, fine), _cubics(spline, np.arange(EDGE * COARSE, END * COARSE + 1) / COARSE)]
-    cubics = np.concatenate(parts)
+    coarse = np.arange(EDGE * COARSE, END * COARSE + 1) / COARSE
+    cubics = np.concatenate([_cubics(spline, fine), _cubics(spline, coarse)])
     cubics[0] = 0.0, cubics[0].sum(), 0.0, 0.0
     at = LEAST_LOG + np.arange(round((log_x[-1] - LEAST_LOG) * STARTS)) / STARTS
     return QuantileTable(cubics, np.interp(at, log_x, v))
 
 
 def _cubics(spline, edges):
-    """Of intervals with these edges, from values and slopes of g."""
+    """Cubics on the intervals between these edges, from values and slopes of g."""
     root = np.sqrt(np.maximum(edges, 1e-300))
     ratio = np.exp(spline(root))
     value, slope = edges * ratio, ratio * (1 + root * spline(root, 1) / 2) * np.diff(edges)[0]

@@ -1,4 +1,4 @@
-"""Moves of the coefficients along lines, z integrated out, which no reference can hold back.
+"""Line moves of the coefficients, with z integrated out; they mix well where the reference is poor.
 
 With l the log-likelihood, each is a slice step on one number r, from r = 0, with the log-density
 
@@ -6,17 +6,18 @@ With l the log-likelihood, each is a slice step on one number r, from r = 0, wit
     local    e^r beta_j, e^r lambda_j   l + r - log(1 + e^2r lambda_j^2)
     fixed    beta_j + r                 l
 
-and the logarithm of the fixed prior. beta_j / (lambda_j tau) stays as it is, so that the horseshoe's Gaussian and the
-Jacobian leave r. A global move takes the shrunk coefficients, or all of them, which adds an r for each of the others.
+and the logarithm of the fixed prior. beta_j / (lambda_j tau) stays, so that the horseshoe's Gaussian and the Jacobian
+together give r. A global move moves the shrunk coefficients, or all, which adds an r for each of the others.
 
 A split move is a global one of some coefficients. The others are held: beta_j and lambda_j tau stay, lambda_j goes to
 e^-r lambda_j, which adds -r - log(1 + e^-2r lambda_j^2). A column is held with probability h / (1 + h), h_j =
-lambda_j^2 tau^2 x_j'x_j / ``LINE_HELD_SIZE``, drawn before: the choice is an unknown of its own, and where it is not to
-hold, its probability adds -log(1 + e^2r h_j).
+lambda_j^2 tau^2 x_j'x_j / ``LINE_HALF_HELD``. The choice is an unknown that is drawn first; where column j is not held,
+its probability adds -log(1 + e^2r h_j).
 
-The slice is an interval of fixed width that is laid about 0 at random and shrinks towards 0 (Neal 2003). On which side
-it shrinks depends on the sign of a proposal alone, so all proposals are known beforehand: one pass over X has their
-log-likelihoods. After ``LINE_PROPOSALS`` of them r stays 0, which is exact, for the way back would end there too.
+The slice is an interval of fixed width that is laid about 0 at random and shrinks towards 0 (Neal 2003). The side on
+which it shrinks depends on the sign of a proposal alone, so all proposals are known in advance, and one pass over X
+computes their log-likelihoods. After ``LINE_PROPOSALS`` of them r stays 0, which is exact: the reverse move would end
+there too.
 """
 
 from typing import NamedTuple
@@ -27,63 +28,64 @@ from .constants import (
     LARGEST_ODDS,
     LINE,
     LINE_ALL,
-    LINE_HELD,
-    LINE_HELD_SIZE,
+    LINE_HALF_HELD,
+    LINE_HOLD,
     LINE_ONE,
     LINE_PROPOSALS,
     LINE_SPLIT,
 )
 
-EACH = 3 + LINE_PROPOSALS  # uniforms for a move: of its level, its interval, its line, and its proposals
-LOG_WIDTH = 12.0  # of a slice in log units, at most
-_LEAST_WIDTH = 1e-3
-_DEVIATIONS = 8.0  # in the width of a slice for a coefficient that is not shrunk
-FEW_ROWS = 2**15  # of which evaluations of the likelihood cost little beside the matrices over the columns
-SELDOM = 8  # sweeps, of which one has these moves where little asks for them
-SPLITS = 2  # split moves in a sweep of few rows
-SINGLES = 4, 16  # coefficients that move by themselves in a sweep: in burn-in, and at most after it
+N_UNIFORMS = 3 + LINE_PROPOSALS  # uniforms of a move: for its level, its interval, its line, and its proposals
+LOG_WIDTH = 12.0  # largest width of a slice, in log units
+_LEAST_WIDTH = 1e-3  # least width of a slice, in log units
+_DEVIATIONS = 8.0  # width of the slice of a coefficient that is not shrunk, in standard deviations
+FEW_ROWS = 2**15  # number of rows up to which the likelihood costs little relative to matrices over the columns
+LONG_INTERVAL = 8  # sweeps from one with line moves to the next where they cost much or help little
+SPLIT_MOVES = 2  # number of split moves in a sweep of few rows
+SINGLE_MOVES = 4, 16  # number of coefficients that move by themselves in a sweep: in burn-in; at most after it
 
 
 class Lines(NamedTuple):
-    """Which moves a sweep makes, and how wide; frozen after burn-in."""
+    """The line moves of a sweep; frozen after burn-in."""
 
     prior: object  # ``FixedPrior``, on the device
-    n_splits: int  # split moves, half of them before the others
-    n_columns: int  # coefficients that move by themselves, at random
-    widths: object  # (1 + q,) of the slices: of the global move, and of each coefficient
+    n_splits: int  # number of split moves, half of them before the others
+    n_columns: int  # number of coefficients, chosen at random, that move by themselves
+    widths: object  # (1 + q,) widths of slices: of the global move, and of each coefficient
     square: object  # (p,) x_j'x_j of the shrunk columns, on the device
-    near: tuple  # what ``line_moves`` takes beside: arrays of the host
+    near: tuple  # further arrays of the host for ``_cpu/line_moves.py``
 
 
-def every(rows):
-    """Sweeps, of which one has these moves, by the number of rows and whether they have groups."""
-    return 1 if _are_cheap(rows) else SELDOM
+def line_interval(rows):
+    """Number of sweeps from one with line moves to the next."""
+    return 1 if _are_cheap(rows) else LONG_INTERVAL
 
 
 def _are_cheap(rows):
-    """Whether these moves are; where rows have groups each of them is a pass."""
+    """Whether line moves are cheap; with groups of rows each proposal is a pass."""
     return rows.n <= FEW_ROWS and rows.groups is None
 
 
-def splits(rows):
-    """Split moves in a sweep."""
-    return SPLITS if _are_cheap(rows) else 0
+def n_split_moves(rows):
+    """Number of split moves in a sweep."""
+    return SPLIT_MOVES if _are_cheap(rows) else 0
 
 
-def singles(rows, n_steps=None):
-    """Coefficients that move by themselves in a sweep; the more turns of a path burn-in has chosen, the more are left
-    to these moves. n_steps : turns, or None before that."""
+def n_single_moves(rows, n_steps=None):
+    """Number of coefficients that move by themselves in a sweep: more where burn-in has chosen longer trajectories.
+
+    n_steps : steps of a trajectory, or None before they are chosen."""
     if not _are_cheap(rows):
         return 1
-    return SINGLES[0] if n_steps is None else min(max(2, 4 * (n_steps - 1)), SINGLES[1])
+    return SINGLE_MOVES[0] if n_steps is None else min(max(2, 4 * (n_steps - 1)), SINGLE_MOVES[1])
 
 
 def line_widths(p, prior, information, spread=None):
     """Widths of the slices, (1 + q,): of the global move and the p coefficients that are shrunk, in log units, then of
     the others.
 
-    information : (q,) of which the inverse roots are standard deviations, but for the prior. spread : (1 + p,) the
-    widths that logarithms need, or None where nothing is known of it.
+    information : (q,) precisions of the coefficients, without the prior. spread : (1 + p,) widths in log units, or None
+    if they are not known.
     """
     logs = np.full(1 + p, LOG_WIDTH) if spread is None else np.clip(spread, _LEAST_WIDTH, LOG_WIDTH)
     precision = (information + prior.anchor**2 + prior.diagonal)[p:]
@@ -91,44 +93,44 @@ def line_widths(p, prior, information, spread=None):
 
 
 def choose(rows, prior, widths, near, n_splits=0, n_columns=None):
-    """The ``Lines`` for these rows. n_columns : by the number of rows, where it is not given."""
+    """The ``Lines`` for these rows. n_columns : None for the default of these rows."""
     columns, p = rows.columns, rows.columns.n_shrunk
     square = rows.size() * (columns.mean**2 + columns.sd**2)[:p]
-    n_columns = singles(rows) if n_columns is None else n_columns
+    n_columns = n_single_moves(rows) if n_columns is None else n_columns
     return Lines(*rows.ops.to_device((prior, n_splits, n_columns, widths, square)), near)
 
 
 def move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
-    """beta, lambda^-2 and tau^-2 after the moves of a sweep, on any device and wherever the rows are."""
-    uniform, chances = random_numbers(beta, lines, rows.ops, key, sweep)
+    """beta, lambda^-2 and tau^-2 after the line moves of a sweep, for rows of any device."""
+    uniform, hold_uniforms = random_numbers(beta, lines, rows.ops, key, sweep)
     p = lambda_sq_inv.shape[1]
     for i, kind in enumerate(kinds(lines)):
-        u = uniform[:, i * EACH : (i + 1) * EACH]
+        u = uniform[:, i * N_UNIFORMS : (i + 1) * N_UNIFORMS]
         if kind == LINE_ONE:
             beta, lambda_sq_inv = _move_one(beta, lambda_sq_inv, rows, lines, u)
             continue
-        chance = None
+        hold = None
         if kind == LINE_SPLIT:
-            chance, chances = chances[:, :p], chances[:, p:]
-        beta, lambda_sq_inv, tau_sq_inv = _move_all(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, u, chance)
+            hold, hold_uniforms = hold_uniforms[:, :p], hold_uniforms[:, p:]
+        beta, lambda_sq_inv, tau_sq_inv = _move_all(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, u, hold)
     return beta, lambda_sq_inv, tau_sq_inv
 
 
 def kinds(lines):
-    """What the moves of a sweep are, in their order."""
+    """The kinds of the moves of a sweep, in order."""
     half = [LINE_SPLIT] * (lines.n_splits // 2)
     return [*half, *[LINE_ONE] * lines.n_columns, LINE_ALL, *half]
 
 
 def random_numbers(beta, lines, ops, key, sweep):
-    """Uniforms for the moves, ``EACH`` for each, and for the choices of the columns that are held."""
+    """``N_UNIFORMS`` uniforms for each move, and uniforms that choose the columns to hold, or None."""
     n_chains, p = len(beta), len(lines.square)
-    uniform = ops.uniform((n_chains, (1 + lines.n_splits + lines.n_columns) * EACH), key, sweep, LINE)
-    return uniform, ops.uniform((n_chains, lines.n_splits * p), key, sweep, LINE_HELD) if lines.n_splits else None
+    uniform = ops.uniform((n_chains, (1 + lines.n_splits + lines.n_columns) * N_UNIFORMS), key, sweep, LINE)
+    return uniform, ops.uniform((n_chains, lines.n_splits * p), key, sweep, LINE_HOLD) if lines.n_splits else None
 
 
-def _move_all(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, uniform, chance):
-    """The global move, or with uniforms ``chance`` a split one."""
+def _move_all(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, uniform, hold_uniform):
+    """The global move, or a split move with uniforms ``hold_uniform`` (n_chains, p)."""
     where, p = rows.ops.where, lambda_sq_inv.shape[1]
     n_others, with_others = beta.shape[1] - p, uniform[:, 2] < 0.5
     direction = beta.copy()
@@ -137,22 +139,22 @@ def _move_all(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, uniform, chan
     r = rows.ops.proposals(uniform, lines.widths[:1])
     steps = rows.ops.growth(r)
     prior = r * (1.0 + n_others * with_others)[:, None] - np.log1p(np.exp(2.0 * r) * ratio[:, None])
-    if chance is not None:
-        odds = np.minimum(lines.square / (tau_sq_inv[:, None] * lambda_sq_inv * LINE_HELD_SIZE), LARGEST_ODDS)
-        held = chance * (1.0 + odds) < odds
+    if hold_uniform is not None:
+        odds = np.minimum(lines.square / (tau_sq_inv[:, None] * lambda_sq_inv * LINE_HALF_HELD), LARGEST_ODDS)
+        held = hold_uniform * (1.0 + odds) < odds
         direction[:, :p] = where(held, 0.0, beta[:, :p])
         growth = np.exp(2.0 * r)[:, :, None]
         factor = where(held[:, None], 1.0 / (lambda_sq_inv[:, None] * growth), odds[:, None] * growth)
         prior -= np.log1p(factor).sum(axis=2) + r * held.sum(axis=1)[:, None]
-    step = _first_in_the_slice(steps, prior, beta, direction, rows, lines.prior, uniform)
+    step = _first_in_slice(steps, prior, beta, direction, rows, lines.prior, uniform)
     square = (1.0 + step) ** 2
-    if chance is not None:
+    if hold_uniform is not None:
         lambda_sq_inv = where(held, lambda_sq_inv * square[:, None], lambda_sq_inv)
     return beta + step[:, None] * direction, lambda_sq_inv, tau_sq_inv / square
 
 
 def _move_one(beta, lambda_sq_inv, rows, lines, uniform):
-    """The move of a coefficient, local or fixed, for each chain one at random."""
+    """The local or fixed move of one coefficient of each chain, chosen at random."""
     q, p = beta.shape[1], lambda_sq_inv.shape[1]
     column = np.minimum(np.floor(uniform[:, 2] * q), q - 1.0)
     chosen = np.cumsum(np.ones_like(beta), axis=1) - 1.0 == column[:, None]
@@ -163,13 +165,13 @@ def _move_one(beta, lambda_sq_inv, rows, lines, uniform):
     log_scale = rows.ops.where(is_shrunk[:, None], r, 0.0)
     steps = rows.ops.where(is_shrunk[:, None], rows.ops.growth(log_scale), r)
     prior = log_scale - np.log1p(np.exp(2.0 * log_scale) * ratio[:, None])
-    step = _first_in_the_slice(steps, prior, beta, direction, rows, lines.prior, uniform)
+    step = _first_in_slice(steps, prior, beta, direction, rows, lines.prior, uniform)
     growth = rows.ops.where(chosen[:, :p], 1.0 + step[:, None], 1.0)
     return beta + step[:, None] * direction, lambda_sq_inv / growth**2
 
 
-def _first_in_the_slice(steps, prior, beta, direction, rows, fixed, uniform):
-    """The first of the steps along the direction that is in the slice, 0 if none is; (n_chains,)."""
+def _first_in_slice(steps, prior, beta, direction, rows, fixed, uniform):
+    """The first step along the direction that is inside the slice, or 0; (n_chains,)."""
     slope, curvature = fixed.along(beta, direction)
     value = rows.line(beta, direction, steps) + prior - steps * (slope[:, None] + steps * curvature[:, None] / 2.0)
     return rows.ops.first_inside(value, steps, uniform[:, 0])

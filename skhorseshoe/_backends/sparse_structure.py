@@ -1,4 +1,4 @@
-"""Whether the arrays of a sparse matrix name places that it has: what reads them, here and in SciPy, does not look."""
+"""Whether the arrays of a sparse matrix are well-formed: code that reads them, here and in SciPy, does not check."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ _CURE = "The arrays of a sparse matrix must name places that it has: build it an
 def check(X):
     """Raise a ValueError unless a sparse matrix is well-formed; in one pass over its indices."""
     if X.format == "lil":
-        columns, values = ([len(one) if isinstance(one, list) else -1 for one in part] for part in (X.rows, X.data))
+        columns, values = ([len(row) if isinstance(row, list) else -1 for row in rows] for rows in (X.rows, X.data))
         if columns != values or -1 in columns or len(columns) != X.shape[0]:
             raise ValueError(f"X.rows and X.data must have lists of the same lengths, one for each row. {_CURE}")
     if X.format == "dia":
@@ -42,8 +42,7 @@ def _check_kind(values, name, size):
 
 
 def _check_range(values, size, name, stored):
-    """Raise a ValueError unless each of the values is from 0 to size - 1. A negative one, read without its sign, is
-    larger than any size."""
+    """Raise a ValueError unless each value is from 0 to size - 1. A negative one, as unsigned, exceeds any size."""
     _check_kind(values, name, stored)
     unsigned = values.view(np.dtype(f"u{values.dtype.itemsize}"))
     if len(values) and int(np.max(unsigned)) >= size:

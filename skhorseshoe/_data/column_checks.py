@@ -73,7 +73,7 @@ def widest(a, b):
 def _block(X, rows, columns):
     """The rows of these columns, on the host."""
     is_subset, sparse = len(columns) < X.shape[1], issparse(X)
-    with device.of(X):
+    with device.context_of(X):
         block = X[rows][:, columns] if is_subset and not sparse else X[rows]
         block = device.to_host(block)
     return block[:, columns] if is_subset and sparse else block
@@ -99,7 +99,7 @@ def sample(X, start, step):
     strides = np.arange(start // step, (start + X.shape[0] - 1) // step + 1, dtype=np.uint64)
     at = strides * np.uint64(step) + (strides * _SCRAMBLE >> np.uint64(33)) % np.uint64(step)
     numbers = at.astype(np.int64) - start
-    with device.of(X):
+    with device.context_of(X):
         return device.to_host(taken(X, numbers[(numbers >= 0) & (numbers < X.shape[0])]))
 
 

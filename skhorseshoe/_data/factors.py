@@ -133,7 +133,7 @@ def level_sums(X, factors):
     first = np.cumsum([0, *(len(factor.columns) for factor in factors[:-1])])
     n = X.shape[0]
     for rows in ahead(X, cut(0, n, max(1, _BLOCK // X.shape[1])), n):
-        with device.of(X):
+        with device.context_of(X):
             block = device.to_host(X[rows])
         sums = np.add.reduceat((np.asarray(dense(block[:, columns]), np.float64) - base) / step, first, axis=1)
         low, high = np.minimum(low, sums.min(axis=0)), np.maximum(high, sums.max(axis=0))

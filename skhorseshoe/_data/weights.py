@@ -127,7 +127,7 @@ def _of_rows(rows, X, *others):
 
 def _take(X, rows):
     """Rows of X, by a mask or by numbers. With a mask CuPy would need memory for every element of X."""
-    with device.of(X):
+    with device.context_of(X):
         return X[np.flatnonzero(rows) if rows.dtype == bool else rows]
 
 

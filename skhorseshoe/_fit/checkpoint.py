@@ -19,9 +19,9 @@ from math import isqrt
 import numpy as np
 
 from .._backends.limits import MAX_STEPS
-from .._mcmc.burn_in import AUTO, MOST_EXTENSIONS, BurnIn, of_no_tuning, of_tuning
+from .._mcmc.burn_in import AUTO, MOST_EXTENSIONS, BurnIn, tuned_phases, untuned_phases
 from .._mcmc.draws import STORED
-from .._mcmc.hmc_prior_burn_in import is_looking
+from .._mcmc.hmc_prior_burn_in import is_averaged
 from .._utils import atomic_files as _files
 from .._utils.lock import alone, lock_of
 from .._utils.memory import check_reading
@@ -309,7 +309,7 @@ def _burn_in(chains, settings):
     if settings.burn_in == AUTO:
         _require("extensions" in chains, "'extensions' is missing")
         _require(int(chains["extensions"]) in range(MOST_EXTENSIONS + 1), "its burn-in is longer than any")
-    return BurnIn(settings.burn_in, of_tuning if settings.sampler == "hmc" else of_no_tuning, chains)
+    return BurnIn(settings.burn_in, tuned_phases if settings.sampler == "hmc" else untuned_phases, chains)
 
 
 def _check_chains(chains, sweep, burn_in, settings, sizes):
@@ -330,7 +330,7 @@ def _check_chains(chains, sweep, burn_in, settings, sizes):
     elif "G" in sizes and sweep - burn_in.end >= settings.thin:
         expected |= _MEASURED
     expected |= _GROUP_KNOWN if "G" in sizes and sweep else {}
-    if sampler == "prior" and is_looking(sweep, burn_in.phases.ends):
+    if sampler == "prior" and is_averaged(sweep, burn_in.phases.ends):
         expected |= {"seen_n": "", "seen_first": "w", "seen_total": "w", "seen_squares": "w"}
     _check_arrays(chains, expected, sizes)
     if sampler == "hmc":

@@ -137,7 +137,7 @@ def _belonging(X, y, columns):
 def _choose_device(params, sampler, X, extras):
     """The ``Device``; a ValueError if the device that is asked for cannot have these rows. extras : the groups and
     offset, which no GPU takes, in words or ""."""
-    choice = _device.beside(params.device, X)
+    choice = _device.device_for(params.device, X)
     if extras and choice not in ("auto", "cpu"):
         host = ", and X as an array of the host: X.get()" if _device.on_gpu(X) else ""
         raise ValueError(f"A fit with {extras} runs on the CPU, and {choice!r} is asked for: set device='cpu'{host}.")

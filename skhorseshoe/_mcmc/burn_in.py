@@ -1,4 +1,4 @@
-"""How long burn-in takes: as many sweeps as were asked for, or ("auto") until halves of the chains agree."""
+"""The length of burn-in: a given number of sweeps, or ("auto") until halves of the chains agree."""
 
 from typing import NamedTuple
 
@@ -6,87 +6,87 @@ import numpy as np
 
 from .adaptation_window import ends
 
-AUTO = "auto"
-_SHORTEST = 240  # sweeps of an automatic burn-in that tunes, if its first look is content
-_UNTUNED = 200  # of one without tuning
-MOST_EXTENSIONS = 4  # each twice as long as the one before: 2040 sweeps in all, or 3200
-# Split R-hat of every coefficient: what burn-in learns, halves of chains then tell alike. Few states make it noisy.
+AUTO = "auto"  # the parameter ``burn_in`` of an automatic burn-in
+_SHORTEST = 240  # sweeps of an automatic burn-in that tunes and is not extended
+_UNTUNED = 200  # sweeps of one that does not tune and is not extended
+MOST_EXTENSIONS = 4  # largest number of extensions, each twice as long as the one before: 2040 or 3200 sweeps in all
+# Largest split R-hat of the coefficients at which an automatic burn-in ends, with and without tuning. It comes from few
+# states, so that it is noisy.
 _AGREED, _UNTUNED_AGREED = 1.35, 1.2
 
 
 class Phases(NamedTuple):
-    """The sweeps at which phases of burn-in end, those after which an automatic one looks at the chains, and the R-hat
-    with which it is content."""
+    """When phases of burn-in end, and how an automatic one decides whether to go on."""
 
-    ends: list
-    start: int
+    ends: list  # sweeps at which phases end
+    start: int  # first and last sweep of those whose R-hat is computed
     stop: int
-    agreed: float
+    agreed: float  # largest R-hat with which burn-in ends
 
 
-def of_tuning(burn_in, extensions=0):
-    """The climb, the windows, and the last window, which tunes the steps for the last reference. An extension learns
-    that reference once more, from a window twice as long."""
-    *learning, last = ends(_SHORTEST if burn_in == AUTO else burn_in)
+def tuned_phases(burn_in, extensions=0):
+    """The climb, the windows, and the last window, which tunes step sizes for the last reference. An extension repeats
+    the window before it, twice as long."""
+    *stops, last = ends(_SHORTEST if burn_in == AUTO else burn_in)
     if burn_in != AUTO:
-        return Phases([*learning, last], last, last, _AGREED)
-    length, rest = learning[-1] - learning[-2], last - learning[-1]
+        return Phases([*stops, last], last, last, _AGREED)
+    length, last_length = stops[-1] - stops[-2], last - stops[-1]
     for i in range(extensions):
-        learning.append(learning[-1] + (length << (1 + i)))
-    stop = learning[-1]
-    return Phases([*learning, stop + rest], (learning[-2] + stop) // 2, stop, _AGREED)
+        stops.append(stops[-1] + (length << (1 + i)))
+    stop = stops[-1]
+    return Phases([*stops, stop + last_length], (stops[-2] + stop) // 2, stop, _AGREED)
 
 
-def of_no_tuning(burn_in, extensions=0):
+def untuned_phases(burn_in, extensions=0):
     """One phase; an extension doubles it."""
     end = _UNTUNED << extensions if burn_in == AUTO else burn_in
     return Phases([end], end // 2, end, _UNTUNED_AGREED)
 
 
 class BurnIn:
-    """Burn-in of chains that run.
+    """The burn-in of a run.
 
-    asked : sweeps, or "auto". schedule : ``of_tuning`` or ``of_no_tuning``. saved : what ``arrays`` gave, or None.
-    ops : of the device where the chains are, for what was saved.
+    asked : sweeps, or "auto". schedule : ``tuned_phases`` or ``untuned_phases``. saved : what ``arrays`` gave, or None.
+    ops : the back end of the chains, to which saved arrays are moved.
     """
 
     def __init__(self, asked, schedule, saved=None, ops=None):
         self.asked, self.schedule = asked, schedule
         self.extensions = 0 if asked != AUTO or saved is None else int(saved["extensions"])
-        self.phases = schedule(asked, self.extensions)  # as they are planned now
-        self.seen = None  # ``Halves`` of the chains in the sweeps that are looked at
+        self.phases = schedule(asked, self.extensions)  # with the extensions so far
+        self.halves = None  # ``Halves`` of the chains from sweep ``start`` to sweep ``stop``
         if saved is not None and "halves_squares" in saved:
-            seen = Halves(*(saved[f"halves_{name}"] for name in Halves._fields))
-            self.seen = seen if ops is None else ops.to_device(seen)
+            halves = Halves(*(saved[f"halves_{name}"] for name in Halves._fields))
+            self.halves = halves if ops is None else ops.to_device(halves)
 
     @property
     def end(self):
-        """The sweep with which burn-in ends, as it is planned now."""
+        """The sweep with which burn-in ends, unless it is extended."""
         return self.phases.ends[-1]
 
-    def see(self, sweep, beta, ops):
-        """The coefficients (n_chains, q) after so many sweeps. Where the chains do not agree, burn-in is extended."""
+    def add(self, sweep, beta, ops):
+        """Add the coefficients (n_chains, q) after a sweep; at ``stop`` burn-in is extended if the chains disagree."""
         _, start, stop, agreed = self.phases
         if self.asked != AUTO or not start < sweep <= stop:
             return
-        if self.seen is None:
-            self.seen = Halves.from_first(beta)
-        self.seen = self.seen.with_next(beta, half=int(2 * (sweep - start) > stop - start))
+        if self.halves is None:
+            self.halves = Halves.from_first(beta)
+        self.halves = self.halves.with_next(beta, half=int(2 * (sweep - start) > stop - start))
         if sweep == stop:
-            if self.extensions < MOST_EXTENSIONS and not ops.to_host(self.seen).agree(stop - start, agreed):
+            if self.extensions < MOST_EXTENSIONS and not ops.to_host(self.halves).agree(stop - start, agreed):
                 self.extensions += 1
                 self.phases = self.schedule(self.asked, self.extensions)
-            self.seen = None
+            self.halves = None
 
     def arrays(self, ops):
-        """All that ``asked`` does not say, by name, on the host."""
+        """Everything but what follows from ``asked``, by name, on the host."""
         if self.asked != AUTO:
             return {}
-        seen = {} if self.seen is None else ops.to_host(self.seen)._asdict()
-        return {"extensions": self.extensions, **{f"halves_{name}": value for name, value in seen.items()}}
+        halves = {} if self.halves is None else ops.to_host(self.halves)._asdict()
+        return {"extensions": self.extensions, **{f"halves_{name}": value for name, value in halves.items()}}
 
     def shapes(self, sweep):
-        """The shapes of ``arrays`` after so many sweeps, by name, in letters: C chains, q coefficients."""
+        """The shapes of ``arrays`` after a sweep, by name, in letters: C chains, q coefficients."""
         if self.asked != AUTO:
             return {}
         _, start, stop, _ = self.phases
@@ -97,27 +97,27 @@ class BurnIn:
 class Halves(NamedTuple):
     """Sums over the first and over the second half of each chain, on the device."""
 
-    origin: object  # (q,) from which coefficients are measured, so that no digits cancel
-    first: object  # sum over the first half of each chain (n_chains, q)
-    second: object
-    squares: object  # (q,) of all
+    origin: object  # (q,) subtracted from coefficients, so that no digits cancel
+    first: object  # (n_chains, q) sums over the first half of each chain
+    second: object  # (n_chains, q) sums over the second half
+    squares: object  # (q,) sums of squares over all states
 
     @classmethod
     def from_first(cls, beta):
-        """Of no states yet; beta is the first to come."""
+        """Sums of no states; beta is the first state that will be added."""
         origin = beta.mean(axis=0)
         zero = 0 * beta
         return cls(origin, zero, zero, 0 * origin)
 
     def with_next(self, beta, half):
-        """With one more state (n_chains, q) of the first (0) or second (1) half."""
-        offset = beta - self.origin
+        """Sums with one more state (n_chains, q), of the first half (0) or the second (1)."""
+        centred = beta - self.origin
         name = ("first", "second")[half]
-        squares = self.squares + (offset**2).sum(axis=0)
-        return self._replace(squares=squares, **{name: getattr(self, name) + offset})
+        squares = self.squares + (centred**2).sum(axis=0)
+        return self._replace(squares=squares, **{name: getattr(self, name) + centred})
 
     def agree(self, n, agreed):
-        """Whether no R-hat over halves of chains is above ``agreed``. n : states of a chain; of the host."""
+        """Whether no R-hat over halves of chains is above ``agreed``, on the host. n : states of a chain."""
         sizes = n // 2, n - n // 2
         means = np.stack([self.first / sizes[0], self.second / sizes[1]])  # (2, n_chains, q)
         explained = sizes[0] * (means[0] ** 2).sum(axis=0) + sizes[1] * (means[1] ** 2).sum(axis=0)

@@ -1,4 +1,4 @@
-"""What is kept of a run: draws, moments of those that are not kept, and the mean shrinkage."""
+"""The results of a run: draws, moments of all draws where some are not kept, and the mean shrinkage."""
 
 from math import isqrt
 
@@ -6,53 +6,53 @@ import numpy as np
 
 from ..diagnostics import MAX_RHAT, ess_bulk, rhat
 
-NOISE = 0.95  # shrinkage from where a column is noise to the model
-ROUGH_RHAT, ROUGH_ESS_PER_CHAIN = 1.05, 50  # of single columns, where what people act on is judged for itself
-STORED = "coef", "intercept", "global_scale", "acceptance"
-_AT_ONCE = 32  # columns that are judged before the next ones are
+NOISE = 0.95  # least shrinkage of a column that is noise to the model
+# Largest R-hat and least effective sample size of a column where the quantities that users act on are judged instead.
+ROUGH_RHAT, ROUGH_ESS_PER_CHAIN = 1.05, 50
+STORED = "coef", "intercept", "global_scale", "acceptance"  # arrays (n_chains, room, ...) of ``Draws``
+_AT_ONCE = 32  # number of columns whose convergence is computed at a time
 
 
 class Draws:
-    """All draws that were offered, or evenly spaced ones: coefficients and intercept of X's own columns, tau, the
-    acceptance rate.
+    """All draws, or evenly spaced ones: coefficients and intercept of X's own columns, tau, acceptance.
 
-    columns : ``Columns``, that translate what the sampler has. room : the most draws of a chain that are kept. Where it
-    is full, every second one is given up and from then on half as many are kept; ``moments`` are of all, from then on.
-    dtype : of the coefficients. of_groups : function of the chains and the room that gives ``GroupDraws``, or None.
+    columns : ``Columns``, which translate the sampler's coefficients. room : the most draws of a chain that are kept.
+    Where it is full, every second draw is given up, and from then on half as many are kept; ``moments`` are of all.
+    dtype : of the coefficients. group_draws : function of n_chains and room that gives ``GroupDraws``, or None.
     """
 
-    def __init__(self, n_chains, n_draws, columns, room=None, dtype=np.float64, of_groups=None):
+    def __init__(self, n_chains, n_draws, columns, room=None, dtype=np.float64, group_draws=None):
         self.room = n_draws if room is None else min(n_draws, room)
         self.columns = columns
         self.coef = np.empty((n_chains, self.room, len(columns.order)), dtype)
         self.intercept = np.zeros((n_chains, self.room))
         self.global_scale = np.empty((n_chains, self.room))
         self.acceptance = np.ones((n_chains, self.room))
-        self.groups = None if of_groups is None else of_groups(n_chains, self.room)
-        self.seen = 0  # draws that were offered
-        self.stride = 1  # of them, from one that is kept to the next
-        self.torn = False  # whether half of the draws is being given up, so that not all arrays have done so
-        self.moments = None  # ``Moments`` of coefficients, intercept (0 without one) and tau, once draws are given up
-        self.largest = np.finfo(dtype).max / 4  # so that no number of float32 or difference is infinite
+        self.groups = None if group_draws is None else group_draws(n_chains, self.room)
+        self.n_offered = 0  # number of draws that ``add`` was called with
+        self.stride = 1  # each ``stride``-th draw is kept
+        self.torn = False  # whether draws are being given up, so that arrays do not agree
+        self.moments = None  # ``Moments`` of coefficients, intercept (0 without one) and tau, once draws were given up
+        self.largest = np.finfo(dtype).max / 4  # bound of what is kept, so that no number or difference is infinite
         self.kappa = MeanShrinkage(columns.n_shrunk)
-        self.failed = {}  # places, among those of columns and of what is watched that move, of what did not suffice
-        self.fold = None  # how many times as many draws those need that did not suffice; None before that is known
+        self.failed = {}  # indices of the first quantities that did not suffice, by kind
+        self.fold = None  # factor by which the number of draws must grow to suffice; None before it is known
 
     @property
     def n(self):
-        """The draws that are kept."""
-        return self.seen // self.stride
+        """Number of draws of a chain that are kept."""
+        return self.n_offered // self.stride
 
     @property
     def group_scale(self):
         """s of the draws that are kept (n_chains, n), or None."""
         return None if self.groups is None else self.groups.scale[:, : self.n]
 
-    def add(self, beta, tau_sq_inv, acceptance, *of_groups):
-        """Take the next draw: the sampler's beta (n_chains, q), and tau^-2 and the acceptance rate of each chain; and u
-        and s where rows have groups.
+    def add(self, beta, tau_sq_inv, acceptance, *effects_and_scale):
+        """Take the next draw: the sampler's beta (n_chains, q), tau^-2 and acceptance of each chain; with groups of
+        rows u and s too.
 
-        ``seen`` grows last, so that an interrupt never leaves half a draw.
+        ``n_offered`` grows last, so that an interrupt never leaves half a draw.
         """
         p, fit_intercept = len(self.columns.order), self.columns.fit_intercept
         beta, tau = self.columns.of_X(beta), tau_sq_inv**-0.5
@@ -62,25 +62,25 @@ class Draws:
         if self.moments is not None:
             self.moments.add(np.column_stack([coef, intercept, tau]))
         if self.groups is not None:
-            self.torn = self.groups.are_full(self.seen)
-            self.groups.add(self.seen, self.n if self._is_due() else None, *of_groups)
+            self.torn = self.groups.are_full(self.n_offered)
+            self.groups.add(self.n_offered, self.n if self._is_due() else None, *effects_and_scale)
             self.torn = False
         if self._is_due():
             at, largest = self.n, self.largest
-            kept = self.coef[:, at] = np.minimum(np.maximum(coef, -largest), largest).astype(self.coef.dtype)
-            if fit_intercept:  # which takes up what is rounded off, for a row at the mean of the columns
-                intercept = intercept + (coef - kept) @ self.columns.mean_of_X
+            rounded = self.coef[:, at] = np.minimum(np.maximum(coef, -largest), largest).astype(self.coef.dtype)
+            if fit_intercept:  # corrected for rounding of the coefficients, at the mean of the columns
+                intercept = intercept + (coef - rounded) @ self.columns.mean_of_X
             self.intercept[:, at] = np.minimum(np.maximum(intercept, -largest), largest)
             self.global_scale[:, at] = tau
             self.acceptance[:, at] = acceptance
-        self.seen += 1
+        self.n_offered += 1
 
     def _is_due(self):
-        """Whether the next draw is one to keep."""
-        return (self.seen + 1) % self.stride == 0
+        """Whether the next draw is to be kept."""
+        return (self.n_offered + 1) % self.stride == 0
 
     def _halve(self):
-        if self.moments is None:  # so far, all draws are here
+        if self.moments is None:  # all draws so far are kept
             n_chains, _, p = self.coef.shape
             moments = Moments((n_chains, p + 2))
             for i in range(self.n):
@@ -102,43 +102,43 @@ class Draws:
         """Whether every coefficient of a column that is not constant, the intercept and tau have this bulk effective
         sample size and an R-hat of at most 1.01.
 
-        unbounded : numbers of columns that the data do not bound, whose chains no length may suffice. Those that are
-        not noise to the model are not asked. watched : has draws (n_chains, n, k) of quantities that have to be as
-        good, as a function of this object, and may say that single columns are rough; or None.
+        unbounded : numbers of columns that the data do not bound, whose chains may never suffice. They are left out
+        unless they are noise to the model. watched : has draws (n_chains, n, k) of quantities that must suffice too,
+        as a function of this object, and may let single columns be rough; or None.
         """
-        strict = of_columns = target_ess, MAX_RHAT
+        strict = limits_of_columns = target_ess, MAX_RHAT
         others = [self.global_scale, *([self.intercept] if self.columns.fit_intercept else [])]
         others += [] if self.groups is None else [self.groups.scale]
-        if not all(self._do(values[:, : self.n], *strict) for values in others):
+        if not all(self._suffices(values[:, : self.n], *strict) for values in others):
             return False
         if watched is not None:
             values = watched.draws(self)
-            if not self._all_do("watched", values, np.flatnonzero(moving(values)), *strict):
+            if not self._all_suffice("watched", values, np.flatnonzero(moving(values)), *strict):
                 return False
             if watched.is_rough:
-                of_columns = ROUGH_ESS_PER_CHAIN * len(self.coef), ROUGH_RHAT
+                limits_of_columns = ROUGH_ESS_PER_CHAIN * len(self.coef), ROUGH_RHAT
         columns = self.columns.informative.copy()
         if len(unbounded):
             columns[unbounded] &= self.shrinkage()[unbounded] >= NOISE
-        return self._all_do("columns", self.coef[:, : self.n], np.flatnonzero(columns), *of_columns)
+        return self._all_suffice("columns", self.coef[:, : self.n], np.flatnonzero(columns), *limits_of_columns)
 
-    def _all_do(self, what, values, places, target_ess, max_rhat):
-        # First those among which one has failed the last time, as it will most often do again.
-        begin = self.failed.get(what, 0)
-        places = np.roll(places, -begin)
-        for first in range(0, len(places), _AT_ONCE):
-            if not self._do(values[..., places[first : first + _AT_ONCE]], target_ess, max_rhat):
-                self.failed[what] = (begin + first) % len(places)
+    def _all_suffice(self, kind, values, columns, target_ess, max_rhat):
+        # The columns that failed the last time come first, since they will most often fail again.
+        begin = self.failed.get(kind, 0)
+        columns = np.roll(columns, -begin)
+        for first in range(0, len(columns), _AT_ONCE):
+            if not self._suffices(values[..., columns[first : first + _AT_ONCE]], target_ess, max_rhat):
+                self.failed[kind] = (begin + first) % len(columns)
                 return False
         return True
 
-    def _do(self, draws, target_ess, max_rhat):
+    def _suffices(self, draws, target_ess, max_rhat):
         ess = ess_bulk(draws)
         if not (ess >= target_ess).all():
             self.fold = _largest(target_ess / ess)
             return False
-        if not ((far := rhat(draws)) <= max_rhat).all():
-            self.fold = _largest((far - 1) / (max_rhat - 1))
+        if not ((ratio := rhat(draws)) <= max_rhat).all():
+            self.fold = _largest((ratio - 1) / (max_rhat - 1))
             return False
         return True
 
@@ -149,21 +149,21 @@ class Draws:
                 setattr(self, name, getattr(self, name)[:, : self.n].copy())
             self.room = self.n
         if self.groups is not None:
-            self.groups.trim(self.n, self.seen)
+            self.groups.trim(self.n, self.n_offered)
 
     def arrays(self):
-        """What ``restore`` takes beside the draws that are kept."""
+        """The argument of ``restore`` but for the draws that are kept."""
         return {
-            "seen": self.seen,
+            "seen": self.n_offered,
             "stride": self.stride,
             **self.kappa.arrays(),
             **(self.moments.arrays() if self.moments is not None else {}),
-            **(self.groups.arrays(self.n, self.seen) if self.groups is not None else {}),
+            **(self.groups.arrays(self.n, self.n_offered) if self.groups is not None else {}),
         }
 
     def restore(self, arrays):
-        """Go on from what ``arrays`` gave and the draws that were kept then."""
-        self.seen, self.stride = int(arrays["seen"]), int(arrays["stride"])
+        """Return to the state in which ``arrays`` gave these, with the draws that were kept then."""
+        self.n_offered, self.stride = int(arrays["seen"]), int(arrays["stride"])
         if self.n:
             for name in STORED:
                 getattr(self, name)[:, : self.n] = arrays[name]
@@ -174,15 +174,14 @@ class Draws:
 
 
 def keep_every_second(values, n):
-    """Give up the first, the third, ... of n draws (n_chains, room, ...), in place: draw by draw, for a copy of all
-    would take as much again as the limit allows."""
+    """Give up the first, the third, ... of n draws (n_chains, room, ...), in place: draw by draw, since a copy would
+    double the memory."""
     for i in range(n // 2):
         values[:, i] = values[:, 2 * i + 1]
 
 
 def moving(values):
-    """Which quantities of draws (n_chains, n, k) are not the same in all of them, so that they have an R-hat; (k,)
-    bool."""
+    """Which quantities (n_chains, n, k) differ between draws, so that they have an R-hat; (k,) bool."""
     return values.max(axis=(0, 1)) > values.min(axis=(0, 1))
 
 
@@ -194,17 +193,17 @@ class MeanShrinkage:
     """The mean of kappa_j = var(beta_j | y, scales) / var(beta_j | scales) over a subset of the states.
 
     For orthogonal columns this is the shrinkage factor 1 / (1 + h_j / d_j) of Carvalho, Polson & Scott (2010);
-    columns that stand in for one another share what the data know instead of each claiming it.
+    correlated columns share the information of the data.
     """
 
     def __init__(self, p):
-        self.total, self.weight, self.due = np.zeros(p), 0, 1  # sum, weight, and the number of the next draw to take
+        self.total, self.weight, self.due = np.zeros(p), 0, 1  # weighted sum, sum of weights, next draw to add
 
     def add(self, n, chains):
-        """Take the state of the chains if the n-th draw is one to take.
+        """Add the state of the chains after n draws, if it is due.
 
-        These are ever further apart and weighted by the distance, since nobody knows how many draws there will be: of n
-        draws some 4 sqrt(n), which take little time beside the others, and are worth 3 sqrt(n).
+        These states are ever further apart and weighted by the distance, since the number of draws is not known in
+        advance: of n draws some 4 sqrt(n), which are worth 3 sqrt(n).
         """
         if n >= self.due:
             weight = max(1, isqrt(n) // 2)
@@ -212,20 +211,20 @@ class MeanShrinkage:
             self.total, self.weight, self.due = total, self.weight + weight, n + weight
 
     def arrays(self):
-        """What ``restore`` takes."""
+        """The argument of ``restore``."""
         return {"next_kappa": self.due, "kappa_sum": self.total, "kappa_weight": self.weight}
 
     def restore(self, arrays):
-        """As it was when ``arrays`` gave these."""
+        """Return to the state in which ``arrays`` gave these."""
         self.due, self.weight = int(arrays["next_kappa"]), int(arrays["kappa_weight"])
         self.total = np.array(arrays["kappa_sum"])
 
 
 class Moments:
-    """Of all draws of each chain: the mean, the sum of squared deviations from it, and how many are above zero, draws
-    that are zero (of constant columns) counted by half.
+    """Moments of all draws of each chain: mean, sum of squared deviations from it, and number of draws above zero; a
+    zero, of a constant column, counts by half.
 
-    The updates are those of Welford (1962), which do not cancel digits. shape : (n_chains, q) of a draw.
+    Updates are those of Welford (1962), which do not cancel digits. shape : (n_chains, q) of a draw.
     """
 
     def __init__(self, shape):
@@ -233,11 +232,11 @@ class Moments:
         self.mean, self.squares, self.positive = np.zeros(shape), np.zeros(shape), np.zeros(shape)
 
     def add(self, draw):
-        """Take one draw of each chain, (n_chains, q); as a whole or, where an interrupt comes, not at all."""
+        """Add one draw of each chain, (n_chains, q); if an interrupt comes, as a whole or not at all."""
         n = self.n_draws + 1
-        off = draw - self.mean
-        mean = self.mean + off / n
-        squares = self.squares + off * (draw - mean)
+        deviation = draw - self.mean
+        mean = self.mean + deviation / n
+        squares = self.squares + deviation * (draw - mean)
         positive = self.positive + np.heaviside(draw, 0.5)
         self.n_draws, self.mean, self.squares, self.positive = n, mean, squares, positive
 
@@ -253,12 +252,12 @@ class Moments:
         }
 
     def arrays(self):
-        """What ``restored`` takes."""
+        """The argument of ``restored``."""
         return {f"all_{name}": value for name, value in vars(self).items()}
 
     @classmethod
     def restored(cls, arrays):
-        """As it was when ``arrays`` gave these; None if there are none among them."""
+        """The moments that ``arrays`` gave, or None if there are none."""
         if "all_mean" not in arrays:
             return None
         moments = cls(arrays["all_mean"].shape)

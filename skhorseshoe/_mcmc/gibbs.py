@@ -6,7 +6,7 @@
     tau^-2 | xi       ~ Gamma(1/2, xi^-1),     xi^-1   ~ Gamma(1/2, tau_0^-2)
 
 Gamma(shape, rate). All chains advance together: they are the leading axis of every array. z is not part of the
-state, because a sweep begins by drawing it. Nothing here knows on which device the arrays are.
+state, because a sweep begins by drawing it. The arrays may be on any device.
 """
 
 from typing import NamedTuple
@@ -15,14 +15,14 @@ from .._backends import EXPAND, GLOBAL, GLOBAL_AUX, LOCAL, LOCAL_AUX
 
 
 class State(NamedTuple):
-    """What the next sweep reads; float64."""
+    """The state that the next sweep reads; float64."""
 
-    beta: object  # (n_chains, q); q = p shrunk coefficients, then the intercept if there is one
+    beta: object  # (n_chains, q): p shrunk coefficients, unpenalised ones, the intercept if there is one
     lambda_sq_inv: object  # (n_chains, p)
     nu_inv: object  # (n_chains, p)
     tau_sq_inv: object  # (n_chains,)
     xi_inv: object  # (n_chains,)
-    sweep: int  # sweeps done so far; the random numbers of a sweep are a function of it
+    sweep: int  # number of sweeps so far, of which the random numbers of the next are a function
 
 
 def sweep(state, rows, precision, tau_0, ops, key, expand=False, lines=None):
@@ -30,8 +30,8 @@ def sweep(state, rows, precision, tau_0, ops, key, expand=False, lines=None):
 
     precision : draws from N(Q^-1 b, Q^-1) with Q = H + D; H is X'X and the prior precision that does not depend on the
     scales. expand : z is multiplied by a factor g, drawn with beta integrated out, before beta is drawn: the Haar PX-DA
-    algorithm (Liu & Wu 1999; Roy & Hobert 2007), which helps where z and beta hold each other in place. lines :
-    ``Lines``, along which the coefficients move with z, nu and xi integrated out, or none.
+    algorithm (Liu & Wu 1999; Roy & Hobert 2007), which helps where z and beta are strongly correlated. lines :
+    ``Lines``, of line moves of the coefficients with z, nu and xi integrated out, or None.
     """
     beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, t = state
     p = lambda_sq_inv.shape[1]

@@ -6,14 +6,14 @@
     s, u, beta, tau  the same with c beta and c tau, c^2 = (1 + e^2r s^2) / (1 + s^2): what holds for groups yet to be
                      seen, Phi(x beta / sqrt(1 + s^2)), stays as it is
 
-m_g and d_g are the mean and the standard deviation of u_g given s and beta by what burn-in has learnt of the rows
-(``GroupMap.conditional``): as far as that is right, s moves as if u were integrated out. With the density of u and the
-Jacobian the log-density of r is
+m_g and d_g are mean and standard deviation of u_g given s and beta, as burn-in has approximated them
+(``GroupMap.conditional``): as far as they are right, s moves as if u were integrated out. With the density of u and the
+Jacobian, the log-density of r is
 
     l - sum_g u_g^2 / (2 e^2r s^2) - G r + sum_g log d_g + r - log(1 + e^2r s^2 / scale^2)
 
-In the last move beta_j / (lambda_j tau) stays, so that the horseshoe's Gaussian leaves a factor c for each coefficient
-that is not shrunk, and one for tau. What is added to the log-density is the logarithm of the fixed prior at c beta, and
+In the last move beta_j / (lambda_j tau) stays, so that there is a factor c for tau and for each coefficient that is not
+shrunk. Added to the log-density are the logarithm of the fixed prior at c beta, and
 
     (1 + q - p) log c - log(1 + c^2 tau^2 / tau_0^2)
 """
@@ -22,36 +22,37 @@ import numpy as np
 
 from .._backends import GROUP_LINE, GROUP_SCALE, GROUP_SCALE_AUX
 from .._backends.constants import LINE_PROPOSALS
-from .._backends.lines import EACH
+from .._backends.lines import N_UNIFORMS
 
 
-def sweep(state, inner, rows, fixed, tau_0, **given):
-    """A sweep ``inner`` of beta and its scales with delta held, then of u and s. state : of any sampler that asks rows
-    for the score. given : for ``inner``, beside its state."""
+def sweep(state, inner, rows, fixed, tau_0, **options):
+    """A sweep ``inner`` of beta and its scales with delta held, then moves of u and s.
+
+    state : of any sampler that asks rows for the score. options : further arguments of ``inner``."""
     t = state.sweep
-    loglik, score = rows.hold(state.beta)
-    state = inner(state._replace(loglik=loglik, score=score), **given)
+    loglik, score = rows.begin_sweep(state.beta)
+    state = inner(state._replace(loglik=loglik, score=score), **options)
     beta, tau_sq_inv = move(rows, state.beta, state.tau_sq_inv, fixed, tau_0, t)
     return state._replace(beta=beta, tau_sq_inv=tau_sq_inv)
 
 
 def move(rows, beta, tau_sq_inv, fixed, tau_0, t):
-    """beta and tau^-2 after the moves of u and s, which stay with ``rows``."""
+    """beta and tau^-2 after the moves of u and s, which ``rows`` keeps."""
     ops, key, effects, known = rows.ops, rows.key, rows.at(beta), rows.predictors(beta)
     information = np.ascontiguousarray(rows.map.precision[:, 0])
-    rows.of_groups.move(effects, *known, rows.scale**-2.0, information, t, key)
+    rows.row_groups.move(effects, *known, rows.scale**-2.0, information, t, key)
 
     xi_inv = ops.exponential(rows.prior_scale**-2 + rows.scale**-2.0, key, t, GROUP_SCALE_AUX)
     rate = xi_inv + (effects**2).sum(axis=0) / 2
     scale = ops.gamma((rows.n_groups + 1) / 2, rate, key, t, GROUP_SCALE) ** -0.5
 
-    uniform = ops.uniform((len(beta), 2 * EACH), key, t, GROUP_LINE)
+    uniform = ops.uniform((len(beta), 2 * N_UNIFORMS), key, t, GROUP_LINE)
     followed = rows.map.followed(beta), rows.map.followed(np.atleast_2d(rows.map.point))
     line = ScaleLine(rows, known, followed, effects, scale)
-    first, loglik = _slice(line, None, rows.widths[0], uniform[:, :EACH])
+    first, loglik = _slice(line, None, rows.widths[0], uniform[:, :N_UNIFORMS])
     _, scale, effects, _ = line.to(first)
     line = LineWithBeta(rows, known, followed, effects, scale, beta, tau_sq_inv, fixed, tau_0)
-    last, _ = _slice(line, loglik, rows.widths[1], uniform[:, EACH:])
+    last, _ = _slice(line, loglik, rows.widths[1], uniform[:, N_UNIFORMS:])
     rows.steps += 1, (first**2).mean(), (last**2).mean()
 
     c, rows.scale, rows.effects, _ = line.to(last)
@@ -61,10 +62,10 @@ def move(rows, beta, tau_sq_inv, fixed, tau_0, t):
 
 
 class ScaleLine:
-    """Where s goes to e^r s and u goes along; r (n_chains,).
+    """The line from s to e^r s, which u follows; r (n_chains,).
 
-    known : x beta, as in ``RowGroups.logliks``. followed : how far effects follow from 0 to beta (n_groups, n_chains),
-    and to the point of the map (n_groups, 1).
+    known : x beta, as in ``RowGroups.logliks``. followed : how much effects change while beta moves from 0 to beta
+    (n_groups, n_chains), and to the point of the map (n_groups, 1).
     """
 
     def __init__(self, rows, known, followed, effects, scale):
@@ -74,15 +75,15 @@ class ScaleLine:
         self.standard = (effects - mean) / np.exp(log_sd)
 
     def _conditional(self, scale, c):
-        """Mean of u, and the logarithm of its standard deviation, where beta has grown; (n_groups, n_chains) each."""
+        """Mean of u and logarithm of its standard deviation at c beta; (n_groups, n_chains) each."""
         return self.rows.map.conditional(scale, c * self.to_beta - self.to_point)
 
     def factor(self, r):
-        """c, by which beta and tau grow."""
+        """c, the factor of beta and tau."""
         return np.ones(len(r))
 
-    def of_beta(self, c):
-        """What their prior and the Jacobian add to the log-density."""
+    def log_density_of_beta(self, c):
+        """Terms of the log-density from the prior of beta and tau and the Jacobian."""
         return 0.0
 
     def to(self, r):
@@ -92,16 +93,16 @@ class ScaleLine:
         return c, scale, mean + self.standard * np.exp(log_sd), log_sd
 
     def at(self, r, asked):
-        """The log-likelihood, of the chains asked, and what is to be added."""
+        """The log-likelihood, of the chains asked, and the other terms of the log-density."""
         c, scale, effects, log_sd = self.to(r)
         predictors, factor = self.known
-        loglik = self.rows.of_groups.logliks(predictors, c * factor, effects, asked)
-        of_scale = r - np.log1p((scale / self.rows.prior_scale) ** 2)
-        return loglik, of_effects(r, effects, scale, log_sd) + self.of_beta(c) + of_scale
+        loglik = self.rows.row_groups.logliks(predictors, c * factor, effects, asked)
+        scale_terms = r - np.log1p((scale / self.rows.prior_scale) ** 2)
+        return loglik, log_density_of_effects(r, effects, scale, log_sd) + self.log_density_of_beta(c) + scale_terms
 
 
 class LineWithBeta(ScaleLine):
-    """The same where beta and tau go along."""
+    """The line on which beta and tau move too, to c beta and c tau."""
 
     def __init__(self, rows, known, followed, effects, scale, beta, tau_sq_inv, fixed, tau_0):
         super().__init__(rows, known, followed, effects, scale)
@@ -112,32 +113,30 @@ class LineWithBeta(ScaleLine):
         """As in ``ScaleLine``."""
         return np.sqrt((1.0 + (np.exp(r) * self.scale) ** 2) / (1.0 + self.scale**2))
 
-    def of_beta(self, c):
+    def log_density_of_beta(self, c):
         """As in ``ScaleLine``."""
         return self.n_free * np.log(c) - np.log1p(c**2 * self.ratio) - (c**2 - 1.0) * self.energy
 
 
-def of_effects(r, effects, scale, log_sd):
-    """What the density of u and the Jacobian add to the log-density; (n_chains,)."""
+def log_density_of_effects(r, effects, scale, log_sd):
+    """Terms of the log-density from the density of u and the Jacobian; (n_chains,)."""
     return log_sd.sum(axis=0) - len(effects) * r - (effects**2).sum(axis=0) / (2 * scale**2)
 
 
 def _slice(line, loglik, width, uniform):
-    """A slice step from r = 0 for each chain (``_backends/lines.py``), and the log-likelihoods there. loglik : at 0, or
-    None."""
-    steps, found, left = (
-        line.rows.ops.proposals(uniform, np.full(1, width)),
-        np.zeros(len(uniform)),
-        np.ones(len(uniform), bool),
-    )
-    now, prior = line.at(found, left if loglik is None else ~left)
-    loglik = now if loglik is None else loglik
+    """A slice step from r = 0 for each chain (``_backends/lines.py``): r, and the log-likelihoods there.
+
+    loglik : the log-likelihoods at 0, or None."""
+    proposals = line.rows.ops.proposals(uniform, np.full(1, width))
+    r, is_open = np.zeros(len(uniform)), np.ones(len(uniform), bool)
+    loglik_at_0, prior = line.at(r, is_open if loglik is None else ~is_open)
+    loglik = loglik_at_0 if loglik is None else loglik
     level = loglik + prior + np.log(uniform[:, 0])
     for k in range(1, 1 + LINE_PROPOSALS):
-        r = steps[:, k]
-        at, prior = line.at(r, left)
-        inside = left & (at + prior >= level)
-        found, loglik, left = np.where(inside, r, found), np.where(inside, at, loglik), left & ~inside
-        if not left.any():
+        proposed = proposals[:, k]
+        new_loglik, prior = line.at(proposed, is_open)
+        inside = is_open & (new_loglik + prior >= level)
+        r, loglik, is_open = np.where(inside, proposed, r), np.where(inside, new_loglik, loglik), is_open & ~inside
+        if not is_open.any():
             break
-    return found, loglik
+    return r, loglik

@@ -1,8 +1,8 @@
-"""Chains for rows with groups, of each sampler that has them: effects of groups and their scale move after each sweep.
+"""Chains for rows with groups: effects of groups and their scale move after each sweep of a sampler.
 
 "hmc"    as ``hmc_burn_in.py``, which also freezes the map along which effects follow.
-"prior"  as ``hmc_prior_burn_in.py``; effects do not follow, for no matrix over the columns tells how.
-"gibbs"  as ``gibbs.py``, beta and u being drawn together given z. With n_g rows in a group, m_g the sum of their x_i
+"prior"  as ``hmc_prior_burn_in.py``; effects do not follow, since there is no matrix over the columns.
+"gibbs"  as ``gibbs.py``, with beta and u drawn together given z. With n_g rows in a group, m_g the sum of their x_i
          and z_g that of z_i - offset_i, beta is drawn with X'X - sum_g m_g m_g' / (n_g + s^-2) in place of X'X, and
          X'z - sum_g m_g z_g / (n_g + s^-2) in place of X'z; then u_g ~ N((z_g - m_g beta) / (n_g + s^-2), 1 / (n_g +
          s^-2)).
@@ -19,56 +19,56 @@ from .grouped_rows import GroupedRows
 from .hmc_burn_in import HmcChains
 from .hmc_prior_burn_in import PriorChains
 
-_MEASURED = "measured_beta", "measured_effects", "measured_scale"
-_SEEN = 3  # sweeps, of which one tells of the rows: most of a window, at little cost
-_APART = 2**30  # added to the number of the sweep: random numbers for what a sweep does once more
-_PRODUCTS = 2**22  # numbers of matrices that are kept without asking how many they are
+_MEASURED = "measured_beta", "measured_effects", "measured_scale"  # names of saved arrays
+_INTERVAL = 3  # sweeps from one state that is added to the averages of the map to the next
+_SECOND_DRAW = 2**30  # added to the number of the sweep where it draws for a purpose again: other random numbers
+_PRODUCTS = 2**22  # size of the matrices that "gibbs" keeps for any number of groups, in numbers
 
 
 def products_kept(n_groups, q):
-    """The number of matrices (q, q) that "gibbs" keeps at most: they take as much as sums of groups, or little."""
+    """Largest number of matrices (q, q) that "gibbs" keeps: their size is that of the sums of groups, or small."""
     return max(_PRODUCTS, n_groups * q) // q**2
 
 
 class _Grouped:
-    """What the chains have in common; ``problem.rows`` are ``GroupedRows``."""
+    """Base of the chains; ``problem.rows`` are ``GroupedRows``."""
 
     def __init__(self, problem, start, burn_in, saved=None):
         rows = GroupedRows(problem.rows, len(start.beta), problem.key, saved)
         super().__init__(problem._replace(rows=rows), start, burn_in, saved)
 
     def _whole(self, sweep):
-        """A sweep of everything that there is to draw; ``sweep`` is that of beta and its scales."""
+        """A sweep of all unknowns, from ``sweep`` of beta and its scales."""
         rows, fixed, tau_0, _ = self.problem
         return partial(group_moves.sweep, inner=sweep, rows=rows, fixed=fixed, tau_0=tau_0)
 
     def _next_phase(self):
-        """Of chains whose burn-in has phases."""
+        """Ends a phase, for chains whose burn-in has phases."""
         super()._next_phase()
-        self.problem.rows.settle()
+        self.problem.rows.tune_widths()
 
     def arrays(self):
-        """As those of the chains without groups, and more."""
+        """The arrays of the chains without groups, and those of ``GroupedRows``."""
         return {**super().arrays(), **self.problem.rows.arrays()}
 
-    def of_groups(self):
+    def effects_and_scale(self):
         """u (n_groups, n_chains) and s (n_chains,)."""
         return self.problem.rows.effects, self.problem.rows.scale
 
 
-def _hmc_sweep(state, rows, reference, **given):
-    """As ``hmc.sweep``, about a reference with the slope that the effects of each chain, which are held, have there."""
-    reference.whitening.tend(reference.information @ reference.point + rows.slope)
-    return hmc.sweep(state, rows, reference._replace(score=rows.slope), **given)
+def _hmc_sweep(state, rows, reference, **options):
+    """As ``hmc.sweep``, with the slope of the reference that follows from the held effects of each chain."""
+    reference.whitening.set_b(reference.information @ reference.point + rows.slope)
+    return hmc.sweep(state, rows, reference._replace(score=rows.slope), **options)
 
 
 class GroupedHmcChains(_Grouped, HmcChains):
     """As ``HmcChains``."""
 
     def advance(self):
-        """As that of ``HmcChains``; a map is made of what the second half of the window before has seen."""
-        if self.window is not None and self.window.n_seen % _SEEN == 1 and self.state.sweep < self.ends[-2]:
-            self.problem.rows.see()
+        """As ``HmcChains.advance``; states of the second half of a window are averaged for the next map."""
+        if self.window is not None and self.window.n_seen % _INTERVAL == 1 and self.state.sweep < self.ends[-2]:
+            self.problem.rows.add_to_averages()
         super().advance()
 
     def _law(self):
@@ -90,8 +90,8 @@ class GroupedHmcChains(_Grouped, HmcChains):
 
 
 class _Measured(_Grouped):
-    """Chains that measure the shrinkage where they are when it is first asked for. Effects are not kept of the states
-    of burn-in, so that a later run has to be told where that was."""
+    """Chains that measure the shrinkage at their state of the first call, which is saved for a later run: burn-in keeps
+    no effects."""
 
     def __init__(self, problem, start, burn_in, saved=None):
         self.measured = None if saved is None or _MEASURED[0] not in saved else [saved[name] for name in _MEASURED]
@@ -99,11 +99,11 @@ class _Measured(_Grouped):
 
     def _information(self, beta):
         if self.measured is None:
-            self.measured = [values.copy() for values in (self.state.beta, *self.of_groups())]
+            self.measured = [values.copy() for values in (self.state.beta, *self.effects_and_scale())]
         return self._measure(*self.measured)
 
     def arrays(self):
-        """As those of other chains with groups, and more."""
+        """The arrays of other chains with groups, and where the shrinkage is measured."""
         more = {} if self.measured is None else dict(zip(_MEASURED, self.measured, strict=True))
         return {**super().arrays(), **more}
 
@@ -120,8 +120,8 @@ class GroupedPriorChains(_Measured, PriorChains):
         shift = rows.rows.shift(rows.n_chains, effects)
         rows.rows.score(beta, shift)
         shared = rows.groups.codes, np.full(rows.n_chains, np.exp(2 * np.log(scale).mean()))
-        how = rows.rows.information_weights(shift), shared
-        return rows.ops.ShrinkageByRows(rows.rows, fixed.variances, beta, *how)
+        weights = rows.rows.information_weights(shift)
+        return rows.ops.ShrinkageByRows(rows.rows, fixed.variances, beta, weights, shared)
 
 
 class GroupedGibbsChains(_Measured, GibbsChains):
@@ -133,51 +133,51 @@ class GroupedGibbsChains(_Measured, GibbsChains):
         self.sizes, self.sums = rows.sums_of_groups()  # n_g (n_groups, 1); m_g (n_groups, q)
         self.sweeps = [self._sweep_of_all] * 2
         self.H = self.precision.H.copy()
-        self._see_products()
+        self._compute_products()
 
-    def _see_products(self):
-        """Groups of a size share the sum of their m_g m_g', which is kept of the most frequent sizes."""
-        kinds, place, counts = np.unique(self.sizes[:, 0], return_inverse=True, return_counts=True)
+    def _compute_products(self):
+        """Groups of one size share the sum of their m_g m_g'. It is kept for the most frequent sizes."""
+        sizes, place, counts = np.unique(self.sizes[:, 0], return_inverse=True, return_counts=True)
         q = self.sums.shape[1]
-        often = np.argsort(-counts, kind="stable")[: products_kept(len(self.sums), q)]
-        self.kinds, self.products = kinds[often], np.empty((len(often), q, q))
-        for k, product in zip(often, self.products, strict=True):
+        frequent = np.argsort(-counts, kind="stable")[: products_kept(len(self.sums), q)]
+        self.frequent_sizes, self.products = sizes[frequent], np.empty((len(frequent), q, q))
+        for k, product in zip(frequent, self.products, strict=True):
             np.matmul(self.sums[place == k].T, self.sums[place == k], out=product)
-        others = ~np.isin(place, often)
+        others = ~np.isin(place, frequent)
         self.others = self.sizes[others], self.sums[others]
 
     def _sweep_of_all(self, state):
         rows, fixed, tau_0, key = self.problem
         shift, scale, t = rows.rows.shift(len(state.beta), rows.effects), rows.scale, state.sweep
         self.share = 1.0 / (self.sizes + scale**-2.0)  # (n_groups, n_chains)
-        new = gibbs.sweep(state, _GivenLatents(self, shift), self, tau_0, rows.ops, key)
-        mean = (self.towards - self.sums @ new.beta.T) * self.share
-        noise = rows.ops.normal((len(new.beta), rows.n_groups), key, t + _APART, EFFECT).T
+        new = gibbs.sweep(state, _LatentRows(self, shift), self, tau_0, rows.ops, key)
+        mean = (self.latent_sums - self.sums @ new.beta.T) * self.share
+        noise = rows.ops.normal((len(new.beta), rows.n_groups), key, t + _SECOND_DRAW, EFFECT).T
         rows.effects = mean + np.sqrt(self.share) * noise
-        rows.stand(new.beta)
+        rows.set_origin(new.beta)
         beta, tau_sq_inv = group_moves.move(rows, new.beta, new.tau_sq_inv, fixed, tau_0, t)
-        xi_inv = rows.ops.exponential(tau_0**-2 + tau_sq_inv, key, t + _APART, GLOBAL_AUX)
+        xi_inv = rows.ops.exponential(tau_0**-2 + tau_sq_inv, key, t + _SECOND_DRAW, GLOBAL_AUX)
         return new._replace(beta=beta, tau_sq_inv=tau_sq_inv, xi_inv=xi_inv)
 
-    # What ``gibbs.sweep`` asks of a ``Precision``.
+    # The methods of ``Precision`` that ``gibbs.sweep`` calls.
 
     def begin(self, d):
-        """Nothing can be computed before."""
+        """As ``Precision.begin``; nothing is computed before b is known."""
 
-    def noise(self, *how):
-        """As that of ``Precision``."""
-        return self.precision.noise(*how)
+    def noise(self, *arguments):
+        """As ``Precision.noise``."""
+        return self.precision.noise(*arguments)
 
     def draw(self, b, d, noise):
-        """beta of each chain, whose H is its own, as its s is."""
+        """beta of each chain; H differs between chains, since s does."""
         beta = np.empty_like(b)
         for c, precision in enumerate(self.problem.rows.scale**-2.0):
-            self.precision.H[...] = self.H - np.tensordot(1.0 / (self.kinds + precision), self.products, 1)
+            self.precision.H[...] = self.H - np.tensordot(1.0 / (self.frequent_sizes + precision), self.products, 1)
             sizes, sums = self.others
             if len(sums):
                 self.precision.H -= sums.T @ (sums / (sizes + precision))
-            own = slice(c, c + 1)
-            beta[own] = self.precision.draw(b[own], d[own], noise[own])
+            chain = slice(c, c + 1)
+            beta[chain] = self.precision.draw(b[chain], d[chain], noise[chain])
         return beta
 
     def _measure(self, beta, effects, scale):
@@ -185,8 +185,8 @@ class GroupedGibbsChains(_Measured, GibbsChains):
         return rows.ops.Precision(fixed.add_to(rows.marginal(beta, effects, scale)), rows.threads)
 
 
-class _GivenLatents:
-    """The rows as ``gibbs.sweep`` asks them: X'z less what the effects take up."""
+class _LatentRows:
+    """The rows as ``gibbs.sweep`` needs them: X'z less the part of the effects."""
 
     def __init__(self, chains, shift):
         self.chains, self.shift = chains, shift
@@ -194,5 +194,5 @@ class _GivenLatents:
     def latent(self, beta, sweep, key):
         chains, rows = self.chains, self.chains.problem.rows
         xtz, ztz = rows.rows.latent(beta, sweep, key, self.shift)
-        chains.towards = rows.of_groups.sums(self.shift.terms)  # z_g
-        return xtz - (chains.towards * chains.share).T @ chains.sums, ztz
+        chains.latent_sums = rows.row_groups.sums(self.shift.terms)  # z_g
+        return xtz - (chains.latent_sums * chains.share).T @ chains.sums, ztz

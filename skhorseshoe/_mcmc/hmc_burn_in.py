@@ -1,12 +1,12 @@
 """Chains of the split Hamiltonian sampler, and their burn-in, which finds the reference and the steps.
 
-climb     The first tenth of burn-in runs data augmentation with E[z] in place of z. It finds its way from any
-          start. The first reference is the mode given the scales found there.
-windows   Each tunes the steps and ends with a better reference: the means of beta and of the score over its second
-          half, and the information averaged over points of it, which describes the log-likelihood over the whole
-          posterior and not only at one point.
-          An automatic burn-in repeats the last but one, twice as long, until the chains agree in it.
-sample    All of it is frozen.
+climb     The first tenth of burn-in runs data augmentation with E[z] in place of z, which works from any start. The
+          first reference is the mode given the scales at its end.
+windows   Each tunes the step sizes and ends with a better reference: the means of beta and of the score over its
+          second half, and the information averaged over states there, which describes the log-likelihood over the
+          whole posterior and not only at one point. An automatic burn-in repeats the last window but one, twice as
+          long, until the chains agree in it.
+sample    Everything is frozen.
 """
 
 from functools import partial
@@ -14,42 +14,42 @@ from functools import partial
 import numpy as np
 
 from .._backends import COEF, NO_SWEEP
-from .._backends.lines import SELDOM, every, line_widths, singles, splits
+from .._backends.lines import LONG_INTERVAL, line_interval, line_widths, n_single_moves, n_split_moves
 from . import gibbs, hmc
-from .adaptation_window import Window, enough_steps, mean_of_chains
-from .burn_in import BurnIn, of_tuning
+from .adaptation_window import Window, mean_of_chains, steps_for_angle
+from .burn_in import BurnIn, tuned_phases
 from .chains import shrinkage
 
-_SETTINGS = hmc.Tuning(step=1.0, n_steps=1, tau_moves=4, tau_step=0.8)  # of the first window
-_ONE_TURN = 0.85 * np.pi / 2, 0.95 * np.pi / 2  # the least that is enough; where passes are cheap
-_FEW_ROWS = 2**11  # of which a pass costs little beside all else
-_LARGE = 10  # times the number of rows: the square of so many columns that their matrices outweigh moves along lines
-_SETTLED_ANGLE = 0.9 * 2 * np.pi / 3  # of all turns together, where one is not enough
-_REFERENCE = "point", "score", "information"
+_SETTINGS = hmc.Tuning(step=1.0, n_steps=1, tau_moves=4, tau_step=0.8)  # settings of the first window
+_ONE_STEP = 0.85 * np.pi / 2, 0.95 * np.pi / 2  # least angle of a trajectory of one step; the same if passes are cheap
+_FEW_ROWS = 2**11  # number of rows up to which passes are cheap
+_LARGE = 10  # q^2 / n above which line moves cost little relative to matrices over the columns
+_ANGLE = 0.9 * 2 * np.pi / 3  # least angle of a trajectory of several steps
+_REFERENCE = "point", "score", "information"  # fields of ``Reference`` that are saved
 
 
 class HmcChains:
-    """Chains of ``hmc``, which are tuned while ``state.sweep`` is below ``burn_in.end``.
+    """Chains of ``hmc``; they are tuned while ``state.sweep`` is below ``burn_in.end``.
 
     problem : ``Problem``. start : ``gibbs.State``. burn_in : sweeps, or "auto". saved : what ``arrays`` gave, or None.
     """
 
     def __init__(self, problem, start, burn_in, saved=None):
-        self.problem, self.burn_in = problem, BurnIn(burn_in, of_tuning, saved, problem.rows.ops)
+        self.problem, self.burn_in = problem, BurnIn(burn_in, tuned_phases, saved, problem.rows.ops)
         rows, fixed, _, _ = problem
         ops, p, (n_chains, q) = rows.ops, rows.columns.n_shrunk, start.beta.shape
         H = fixed.add_to(rows.gram()) if saved is None else np.array(saved.get("H", np.empty((q, q))))
         self.precision = ops.Precision(H, rows.threads)
         self.whitening = ops.Whitening(np.empty((q, q)), None, n_chains, p, rows.threads, memory_of=self.precision)
         self.reference = self.window = self.lines = None
-        self.settings, self.every = _SETTINGS, every(rows)  # sweeps, of which one has moves along lines
+        self.settings, self.line_interval = _SETTINGS, line_interval(rows)
         self.accepted = 0.0, 0  # sum and number of the acceptance rates after burn-in
         if saved is not None:
             self._restore(saved)
         else:
             zero, scales = ops.to_device(np.zeros(n_chains)), (start.lambda_sq_inv, start.tau_sq_inv)
             self.state = hmc.HmcState(start.beta, *scales, *rows.score(start.beta), 0, zero, zero)
-            if burn_in == 0:  # a reference there must be
+            if burn_in == 0:  # a reference is needed all the same
                 self.state = self._climb()(self.state._replace(sweep=NO_SWEEP))
                 self._refer(*self._mode())
                 self.state = self.state._replace(sweep=0)
@@ -62,36 +62,36 @@ class HmcChains:
 
     @property
     def tuning(self):
-        """What burn-in has chosen, and how often proposals have been accepted since."""
+        """The settings that burn-in has chosen, and the mean acceptance since."""
         total, count = self.accepted
         chosen = self.settings._asdict()
         del chosen["slow"], chosen["apart"]
         return {**chosen, "acceptance": float(total / count) if count else float("nan")}
 
     def advance(self):
-        """One sweep, and what the end of its phase brings."""
+        """One sweep, and the next phase of burn-in where one has ended."""
         t, ends = self.state.sweep, self.ends
-        with_lines = t % self.every == 0
+        with_lines = t % self.line_interval == 0
         if t < ends[0]:
             self.state = self.sweeps(self.state)
         elif t < ends[-1]:
             window, ops = self.window, self.problem.rows.ops
             self.state = self.sweeps[with_lines](self.state, tuning=window.tuning(self.settings, ops))
             window.tune(self.state, ops)
-            window.see(self.state)
+            window.add(self.state)
         else:
             self.state = self.sweeps[with_lines](self.state, tuning=self.settings)
             total, count = self.accepted
             self.accepted = total + mean_of_chains(self.state.acceptance), count + 1
         if t < ends[-1]:
-            self.burn_in.see(t + 1, self.state.beta, self.problem.rows.ops)
+            self.burn_in.add(t + 1, self.state.beta, self.problem.rows.ops)
             if t + 1 in ends:
                 self._next_phase()
 
     def _choose_sweeps(self):
-        """The sweeps of this phase, without moves along lines and with them.
+        """The functions of this phase for a sweep without line moves and for one with them.
 
-        None may reference these chains, which keep them: a cycle would hold memory of a GPU after an error.
+        They may not refer to these chains, since a cycle of references would hold memory of a GPU after an error.
         """
         rows, t = self.problem.rows, self.state.sweep
         if t < self.ends[0]:
@@ -102,22 +102,22 @@ class HmcChains:
         self.sweeps = [self._whole(law), self._whole(partial(law, lines=self.lines))]
 
     def _law(self):
-        """A sweep after the climb, of beta and its scales."""
+        """The sweep of beta and its scales after the climb."""
         return hmc.sweep
 
     def _whole(self, sweep):
-        """A sweep of everything that there is to draw; ``sweep`` is that of beta and its scales."""
+        """A sweep of all unknowns, from ``sweep`` of beta and its scales."""
         return sweep
 
     def _climb(self):
-        """From a state of the climb to the next one."""
+        """The function for a sweep of the climb."""
         fixed = self.problem.rows.ops.to_device(self.problem.fixed)
         return partial(_climbed, problem=self.problem, fixed=fixed, precision=self.precision)
 
     def _next_phase(self):
-        """What follows where the climb or a window has ended."""
+        """Ends the climb or a window, and begins the next one."""
         rows, t = self.problem.rows, self.state.sweep
-        self.sweeps = None  # they keep memory
+        self.sweeps = None  # frees memory
         following = [end for end in self.ends if end > t]
         if self.window is None:
             self._refer(*self._mode())
@@ -127,53 +127,53 @@ class HmcChains:
         self._choose_sweeps()
 
     def _end_window(self, n_left):
-        """Take from a window what it has found. n_left : windows that follow."""
+        """Take over what a window has learnt. n_left : number of windows that follow."""
         rows, p = self.problem.rows, self.problem.rows.columns.n_shrunk
         window = rows.ops.to_host(self.window)
         settings = self.settings._replace(**window.steps())
-        if n_left < 2 and not window.scales_may_move():  # the Gaussian is too poor here for them to move with it
+        if n_left < 2 and not window.scales_move_well():  # the Gaussian is too poor for moves of the scales
             settings = settings._replace(tau_moves=0)
-        self.every = SELDOM if self._needs_no_lines(settings.step, window) else every(rows)
+        self.line_interval = LONG_INTERVAL if self._needs_no_lines(settings.step, window) else line_interval(rows)
         if n_left > 0:
             information = rows.information(np.concatenate(window.points), self.precision.work)
             spread = window.spread(information, p)
             self._refer(window.beta / window.n_seen, window.score / window.n_seen, information, spread)
         if n_left == 1:
-            n_steps = enough_steps(settings.step, self._least_angle())
+            n_steps = steps_for_angle(settings.step, self._least_angle())
             settings = settings._replace(n_steps=n_steps, slow=window.slowest(p), apart=n_steps > 1)
         elif n_left == 0:
-            if settings.n_steps > 1:  # the last reference may need more of them
-                n_steps = max(settings.n_steps, enough_steps(settings.step, _SETTLED_ANGLE))
+            if settings.n_steps > 1:  # the last reference may need more steps
+                n_steps = max(settings.n_steps, steps_for_angle(settings.step, _ANGLE))
                 settings = settings._replace(n_steps=n_steps)
-            settings = settings._replace(apart=settings.apart or window.scales_are_in_the_way())
+            settings = settings._replace(apart=settings.apart or window.scales_hinder())
             self.lines = self._final_lines(settings)
         self.settings = settings
 
     def _final_lines(self, settings):
-        """``Lines`` after burn-in: where no scale moves under the Gaussian, more of them make up for it."""
-        n_turns = 1 if settings.tau_moves else settings.n_steps
-        return self.lines._replace(n_columns=singles(self.problem.rows, n_turns))
+        """``Lines`` after burn-in; where the scales do not move under the Gaussian, with more single moves."""
+        n_steps = 1 if settings.tau_moves else settings.n_steps
+        return self.lines._replace(n_columns=n_single_moves(self.problem.rows, n_steps))
 
     def _least_angle(self):
-        """Of one turn that is enough; more are cheap where a pass takes less than a factor."""
+        """The least angle of a trajectory of one step; larger where a pass takes less time than a Cholesky factor."""
         q = self.state.beta.shape[1]
-        return _ONE_TURN[self.problem.rows.n <= max(_FEW_ROWS, q**2)]
+        return _ONE_STEP[self.problem.rows.n <= max(_FEW_ROWS, q**2)]
 
     def _needs_no_lines(self, step, window):
-        """Whether paths with this step get everywhere: no state separates the classes, and a draw owes little to the
-        one before; and moves along lines would cost more than they give."""
+        """Whether trajectories of this step size mix well alone, so that line moves cost more than they give: no state
+        separates the classes, and successive draws are nearly independent."""
         if self.state.beta.shape[1] ** 2 > _LARGE * self.problem.rows.n:
             return False
-        if enough_steps(step, self._least_angle()) > 1 and not window.forgets(self.problem.rows.columns.n_shrunk):
+        if steps_for_angle(step, self._least_angle()) > 1 and not window.forgets(self.problem.rows.columns.n_shrunk):
             return False
         return not self.problem.rows.separated_by(np.concatenate(window.points))
 
     def _refer(self, point, score, information, spread=None):
-        """A new reference; ``precision`` is from now on that of its information. spread : as ``Window`` gives it."""
+        """Take a new reference, and ``precision`` from its information. spread : as ``Window.spread`` gives it."""
         rows, fixed, _, _ = self.problem
         self.whitening.refer(fixed.add_to(information.copy()), information @ point + score)
         widths = line_widths(rows.columns.n_shrunk, fixed, information.diagonal(), spread)
-        self.lines = rows.lines(fixed, widths, n_splits=splits(rows))
+        self.lines = rows.lines(fixed, widths, n_splits=n_split_moves(rows))
         self.reference = hmc.Reference(*map(rows.ops.to_device, (point, score, information)), self.whitening)
         self.precision = rows.ops.Precision(self.whitening.H, rows.threads, memory_of=self.precision)
 
@@ -207,14 +207,14 @@ class HmcChains:
         return shrinkage(self.precision, self.state, self.problem.fixed, self.problem.rows.ops)
 
     def arrays(self):
-        """All that a later run needs to go on."""
+        """Everything that a later run needs to go on."""
         *settings, slow, apart = self.settings
         out = {
             **self.state._asdict(),
             "settings": np.array([*settings, apart]),
             "slow": np.array(slow, int),
             "accepted": np.array([float(value) for value in self.accepted]),
-            "every": self.every,
+            "every": self.line_interval,
             **self.burn_in.arrays(self.problem.rows.ops),
         }
         if self.reference is None:
@@ -231,7 +231,7 @@ class HmcChains:
         step, n_steps, tau_moves, tau_step, apart = saved["settings"].tolist()
         slow = tuple(saved["slow"].tolist())
         self.settings = hmc.Tuning(step, int(n_steps), int(tau_moves), tau_step, slow, bool(apart))
-        self.every, self.accepted = int(saved["every"]), tuple(saved["accepted"])
+        self.line_interval, self.accepted = int(saved["every"]), tuple(saved["accepted"])
         fields = {name: saved[name] for name in hmc.HmcState._fields}
         self.state = rows.ops.to_device(hmc.HmcState(**{**fields, "sweep": int(saved["sweep"])}))
         if "H" not in saved:
@@ -244,12 +244,12 @@ class HmcChains:
 
 
 def _climbed(state, problem, fixed, precision):
-    """As data augmentation, but with the mean of z in place of z, which weights and all rows alike can have."""
+    """A sweep of data augmentation with the mean of z in place of z, which is defined with weights too."""
     rows, _, tau_0, key = problem
     ops, (beta, lambda_sq_inv, tau_sq_inv, _, score, t, *rates) = rows.ops, state
     noise = ops.normal(beta.shape, key, t, COEF)
-    towards = ops.times_symmetric(beta, precision.H) - fixed.force(beta) + score  # X' E[z | beta]
-    beta = precision.draw(towards, gibbs.prior_precision(state, ops), noise)
+    xtz = ops.times_symmetric(beta, precision.H) - fixed.force(beta) + score  # X' E[z | beta]
+    beta = precision.draw(xtz, gibbs.prior_precision(state, ops), noise)
     shrunk = beta[:, : lambda_sq_inv.shape[1]]
     tau_sq_inv = ops.global_scale(shrunk, tau_sq_inv, tau_0, key, t)
     lambda_sq_inv = ops.local_scales(shrunk, tau_sq_inv, key, t)

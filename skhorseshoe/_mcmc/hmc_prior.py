@@ -3,78 +3,78 @@
 No quadratic describes the likelihood there, but most of the posterior is nearly the prior: each coefficient has a
 coordinate that is standard normal under the prior, lambda integrated out, and measures the coefficient itself where
 that is far from zero (``_backends/core/prior_coordinates.hpp``). log tau and the coefficients that are not shrunk are
-coordinates beside them. With a centre and a size for each, learnt in burn-in, a turn of all coordinates is exact for a
-standard normal law, half-kicks before and after are for the rest, and a Metropolis test makes it exact. So the columns
-that are noise cost no accuracy, however many they are.
+coordinates too. With a centre and a size for each, learnt in burn-in, rotations are exact for a standard normal law,
+half-kicks before and after account for the rest, and a Metropolis test makes it exact. So columns that are noise cost
+no accuracy, however many there are.
 
-The posterior has several modes: which of some correlated columns explains the rows. Exchanges go from one to another:
-a coefficient is taken out, the score without it says which columns may take its place, and a Metropolis test weighs
-both ways (``_backends/core/exchange.hpp``). Rows are asked for the score alone.
+The posterior has several modes, by which of some correlated columns explains the rows. Exchanges move between them: a
+coefficient leaves, the score without it suggests a column that enters, and a Metropolis test makes it exact
+(``_backends/core/exchange.hpp``). The rows need only compute the score.
 """
 
 from typing import NamedTuple
 
 from .._backends import EXCHANGE
 
-_APART = 2**28  # added to the number of the sweep: random numbers for what a sweep does once more
-_GOLDEN = 0.6180339887498949
-_SHARES = 0.6, 0.8  # of the length of a path, which differs from sweep to sweep: the least, and the range
-LENGTH = 4.5  # of a path, an angle
-EXCHANGES = 8  # in a sweep
+_STRIDE = 2**28  # added to the number of the sweep for each exchange, so that it has random numbers of its own
+_GOLDEN = 0.6180339887498949  # golden ratio less 1, whose multiples modulo 1 spread evenly
+_SHARES = 0.6, 0.8  # angle of a trajectory in units of MEAN_ANGLE: the least, and the range over sweeps
+MEAN_ANGLE = 4.5  # mean angle of a trajectory, over sweeps
+EXCHANGES = 8  # number of exchanges in a sweep
 
 
 class PriorState(NamedTuple):
-    """What the next sweep reads, and what the last one reports; float64."""
+    """The state that the next sweep reads, and two reports of the last sweep; float64."""
 
     beta: object  # (n_chains, q)
     tau_sq_inv: object  # (n_chains,)
     loglik: object  # (n_chains,) at beta
     score: object  # (n_chains, q) at beta
-    acceptance: object  # (n_chains,) probability with which the path of the last sweep was accepted
-    exchanged: object  # (n_chains,) mean of the probabilities with which its exchanges were
+    acceptance: object  # (n_chains,) probability with which the trajectory of the sweep was accepted
+    exchanged: object  # (n_chains,) mean probability with which its exchanges were accepted
     sweep: int
 
 
-def n_turns(t, step, most):
-    """How many turns of a step make the path of a sweep. It depends on its number alone."""
-    least, wide = _SHARES
-    return max(1, min(most, round(LENGTH * (least + wide * (t * _GOLDEN % 1.0)) / step)))
+def number_of_steps(t, step, most):
+    """The number of steps of the trajectory in sweep t, ``most`` at most."""
+    least, span = _SHARES
+    return max(1, min(most, round(MEAN_ANGLE * (least + span * (t * _GOLDEN % 1.0)) / step)))
 
 
-def sweep(state, rows, coordinates, exchanges, step, n, ops, key):
+def sweep(state, rows, coordinates, exchanges, step, n_steps, ops, key):
     """Draw the coefficients and tau from their law, lambda integrated out; returns the new state.
 
-    coordinates : ``PriorCoordinates``. exchanges : ``Exchanges``, or None. step : angle of a turn. n : turns.
+    coordinates : ``PriorCoordinates``. exchanges : ``Exchanges``, or None. step : step size, an angle.
     """
-    state = _path(state, rows, coordinates, step, n, ops, key)
+    state = _trajectory(state, rows, coordinates, step, n_steps, ops, key)
     if exchanges is not None:
         state = _exchange(state, rows, exchanges, ops, key)
     return state._replace(sweep=state.sweep + 1)
 
 
-def _path(state, rows, coordinates, step, n, ops, key):
-    """The state after a path and its test."""
-    if rows.is_near and (new := ops.near_prior_path(state, rows, coordinates, step, n, key)) is not None:
+def _trajectory(state, rows, coordinates, step, n_steps, ops, key):
+    """The state after a trajectory and its test."""
+    if rows.is_near and (new := ops.near_prior_trajectory(state, rows, coordinates, step, n_steps, key)) is not None:
         return PriorState(*new, state.exchanged, state.sweep)
-    path = coordinates.begin(state, key)  # u, v ~ N(0, I)
-    before = path.total.copy()
-    for _ in range(n):
-        path = coordinates.turn(path, step)  # v half-kicked, (u, v) turned
-        beta, tau_sq_inv = coordinates.place(path)
+    trajectory = coordinates.begin(state, key)  # u, v ~ N(0, I)
+    energy_at_start = trajectory.energy.copy()
+    for _ in range(n_steps):
+        trajectory = coordinates.kick_and_rotate(trajectory, step)  # v half-kicked, (u, v) rotated
+        beta, tau_sq_inv = coordinates.to_beta(trajectory)
         loglik, score = rows.score(beta)
-        path = coordinates.kick(path, step, beta, loglik, score)  # v half-kicked
-    return _tested(path.total - before, (beta, tau_sq_inv, loglik, score), state, ops, key, state.sweep)
+        trajectory = coordinates.kick(trajectory, step, beta, loglik, score)  # v half-kicked
+    return _tested(trajectory.energy - energy_at_start, (beta, tau_sq_inv, loglik, score), state, ops, key, state.sweep)
 
 
 def _exchange(state, rows, exchanges, ops, key):
     """The state after exchanges."""
-    n_chains, chance, t = len(state.beta), state.acceptance, state.sweep
+    n_chains, acceptance, t = len(state.beta), state.acceptance, state.sweep
     uniform = ops.uniform((n_chains, 2 * EXCHANGES), key, t, EXCHANGE)
     standard = ops.normal((n_chains, EXCHANGES), key, t, EXCHANGE, attempt=1)
-    how = exchanges, (uniform, standard), _APART, key
-    if rows.is_near and (new := ops.near_exchanges(state, rows, *how)) is not None:
+    arguments = exchanges, (uniform, standard), _STRIDE, key
+    if rows.is_near and (new := ops.near_exchanges(state, rows, *arguments)) is not None:
         *new, exchanged = new
-        return PriorState(*new, chance, exchanged, t)
+        return PriorState(*new, acceptance, exchanged, t)
     exchanged = 0.0
     for i in range(EXCHANGES):
         out, *logs, without = exchanges.take_out(state.beta, uniform[:, 2 * i])
@@ -82,18 +82,19 @@ def _exchange(state, rows, exchanges, ops, key):
         draws = uniform[:, 2 * i + 1], standard[:, i]
         column, log_density, new, without = exchanges.put_in(state.beta, out, score, *draws)
         loglik, score = rows.score(ops.concatenate([new, without]))
-        old, other = (state.beta, state.loglik), (new, loglik[:n_chains])
+        old, exchanged_state = (state.beta, state.loglik), (new, loglik[:n_chains])
         logs = *logs, log_density
-        change = exchanges.weigh(old, other, out, column, score[n_chains:], state.tau_sq_inv, logs)
-        given = new, state.tau_sq_inv.copy(), loglik[:n_chains].copy(), score[:n_chains].copy()
-        state = _tested(change, given, state, ops, key, t + (1 + i) * _APART)
+        change = exchanges.weigh(old, exchanged_state, out, column, score[n_chains:], state.tau_sq_inv, logs)
+        proposal = new, state.tau_sq_inv.copy(), loglik[:n_chains].copy(), score[:n_chains].copy()
+        state = _tested(change, proposal, state, ops, key, t + (1 + i) * _STRIDE)
         exchanged = exchanged + state.acceptance / EXCHANGES
-    return state._replace(acceptance=chance, exchanged=exchanged)
+    return state._replace(acceptance=acceptance, exchanged=exchanged)
 
 
 def _tested(change, new, state, ops, key, t):
     """The state with the new beta, tau^-2, log-likelihood and score where a Metropolis test accepts them."""
-    none = state.beta[:, :0]
-    (beta, tau_sq_inv, *rest), old = new, (state.beta, none, *state[1:4])
-    beta, _, tau_sq_inv, *rest, chance = ops.metropolis(change, (beta, none.copy(), tau_sq_inv, *rest), old, key, t)
-    return state._replace(beta=beta, tau_sq_inv=tau_sq_inv, loglik=rest[0], score=rest[1], acceptance=chance)
+    no_lambda = state.beta[:, :0]
+    (beta, *others), old = new, (state.beta, no_lambda, *state[1:4])
+    *new, acceptance = ops.metropolis(change, (beta, no_lambda.copy(), *others), old, key, t)
+    beta, _, tau_sq_inv, loglik, score = new
+    return state._replace(beta=beta, tau_sq_inv=tau_sq_inv, loglik=loglik, score=score, acceptance=acceptance)

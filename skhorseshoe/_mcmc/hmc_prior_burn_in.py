@@ -1,9 +1,9 @@
-"""Chains in the coordinates of the prior, and their burn-in, which finds the step, centres and sizes.
+"""Chains in the coordinates of the prior, and their burn-in, which finds the step size, centres and sizes.
 
-Burn-in has the phases of ``hmc_burn_in.py``, without a climb. In each the step is tuned to an acceptance of 0.8 by dual
-averaging, and the second half tells the centres and sizes of the next: of log tau, of the coefficients that are not
-shrunk, and of those that are signals in every chain. The last phase tunes the step alone. After burn-in all of it is
-frozen.
+Burn-in has the phases of ``hmc_burn_in.py``, without a climb. Each tunes the step size to an acceptance of 0.8 by dual
+averaging, and its second half determines the centres and sizes for the next: of log tau, of the coefficients that are
+not shrunk, and of those that are signals in every chain. The last phase tunes the step size alone. After burn-in
+everything is frozen.
 """
 
 from functools import partial
@@ -13,29 +13,29 @@ import numpy as np
 
 from . import hmc_prior
 from .adaptation_window import DualAveraging, mean_of_chains
-from .burn_in import of_tuning
+from .burn_in import tuned_phases
 from .chains import PlainChains
 
-_ACCEPTANCE = 0.8
-_FIRST_STEP, _LARGEST_STEP = 0.2, pi / 2
-_FIRST_SWEEPS = 20, 10  # of the chains, in which a path has this many turns at most
-_MOST_TURNS = 400
-_INFORMATION = 2 / pi  # of a row about its linear predictor, at most
-_FAR = 10.0  # standard deviations, of coefficients about which that is known, that are a unit of their coordinate
-_KNOWN = 0.125  # of that information, of which a coefficient away from zero has so much
-_SIGNAL = 3.0  # sizes from zero to the centre of a coordinate that has a centre
-_SIZES = 0.02, 1.0  # of its coordinate
-_LOG_TAU = 0.05, 0.7, 2.0  # the least size of log tau, the one to begin with, and the largest
-_LEAST_SIZE = 1e-3  # of another coordinate, in units of the one to begin with
-_FEWEST = 3  # columns that vary, of which coefficients are exchanged
-_SEEN = "n", "first", "total", "squares"
+_ACCEPTANCE = 0.8  # acceptance to which the step size is tuned
+_FIRST_STEP, _LARGEST_STEP = 0.2, pi / 2  # step sizes: the first, and the largest
+_FIRST_SWEEPS = 20, 10  # number of sweeps at the start, and the largest number of steps of a trajectory in them
+_MOST_STEPS = 400  # largest number of steps of a trajectory afterwards
+_INFORMATION = 2 / pi  # largest information of a row about its linear predictor
+_FAR = 10.0  # unit of a coordinate far from zero, in standard deviations of the coefficient by that information
+_KNOWN = 0.125  # share of that information which a coefficient away from zero is assumed to have
+_SIGNAL = 3.0  # least distance from zero to the mean of a coordinate that gets a centre, in sizes
+_SIZES = 0.02, 1.0  # bounds of the size of such a coordinate
+_LOG_TAU = 0.05, 0.7, 2.0  # size of log tau: the least, the first, and the largest
+_LEAST_SIZE = 1e-3  # least size of another coordinate, in units of its first size
+_FEWEST = 3  # least number of columns that vary with which there are exchanges
+_SEEN = "n", "first", "total", "squares"  # names in saved arrays of the four entries of ``seen``
 
 
-def is_looking(sweep, ends):
-    """Whether a sweep is within the second half of a phase of burn-in, of which chains keep sums. ends : of phases."""
-    begun = max((t for t in ends if t <= sweep), default=0)
-    following = min((t for t in ends if t > sweep), default=ends[-1])
-    return begun < sweep and following < ends[-1] and 2 * (sweep - begun) > following - begun
+def is_averaged(sweep, ends):
+    """Whether a sweep is in the second half of a phase of burn-in, which chains average. ends : of the phases."""
+    start = max((t for t in ends if t <= sweep), default=0)
+    end = min((t for t in ends if t > sweep), default=ends[-1])
+    return start < sweep and end < ends[-1] and 2 * (sweep - start) > end - start
 
 
 class PriorChains(PlainChains):
@@ -44,15 +44,15 @@ class PriorChains(PlainChains):
     problem : ``Problem``. start : ``gibbs.State``. burn_in : sweeps, or "auto". saved : what ``arrays`` gave, or None.
     """
 
-    schedule = staticmethod(of_tuning)
+    schedule = staticmethod(tuned_phases)
 
     def __init__(self, problem, start, burn_in, saved=None):
         rows, fixed, _, key = problem
         p, ops, none = rows.columns.n_shrunk, rows.ops, np.zeros(len(start.beta))
         square = rows.columns.sd[:p] ** 2
-        # Of coefficients far below tau the least change of a coordinate is a large one of the score.
-        usual = np.median(abs(start.beta[:, :p][:, square > 0]), axis=1) if square.any() else none + np.inf
-        tau_sq_inv = np.maximum(start.tau_sq_inv, usual**-2.0)
+        # tau must not be far above the coefficients, whose coordinates would then be too sensitive.
+        median = np.median(abs(start.beta[:, :p][:, square > 0]), axis=1) if square.any() else none + np.inf
+        tau_sq_inv = np.maximum(start.tau_sq_inv, median**-2.0)
         start = hmc_prior.PriorState(start.beta, tau_sq_inv, *rows.score(start.beta), none, none, 0)
         super().__init__(problem, start, burn_in, saved)
         distance, precision, self.width = self._units(square)
@@ -60,17 +60,17 @@ class PriorChains(PlainChains):
         if (square > 0).sum() >= _FEWEST:
             self.exchanges = ops.Exchanges(fixed, precision, square, rows.threads)
         self._tune_from(_FIRST_STEP)
-        self.accepted = np.zeros(3)  # sums of both rates after burn-in, and the number
+        self.accepted = np.zeros(3)  # sums of both acceptances after burn-in, and their number
         self.centre, self.size = self._first_sizes(start)
-        self.seen = None  # how many, the first, and sums from there of coordinates in the second half of a phase
+        self.seen = None  # averages of coordinates: their number, the first, sums of differences and squares
         if saved is not None:
             self._restore(saved)
         self._refer(distance)
         self.law = partial(hmc_prior.sweep, rows=rows, exchanges=self.exchanges, ops=ops, key=key)
 
     def _units(self, square):
-        """What the coordinates are measured in: d of the shrunk columns, the precision of a coefficient that is away
-        from zero, and the standard deviations of the others to begin with."""
+        """The units of coordinates: d of the shrunk columns, the precision of a shrunk coefficient away from zero, and
+        first standard deviations of the others."""
         rows, fixed, _, _ = self.problem
         information, p = _INFORMATION * rows.size(), len(square)
         distance = _FAR / np.sqrt(information * np.where(square > 0, square, 1.0))
@@ -81,7 +81,7 @@ class PriorChains(PlainChains):
         return distance, _KNOWN * information * square, width
 
     def _first_sizes(self, start):
-        """Centres and sizes to begin with."""
+        """The first centres and sizes."""
         p = self.problem.rows.columns.n_shrunk
         centre = np.concatenate([np.zeros(p), start.beta[:, p:].mean(axis=0), [log(self.problem.tau_0)]])
         return centre, np.concatenate([np.ones(p), self.width, [_LOG_TAU[1]]])
@@ -89,27 +89,27 @@ class PriorChains(PlainChains):
     def _refer(self, distance):
         rows, fixed, tau_0, _ = self.problem
         self.distance = distance
-        how = self.centre, self.size, len(self.state.beta), rows.threads
-        self.coordinates = rows.ops.PriorCoordinates(fixed, distance, tau_0, *how)
+        arguments = self.centre, self.size, len(self.state.beta), rows.threads
+        self.coordinates = rows.ops.PriorCoordinates(fixed, distance, tau_0, *arguments)
 
     @property
     def step(self):
-        """The angle of a turn."""
+        """The step size, an angle."""
         return exp(self.dual.log_step if self.state.sweep < self.burn_in.end else self.dual.log_average)
 
     @property
     def tuning(self):
-        """What burn-in has chosen, and how often paths and exchanges have been accepted since."""
+        """The settings that burn-in has chosen, and mean acceptances of trajectories and exchanges since."""
         *totals, count = self.accepted
         rates = [float(total / count) if count else float("nan") for total in totals]
-        n_turns = max(1, round(hmc_prior.LENGTH / self.step))
-        return {"step": self.step, "n_steps": n_turns, "acceptance": rates[0], "exchanged": rates[1]}
+        n_steps = max(1, round(hmc_prior.MEAN_ANGLE / self.step))
+        return {"step": self.step, "n_steps": n_steps, "acceptance": rates[0], "exchanged": rates[1]}
 
     def _sweep(self, state):
         t, end, step = state.sweep, self.burn_in.end, self.step
-        first, few = _FIRST_SWEEPS
-        n = hmc_prior.n_turns(t, step, few if t < first else _MOST_TURNS)
-        state = self.law(state, coordinates=self.coordinates, step=step, n=n)
+        n_first, few = _FIRST_SWEEPS
+        n_steps = hmc_prior.number_of_steps(t, step, few if t < n_first else _MOST_STEPS)
+        state = self.law(state, coordinates=self.coordinates, step=step, n_steps=n_steps)
         accepted, exchanged = (float(mean_of_chains(rates)) for rates in (state.acceptance, state.exchanged))
         if t < end:
             self.dual = self.dual.after(accepted - _ACCEPTANCE, self.started, log(_LARGEST_STEP), np)
@@ -118,26 +118,26 @@ class PriorChains(PlainChains):
         return state
 
     def advance(self):
-        """One sweep, and what the end of its phase brings."""
+        """One sweep, and the next phase of burn-in where one has ended."""
         super().advance()
         t, ends = self.state.sweep, self.burn_in.phases.ends
         if t in ends[:-1]:
             self._next_phase()
-        elif is_looking(t, ends):
-            self._see()
+        elif is_averaged(t, ends):
+            self._add_coordinates()
 
-    def _see(self):
-        """Take the coordinates of the state."""
+    def _add_coordinates(self):
+        """Add the coordinates of the state to the sums."""
         at = self.coordinates.of(self.state.beta, self.state.tau_sq_inv)
         if self.seen is None:
             self.seen = [0, at[0].copy(), 0.0 * at[0], 0.0 * at[0]]
-        offset = at - self.seen[1]
+        centred = at - self.seen[1]
         self.seen[0] += len(at)
-        self.seen[2] = self.seen[2] + offset.sum(axis=0)
-        self.seen[3] = self.seen[3] + (offset**2).sum(axis=0)
+        self.seen[2] = self.seen[2] + centred.sum(axis=0)
+        self.seen[3] = self.seen[3] + (centred**2).sum(axis=0)
 
     def _next_phase(self):
-        """Centres and sizes, and the tuning of the step from where it is."""
+        """Begin a phase: new centres and sizes, and the tuning of the step size from its present value."""
         if self.seen is not None:
             n, first, total, squares = self.seen
             mean = total / n
@@ -151,19 +151,19 @@ class PriorChains(PlainChains):
         self.dual = DualAveraging(self.started, self.started, 0.0, 0.0)
 
     def _centre(self, mean, deviation):
-        """Take the mean and the standard deviation of coordinates."""
+        """Set centres and sizes by the mean and the standard deviation of coordinates."""
         p = len(self.distance)
         size = np.clip(deviation[:p], *_SIZES)
         is_signal = abs(mean[:p]) > _SIGNAL * size
-        of_tau = np.clip(deviation[-1:], _LOG_TAU[0], _LOG_TAU[2])
+        tau_size = np.clip(deviation[-1:], _LOG_TAU[0], _LOG_TAU[2])
         others = np.maximum(deviation[p:-1], _LEAST_SIZE * self.width)
-        self.size = np.concatenate([np.where(is_signal, size, 1.0), others, of_tau])
+        self.size = np.concatenate([np.where(is_signal, size, 1.0), others, tau_size])
         self.centre = np.concatenate([np.where(is_signal, mean[:p], 0.0), mean[p:]])
 
     def _information(self, beta):
         rows, fixed, _, _ = self.problem
-        of_rows = None if rows.offset is None else rows.row_information(beta)
-        return rows.ops.ShrinkageByRows(rows, fixed.variances, beta, of_rows)
+        information = None if rows.offset is None else rows.row_information(beta)
+        return rows.ops.ShrinkageByRows(rows, fixed.variances, beta, information)
 
     def _shrinkage(self):
         rows, fixed, _, key = self.problem
@@ -173,7 +173,7 @@ class PriorChains(PlainChains):
         return self.information(tau_sq_inv[:, None] * lambda_sq_inv + fixed.slab_precision)
 
     def arrays(self):
-        """All that a later run needs to go on."""
+        """Everything that a later run needs to go on."""
         tuned = {"dual": np.array(self.dual), "started": self.started, "accepted": self.accepted}
         tuned |= {"centre": self.centre, "size": self.size}
         if self.seen is not None:

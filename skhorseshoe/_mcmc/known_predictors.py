@@ -1,5 +1,5 @@
-"""x beta of all rows, as passes have left it: where effects of groups have moved, and beta has grown by a factor at
-most, the next pass has no need to compute it again."""
+"""x beta of all rows from earlier passes. Moves of effects of groups change beta by a factor at most, so that the next
+pass need not compute x beta again."""
 
 import numpy as np
 
@@ -7,47 +7,47 @@ _ARRAYS, _SAVED = ("beta", "factor", "grown"), "group_known_"
 
 
 class KnownPredictors:
-    """Of the chains of a run. saved : what ``arrays`` gave, or None; a run that goes on has no values at first."""
+    """The predictors of the chains. saved : what ``arrays`` gave, or None; its values are computed again."""
 
     def __init__(self, saved=None):
-        self.beta = self.values = None  # where passes were (n_chains, q), and what they have left (n, n_chains)
-        self.factor = self.grown = None  # (n_chains,), and beta times it, where the chains are
-        self.last = None  # beta and values of the last pass of this sweep
+        self.beta = self.values = None  # beta of passes (n_chains, q), and x beta from them (n, n_chains)
+        self.factor = self.grown = None  # (n_chains,), and beta times it: the coefficients of the chains
+        self.last = None  # beta and x beta of the last pass of this sweep
         if saved is not None and f"{_SAVED}beta" in saved:
             self.beta, self.factor, self.grown = (saved[_SAVED + name].copy() for name in _ARRAYS)
 
     def are_of(self, beta):
-        """Whether they are those of beta (n_chains, q), with which a sweep begins."""
+        """Whether the predictors are those of beta (n_chains, q), with which a sweep begins."""
         self.last = None
         return self.grown is not None and bool((self.grown == beta).all())
 
     def begin(self, beta, values):
-        """Those of all chains, as a pass has left them."""
+        """Take the predictors of all chains from a pass."""
         self.beta, self.factor, self.grown, self.values = beta.copy(), np.ones(len(beta)), beta, values
 
-    def see(self, beta, values):
-        """Those of a pass on the way of this sweep."""
+    def add_pass(self, beta, values):
+        """Keep the predictors of a pass within a trajectory, whose end may be rejected."""
         self.last = beta.copy(), values
 
     def end(self, beta):
-        """Take those of beta (n_chains, q), where a sweep has led, of each chain; whether they are all known."""
+        """Take the predictors of beta (n_chains, q) at the end of a sweep; whether those of all chains are known."""
         if self.values is None:
             return False
-        stays, goes = (self.grown == beta).all(axis=1), False
+        stays, moves = (self.grown == beta).all(axis=1), False
         if self.last is not None:
             last, values = self.last
-            goes = ~stays & (last == beta).all(axis=1)
-            self.beta[goes], self.factor[goes] = beta[goes], 1.0
-            if goes.all():
+            moves = ~stays & (last == beta).all(axis=1)
+            self.beta[moves], self.factor[moves] = beta[moves], 1.0
+            if moves.all():
                 self.values = values
             else:
-                self.values[:, goes] = values[:, goes]
-        return bool((stays | goes).all())
+                self.values[:, moves] = values[:, moves]
+        return bool((stays | moves).all())
 
     def grow(self, c, beta):
-        """beta, to which the chains have come, is c (n_chains,) times that of the end of the sweep."""
+        """Multiply the coefficients by c (n_chains,), which gives beta."""
         self.factor, self.grown, self.last = self.factor * c, beta, None
 
     def arrays(self):
-        """All that a later run needs to have the same bits."""
+        """Everything that a later run needs for the same bits."""
         return {} if self.beta is None else {_SAVED + name: getattr(self, name) for name in _ARRAYS}

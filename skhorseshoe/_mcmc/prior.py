@@ -1,6 +1,5 @@
-"""The prior, as far as it does not depend on the scales that are drawn, and what it expects.
-
-How many coefficients it lets away from zero: m_eff = sum_j (1 - kappa_j).
+"""The prior: tau_0, the part that does not depend on the scales, and the expected number of effectively nonzero
+coefficients, m_eff = sum_j (1 - kappa_j).
 """
 
 from math import log, pi
@@ -10,17 +9,17 @@ from scipy.special import ndtri
 
 from .burn_in import AUTO
 
-LEAST_SCALE, LARGEST_SCALE = 1e-100, 1e100
-WIDE = 100.0  # standard deviation of the intercept and of unpenalised coefficients; wide on the probit scale
-SLAB = 2  # per standard deviation of a column, where coefficients need a bound
+LEAST_SCALE, LARGEST_SCALE = 1e-100, 1e100  # bounds of tau_0
+WIDE = 100.0  # standard deviation of intercept and unpenalised coefficients; wide on the probit scale
+SLAB = 2  # standard deviation of the slab, on the probit scale per standard deviation of a column
 PER_SD = f"{SLAB} per standard deviation of each column"
 
 
 def tau_scale(global_scale, expected_nonzero, p, n, rate):
     """tau_0 of tau ~ C+(0, tau_0): as given, 1, or from the expected number of nonzero coefficients.
 
-    p0 / (p - p0) s / sqrt(n) (Piironen & Vehtari 2017, eq. 3.12), where 1 / s^2 is what a row tells at the share of
-    ones in y. With columns of unit variance, p0 coefficients are then effectively nonzero at the median of tau.
+    p0 / (p - p0) s / sqrt(n) (Piironen & Vehtari 2017, eq. 3.12), where 1 / s^2 is the information of a row at the
+    share of ones in y. If columns have unit variance, p0 coefficients are effectively nonzero at the median of tau.
     p : columns that are shrunk. n : rows, or the sum of their weights. rate : the share of ones, in (0, 1).
     """
     if expected_nonzero is None:
@@ -34,13 +33,13 @@ def tau_scale(global_scale, expected_nonzero, p, n, rate):
         raise ValueError(
             f"expected_nonzero={expected_nonzero} must be below the number of columns that are shrunk, which is {p}."
         )
-    found = float(expected_nonzero / (p - expected_nonzero) / np.sqrt(row_information(rate) * n))
-    if not LEAST_SCALE <= found <= LARGEST_SCALE:
+    scale = float(expected_nonzero / (p - expected_nonzero) / np.sqrt(row_information(rate) * n))
+    if not LEAST_SCALE <= scale <= LARGEST_SCALE:
         raise ValueError(
-            f"expected_nonzero={expected_nonzero} of {p} columns makes the scale of the prior {found:.1g}: it must be "
+            f"expected_nonzero={expected_nonzero} of {p} columns makes the scale of the prior {scale:.1g}: it must be "
             f"from {LEAST_SCALE:g} to {LARGEST_SCALE:g}. Choose a number that is less extreme."
         )
-    return found
+    return scale
 
 
 def slab_of(slab_scale, sd):
@@ -54,11 +53,11 @@ def slab_of(slab_scale, sd):
 
 
 class FixedPrior:
-    """The part of the prior that does not depend on the scales: Gaussian, with a precision of rank one and a diagonal.
+    """The part of the prior that does not depend on the scales: a Gaussian whose precision is rank one plus a diagonal.
 
     The slab is an observation "0 with standard deviation c" of each shrunk coefficient (Nishimura & Suchard 2023). The
-    intercept's prior is that of the intercept at the mean of the columns: it does not matter where their zero is. An
-    unpenalised coefficient has a prior that is wide for a column of its standard deviation.
+    prior of the intercept is that of the intercept at the mean of the columns, so that their zero does not matter. The
+    prior of an unpenalised coefficient is wide for the standard deviation of its column.
 
     slab_scale : a number, None, or "auto" for ``PER_SD``.
     """
@@ -76,7 +75,7 @@ class FixedPrior:
         self.variances = np.append(1.0 / self.diagonal[columns.n_shrunk : p], [WIDE**2] * columns.fit_intercept)
 
     def add_to(self, H):
-        """H plus the precision, in place; (q, q)."""
+        """Add the precision to H (q, q), in place."""
         for row, value in zip(H, self.anchor, strict=True):
             row += value * self.anchor
         H.reshape(-1)[:: len(H) + 1] += self.diagonal
@@ -96,8 +95,8 @@ class FixedPrior:
         return (self.anchor @ beta) ** 2 / 2 + self.diagonal @ beta**2 / 2
 
 
-STEP = 0.05  # of the logarithms of the scales; sums over it are integrals to some ten digits
-ENDS = 30.0  # a half-Cauchy variable is beyond e^30, or below e^-30, with a probability of 1e-13
+STEP = 0.05  # step of grids in the logarithms of scales; sums over them are integrals to some ten digits
+ENDS = 30.0  # end of grids: a half-Cauchy variable is above e^30, or below e^-30, with a probability of 1e-13
 
 
 def row_information(rate):
@@ -116,63 +115,64 @@ def describe_prior(tau_0, slab_scale, sd, n, rate):
     The working model of the probit likelihood is Gaussian with the Fisher information of a row at the base rate. Column
     j then has information h_j = n sd_j^2 times that, and 1 - kappa_j = h_j / (h_j + 1 / (tau lambda_j)^2 + 1/c_j^2).
 
-    The slab is the factor N(beta_j; 0, c_j^2) beside the horseshoe's, so that the prior of the scales has the factor
-    (1 + (tau lambda_j / c_j)^2)^(-1/2) for each column: without a slab tau ~ C+(0, tau_0), with one it is smaller, the
-    more so the more columns there are. All of it depends on tau lambda_j alone, whose logarithm is a sum: means over
-    both scales are a convolution.
+    The slab is a further factor N(beta_j; 0, c_j^2), so that the prior of the scales has the factor
+    (1 + (tau lambda_j / c_j)^2)^(-1/2) for each column: without a slab tau ~ C+(0, tau_0), with one it is smaller, and
+    ever smaller with more columns. All of it depends on tau lambda_j alone, whose logarithm is a sum, so that means
+    over both scales are convolutions.
     """
     information = n * row_information(rate)
     if np.ndim(slab_scale) and (sd > 0).any():
-        log_tau, of_tau, m_eff = _with_a_slab_per_sd(tau_0, sd[sd > 0], information)
+        log_tau, tau_weights, m_eff = _with_a_slab_per_sd(tau_0, sd[sd > 0], information)
     else:
-        log_tau, of_tau, m_eff = _with_one_slab(
-            tau_0, slab_scale if np.ndim(slab_scale) == 0 else None, sd, information
-        )
-    median = tau_0 * np.exp(np.interp(0.5, np.cumsum(of_tau) - of_tau / 2, log_tau))
+        slab = slab_scale if np.ndim(slab_scale) == 0 else None
+        log_tau, tau_weights, m_eff = _with_one_slab(tau_0, slab, sd, information)
+    median = tau_0 * np.exp(np.interp(0.5, np.cumsum(tau_weights) - tau_weights / 2, log_tau))
     return {"tau_0": tau_0, "slab_scale": slab_scale, "tau_median": float(median), **m_eff}
 
 
 def _with_one_slab(tau_0, slab_scale, sd, information):
-    """Logarithms of tau in units of tau_0, their probabilities, and both m_eff. information : of a column of sd 1."""
+    """log(tau / tau_0) on a grid, its probabilities, and both m_eff. information : of a column of sd 1."""
     slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
     below = ENDS if slab_scale is None else ENDS + max(0.0, log(tau_0 / slab_scale))
     log_tau, log_lambda = _grid(-below), _grid(-ENDS)
     first = log_tau[0] + log_lambda[0]
     product = tau_0 * np.exp(first + STEP * np.arange(len(log_tau) + len(log_lambda) - 1))  # tau lambda
     square, slab = product**2, 1 / np.hypot(1.0, product * slab_precision**0.5)
-    of_lambda = _half_cauchy(log_lambda)
-    factor = np.correlate(slab, of_lambda, "valid")  # of a column, given tau
-    of_tau = _prior_of_tau(log_tau, len(sd) * np.log(factor / factor.max()))
+    lambda_weights = _half_cauchy(log_lambda)
+    factor = np.correlate(slab, lambda_weights, "valid")  # factor of the prior of tau from the slab of one column
+    tau_weights = _prior_of_tau(log_tau, len(sd) * np.log(factor / factor.max()))
 
-    log_h = log(information) + 2 * np.log(sd[sd > 0])  # whose square may be beyond float64
+    log_h = log(information) + 2 * np.log(sd[sd > 0])  # the logarithm, since sd^2 may overflow
     log_h, times = np.unique(log_h, return_counts=True)
     m_eff = {}
-    for name, weight in {"m_eff": of_tau, "m_eff_at_tau_0": (log_tau == 0.0).astype(float)}.items():
-        of_square = slab * np.convolve(weight / factor, of_lambda)
-        kept = (k * (of_square @ _kept(at, square, slab_precision)) for at, k in zip(log_h, times, strict=True))
-        m_eff[name] = float(sum(kept))
-    return log_tau, of_tau, m_eff
+    for name, weight in {"m_eff": tau_weights, "m_eff_at_tau_0": (log_tau == 0.0).astype(float)}.items():
+        product_weights = slab * np.convolve(weight / factor, lambda_weights)
+        means = (product_weights @ _one_less_kappa(h, square, slab_precision) for h in log_h)
+        m_eff[name] = float(sum(k * mean for k, mean in zip(times, means, strict=True)))
+    return log_tau, tau_weights, m_eff
 
 
 def _with_a_slab_per_sd(tau_0, sd, information):
-    """The same where the slab is ``SLAB`` in the unit of each column. There all columns are alike, but for tau sd_j in
-    place of tau, whose logarithms are again on a grid."""
+    """As ``_with_one_slab``, with a slab of ``SLAB`` in the unit of each column. Columns then differ by tau sd_j in
+    place of tau alone, whose logarithms are on a grid too."""
     log_tau, log_lambda = _grid(-ENDS - max(0.0, log(tau_0) + log(sd.sum() / SLAB))), _grid(-ENDS)
     first, counts = on_grid(np.log(sd))
     size = len(log_tau) + len(counts) - 1
     log_product = log_tau[0] + STEP * first + log_lambda[0] + STEP * np.arange(size + len(log_lambda) - 1)
     product = np.exp(log(tau_0) + log_product)  # tau lambda_j sd_j
-    slab, of_lambda = 1 / np.hypot(1.0, product / SLAB), _half_cauchy(log_lambda)
-    factor = np.correlate(slab, of_lambda, "valid")  # of a column, given tau sd_j
-    kept = np.correlate(slab * _kept(log(information), product**2, SLAB**-2.0), of_lambda, "valid") / factor
-    log_factor, kept = (np.correlate(of_column, counts, "valid") for of_column in (np.log(factor), kept))
-    of_tau = _prior_of_tau(log_tau, log_factor - log_factor.max())
-    return log_tau, of_tau, {"m_eff": float(of_tau @ kept), "m_eff_at_tau_0": float(kept[log_tau == 0.0][0])}
+    slab, lambda_weights = 1 / np.hypot(1.0, product / SLAB), _half_cauchy(log_lambda)
+    factor = np.correlate(slab, lambda_weights, "valid")  # factor from the slab of one column, given tau sd_j
+    weighted = slab * _one_less_kappa(log(information), product**2, SLAB**-2.0)
+    mean = np.correlate(weighted, lambda_weights, "valid") / factor
+    log_factor, m_eff = (np.correlate(values, counts, "valid") for values in (np.log(factor), mean))
+    tau_weights = _prior_of_tau(log_tau, log_factor - log_factor.max())
+    at_tau_0 = float(m_eff[log_tau == 0.0][0])
+    return log_tau, tau_weights, {"m_eff": float(tau_weights @ m_eff), "m_eff_at_tau_0": at_tau_0}
 
 
 def on_grid(x):
-    """Weights of points, multiples of ``STEP``, that stand for the values x: the sum of a smooth function over x is its
-    weighted sum over the points, by cubic interpolation. Returns which multiple is the first, and the weights."""
+    """Weights of multiples of ``STEP`` with which the weighted sum of a smooth function over them is its sum over the
+    values x, by cubic interpolation. Returns the index of the first multiple, and the weights."""
     place = np.floor(x / STEP).astype(np.int64)
     r, first = x / STEP - place, int(place.min()) - 1
     near = (1 - r) * (2 - r) * np.stack([-r / 6, (1 + r) / 2])
@@ -182,14 +182,14 @@ def on_grid(x):
 
 
 def _grid(low):
-    """From about low to ``ENDS``, with 0."""
+    """A grid from about low to ``ENDS`` that includes 0."""
     return STEP * np.arange(round(low / STEP), round(ENDS / STEP) + 1)
 
 
 def _prior_of_tau(log_tau, log_factor):
     """Probabilities of the points of a grid: half-Cauchy, times the factor of the slabs."""
-    of_tau = _half_cauchy(log_tau) * np.exp(log_factor)
-    return of_tau / of_tau.sum()
+    tau_weights = _half_cauchy(log_tau) * np.exp(log_factor)
+    return tau_weights / tau_weights.sum()
 
 
 def _half_cauchy(log_x):
@@ -198,7 +198,7 @@ def _half_cauchy(log_x):
     return density / density.sum()
 
 
-def _kept(log_h, square, slab_precision):
+def _one_less_kappa(log_h, square, slab_precision):
     """1 - kappa = 1 / (1 + (1 / (tau lambda)^2 + 1 / c^2) / h), for (tau lambda)^2."""
-    with np.errstate(over="ignore", divide="ignore"):  # of a column that tells nothing
+    with np.errstate(over="ignore", divide="ignore"):  # for a column without information
         return 1 / (1 + np.exp(np.log(1 / square + slab_precision) - log_h))

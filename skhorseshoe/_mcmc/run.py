@@ -17,8 +17,8 @@ from .hmc_burn_in import HmcChains
 from .hmc_prior_burn_in import PriorChains
 from .prior import FixedPrior
 
-_FIRST_CHECK = 100  # draws of each chain before target_ess is looked at; then at a quarter more each time
-_USUAL = 1000  # sweeps after burn-in that are expected until target_ess is looked at
+_FIRST_CHECK = 100  # draws of each chain at the first check of target_ess; each further check is at a quarter more
+_USUAL = 1000  # sweeps after burn-in that are expected before the first check
 _SIGNAL = 2.0  # standard deviation of the linear predictor at the start; 2 says "nearly every row is certain"
 _LOG_TAU = 2.0  # standard deviation of log(tau / tau_0) at the start
 _CHAINS = {
@@ -31,7 +31,7 @@ _GROUPED_CHAINS = {"gibbs": GroupedGibbsChains, "hmc": GroupedHmcChains, "prior"
 
 
 class Problem(NamedTuple):
-    """What the laws depend on: data, prior, and the seed."""
+    """Everything that the laws depend on: rows, prior and seed."""
 
     rows: object
     fixed: FixedPrior
@@ -40,7 +40,7 @@ class Problem(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """What a run is asked for."""
+    """The arguments of a run."""
 
     sampler: str
     n_iter: int  # sweeps of each chain after burn-in, those of earlier runs included
@@ -48,22 +48,22 @@ class Settings(NamedTuple):
     n_chains: int
     thin: int
     target_ess: float | None
-    max_draws: int | None  # of each chain that are kept
-    room: int | None  # the same where nobody has said how many
+    max_draws: int | None  # draws of a chain to keep at most, from the user
+    room: int | None  # draws of a chain to keep at most, where max_draws is None
     draws_dtype: str
-    of_prior: bool = False  # whether the coordinates of "hmc" are those of the prior
+    of_prior: bool = False  # whether "hmc" uses the coordinates of the prior
 
     @property
     def kind(self):
-        """Of the chains: the sampler, or "prior"."""
+        """The kind of chains: the sampler, or "prior"."""
         return "prior" if self.of_prior else self.sampler
 
 
 class FromHost:
-    """Rows, wherever they are, for chains on the host."""
+    """Rows of any device for chains on the host."""
 
     def __init__(self, rows):
-        self._rows, self.ops = rows, device.of_host()
+        self._rows, self.ops = rows, device.host_back_end()
 
     def __getattr__(self, name):
         return getattr(self._rows, name)
@@ -75,56 +75,56 @@ class FromHost:
 
 
 class Run:
-    """Chains, and the draws that are kept of them.
+    """Chains and their draws.
 
-    saved : what ``arrays`` of an earlier run gave, with its draws, or None. The draws are those that one run with all
-    sweeps gives. unbounded : numbers of columns whose coefficients the data do not bound; they are not waited
-    for. watched : as in ``Draws.suffice``.
+    saved : what ``arrays`` of an earlier run gave, with its draws, or None. Both runs together make
+    the draws of one run with all sweeps. unbounded : numbers of columns whose coefficients the data do not bound; their
+    convergence is not waited for. watched : as in ``Draws.suffice``.
     """
 
     def __init__(self, problem, settings, saved=None, unbounded=(), watched=None):
         if saved is not None:
             problem = problem._replace(key=saved["key"])
-        if settings.of_prior and problem.rows.groups is None:  # which are on the host
+        if settings.of_prior and problem.rows.groups is None:  # these chains are on the host
             problem = problem._replace(rows=FromHost(problem.rows))
         self.problem, self.settings = problem, settings
         self.unbounded, self.watched = unbounded, watched
         rows = problem.rows
         start = initial_state(settings.n_chains, rows.columns, rows.base_rate(), problem.tau_0, problem.key)
         start = rows.ops.to_device(start)
-        of_kind = _CHAINS if problem.rows.groups is None else _GROUPED_CHAINS
-        self.chains = of_kind[settings.kind](problem, start, settings.burn_in, saved and saved["chains"])
+        chains = _CHAINS if problem.rows.groups is None else _GROUPED_CHAINS
+        self.chains = chains[settings.kind](problem, start, settings.burn_in, saved and saved["chains"])
         n_draws = settings.n_iter // settings.thin
         self.room = settings.max_draws or _room(settings.room, saved, n_draws)
-        of_groups = None if rows.groups is None else partial(GroupDraws, n_groups=rows.groups.n)
-        self._draws = Draws(settings.n_chains, n_draws, rows.columns, self.room, settings.draws_dtype, of_groups)
-        self._outbox = rows.ops.Outbox()  # through which states come to the host while the next sweeps run
+        group_draws = None if rows.groups is None else partial(GroupDraws, n_groups=rows.groups.n)
+        self._draws = Draws(settings.n_chains, n_draws, rows.columns, self.room, settings.draws_dtype, group_draws)
+        self._outbox = rows.ops.Outbox()  # brings states to the host while the next sweeps run
         self.stopped_by = "n_iter"
-        self.whole = True  # not in the middle of a sweep, so that a later run can go on from here
+        self.whole = True  # whether no sweep is incomplete, so that a later run can go on from here
         if saved is not None:
             self._draws.restore(saved["draws"])
-            # Where that run looked at the same target, it has been asked already, or was not to be asked here.
+            # An earlier run with the same target has already made this check.
             self._stop_if_enough(is_new=float(saved["target_ess"]) != self._target())
 
     @property
     def sweep(self):
-        """Sweeps, with those of burn-in."""
+        """Number of sweeps, burn-in included."""
         return self.chains.state.sweep
 
     @property
     def burn_in(self):
-        """Sweeps of burn-in; while an automatic one runs, as it is planned by then."""
+        """Sweeps of burn-in; of an automatic one that runs, unless it is extended."""
         return self.chains.burn_in.end
 
     @property
     def draws(self):
-        """``Draws``, when all that are under way have arrived."""
+        """``Draws``, with all states that are on their way to the host."""
         self._outbox.flush()
         return self._draws
 
     @property
     def done(self):
-        """Sweeps after burn-in."""
+        """Number of sweeps after burn-in."""
         return max(0, self.sweep - self.burn_in)
 
     def go(self, report):
@@ -148,7 +148,7 @@ class Run:
             self.draws.trim()
 
     def _step(self):
-        """One sweep, and what it leaves."""
+        """One sweep, and the draw and the check of target_ess that follow."""
         self.whole = False
         self.chains.advance()
         if self.done and self.done % self.settings.thin == 0:
@@ -157,30 +157,30 @@ class Run:
         self.whole = True
 
     def _keep(self):
-        """Take the state as a draw."""
+        """Keep the state as a draw."""
         self._draws.kappa.add(self._n_draws(), self.chains)
         state = self.chains.state
-        acceptance = getattr(state, "acceptance", 1.0)  # of a sampler without proposals
-        of_groups = () if self.problem.rows.groups is None else self.chains.of_groups()
-        self._outbox.put(self._draws.add, (state.beta, state.tau_sq_inv, acceptance, *of_groups))
+        acceptance = getattr(state, "acceptance", 1.0)  # 1 for a sampler without proposals
+        effects = () if self.problem.rows.groups is None else self.chains.effects_and_scale()
+        self._outbox.put(self._draws.add, (state.beta, state.tau_sq_inv, acceptance, *effects))
 
     def _n_draws(self):
         """Draws of each chain, whether they are kept or not."""
         return self.done // self.settings.thin
 
     def _target(self):
-        """The effective sample size that is enough, 0 if none is."""
+        """target_ess, or 0 if there is none."""
         return float(self.settings.target_ess or 0.0)
 
     def _stop_if_enough(self, is_new=False):
-        """is_new : whether the draws so far were made for another target."""
+        """End the run if target_ess is reached. is_new : whether the draws so far were made for another target."""
         n, target = self._n_draws(), self._target()
         is_check = target and (_is_check(n) or (is_new and n >= _FIRST_CHECK))
         if is_check and self.draws.suffice(target, self.unbounded, self.watched):
             self.stopped_by = "target_ess"
 
     def expected(self):
-        """The sweep with which the run is expected to end, as far as the draws so far can tell."""
+        """The sweep with which the run will probably end, by the draws so far."""
         n_iter, thin = self.settings.n_iter, self.settings.thin
         if self._target():
             fold, n = self._draws.fold, self._n_draws()
@@ -192,7 +192,7 @@ class Run:
         return self.problem.rows.separated_by(self.chains.state.beta)
 
     def interruption(self):
-        """What to say of a run that an interrupt has ended; nothing of others."""
+        """The message about a run that an interrupt has ended; empty for other runs."""
         if self.stopped_by != "interrupt":
             return ""
         torn = "" if self.whole else " The last sweep was incomplete, so warm_start cannot continue from here."
@@ -203,7 +203,7 @@ class Run:
         )
 
     def arrays(self):
-        """All that a later ``Run`` on the same problem needs to go on, beside the draws; NumPy arrays and numbers in
+        """Everything but the draws that a later ``Run`` on the same problem needs to go on: NumPy arrays and numbers in
         nested dicts."""
         return {
             "n_iter": self.done,
@@ -216,20 +216,20 @@ class Run:
 
 
 def _room(planned, saved, n_draws):
-    """The most draws of a chain to keep where nobody has said how many, None for no limit; never fewer than are there.
+    """The default limit of the draws of a chain, or None for no limit; at least the draws already kept.
 
     planned : a limit for this fit, or None. saved : as in ``Run``; its limit stays if no larger one is planned.
-    n_draws : as many as there will be of a fit that begins anew.
+    n_draws : number of draws of a fit that begins anew.
     """
     if saved is None:
         return planned if planned and planned < n_draws else None
-    before, there = int(saved["room"]), int(saved["draws"]["seen"]) // int(saved["draws"]["stride"])
-    return max(before, planned or 0, there) if before or planned else None
+    limit, n_kept = int(saved["room"]), int(saved["draws"]["seen"]) // int(saved["draws"]["stride"])
+    return max(limit, planned or 0, n_kept) if limit or planned else None
 
 
 def initial_state(n_chains, columns, base_rate, tau_0, key):
-    """Where the chains start: spread more widely than the posterior, so that R-hat can tell if they met. Random
-    directions of the same predictive strength, an intercept that keeps the base rate, tau log-normal.
+    """The start of the chains, spread more widely than the posterior, so that R-hat tells whether they have met: random
+    directions of equal predictive strength, an intercept that keeps the base rate, tau log-normal.
 
     columns : ``Columns``. base_rate : share of the second class, in (0, 1). Always drawn on the host: the start is the
     same on every device.
@@ -237,7 +237,7 @@ def initial_state(n_chains, columns, base_rate, tau_0, key):
     rng = np.random.Generator(np.random.Philox(key=int(key[0]) | int(key[1]) << 32))
     mean, sd, p, fit_intercept = columns.mean, columns.sd, len(columns.mean), columns.fit_intercept
     moves = sd > 0
-    # Coefficients of constant columns must not start at zero: a scale given a zero is zero too, for ever.
+    # Coefficients of constant columns must not start at zero, where their scale would stay at zero.
     unit = 1.0 / np.maximum(abs(mean), 1.0)
     np.divide(_SIGNAL / np.sqrt(max(1, moves.sum())), sd, out=unit, where=moves)
     beta = np.zeros((n_chains, p + fit_intercept))
@@ -251,12 +251,12 @@ def initial_state(n_chains, columns, base_rate, tau_0, key):
 
 
 def _is_check(n):
-    """Whether target_ess is looked at after n draws."""
+    """Whether target_ess is checked after n draws."""
     return _next_check(n) == n
 
 
 def _next_check(n):
-    """The number of draws, not below n, after which target_ess is looked at."""
+    """The least number of draws, at least n, at which target_ess is checked."""
     check = _FIRST_CHECK
     while check < n:
         check = check * 5 // 4

@@ -79,7 +79,7 @@ def _information(model, X, weight, offset):
     out = np.empty(X.shape[0])
 
     def use(eta, block, ops):
-        out[block] = device.of_host().fisher_weight(ops.to_host(eta)).mean(axis=1)
+        out[block] = device.host_back_end().fisher_weight(ops.to_host(eta)).mean(axis=1)
 
     each_predictor(model, GivenRows(X, None, offset), *flat(model, most), use, by_draw(model, most))
     return out * weight if len(weight) else out

@@ -24,7 +24,7 @@ def check_fitted_on(model, X, positive, weight):
         _refuse(f"they count as {total:.6g} by their weights, and in the fit as {size:.6g}")
     if not np.isclose(ones := counts @ positive / total, share, rtol=_CLOSE):
         _refuse(f"the share of {model.classes_.tolist()[1]!r} among them is {ones:.4g}, and was {share:.4g} in the fit")
-    ops, name, _ = device.resolve(device.beside("auto", X) if device.on_gpu(X) else "cpu", sparse=issparse(X))
+    ops, name, _ = device.resolve(device.device_for("auto", X) if device.on_gpu(X) else "cpu", sparse=issparse(X))
     with ops.using(name):
         X, _, held = ops.hold(X, positive.astype(np.uint8), np.empty(0) if weight is None else weight)
         mean, variance = map(ops.to_host, ops.moments(X, held))

@@ -120,7 +120,7 @@ class PosteriorMixin:
         n_draws = draws.intercept.size
         check_result(rows.X.shape[0], n_draws)
         samples = _predict.answers(self, rows, n_draws, lambda eta, ops: ops.ndtr(eta, out=eta), draws)
-        return device.put_beside(rows.X, samples)
+        return device.put_on_device_of(rows.X, samples)
 
     @by_blocks
     def predict_interval(
@@ -153,7 +153,7 @@ class PosteriorMixin:
         rows, level = self._given_rows(X, groups, offset), level_of(self, level)
         ends = [(1 - level) / 2, (1 + level) / 2]
         interval = _predict.answers(self, rows, 2, lambda eta, ops: ops.quantiles(eta, ends, ops.ndtr))
-        return device.put_beside(rows.X, interval)
+        return device.put_on_device_of(rows.X, interval)
 
     @by_blocks
     def predict_log_proba(self, X: Rows, groups: Labels = None, offset: Offsets = None) -> Floats:
@@ -376,7 +376,7 @@ class PosteriorMixin:
         """answer(probabilities (n, 2)), computed on the host, as an array on the device of X."""
         rows = self._given_rows(X, groups, offset)
         probabilities = _predict.answers(self, rows, 2, lambda eta, ops: ops.average_phi(eta))
-        return device.put_beside(rows.X, answer(probabilities))
+        return device.put_on_device_of(rows.X, answer(probabilities))
 
     def _given_rows(self, X, groups, offset):
         return given_rows(self, self._check_rows(X), groups, offset)

@@ -27,7 +27,7 @@ def term_sums(eta, weights, numbers, ops):
     device of the back end ``ops``. numbers : (g,) of terms of each group, descending.
     """
     (m, n), sums = eta.shape, []
-    step = max(1, ops.SCORES_TOGETHER // m)
+    step = max(1, ops.PREDICTORS_AT_ONCE // m)
     for start in range(0, n, step):
         e, w = eta[:, start : start + step].copy(), weights[start : start + step]
         term, previous = ops.exp(-0.5 * e * e) / np.sqrt(2 * np.pi), 0.0 * e

@@ -55,13 +55,13 @@ def gaussians(ops, card, rng, sizes):
     indefinite[0, 1:] = indefinite[1:, 0] = 0.0
     for gaussian.THREADS in (256, 0):
         white = ops.Whitening(A.T @ A, A[0], 2, q, None)
-        path = white.begin(
+        trajectory = white.begin(
             Reference(beta[0], beta[1], ops.to_device(A.T @ A), white),
             HmcState(beta, beta**2, tau, tau, beta, 1, None, None),
             KEY,
         )
         *moved, _ = white.move_scales(beta**2, tau, 1.0, Tuning(0.5, 1, 2, 0.8, tuple(range(1, q, 3))), 1, KEY)
-        yield from (path.u, path.force, *moved, white.place(path))
+        yield from (trajectory.u, trajectory.force, *moved, white.to_beta(trajectory))
         yield ops.Precision(A.T @ A, None).inverse_diagonal(beta**2, 0)
         yield ops.Precision(indefinite, None).draw(beta, 0 * beta, beta)
 

@@ -166,7 +166,7 @@ def draws_of(model):
         n_chains, n_draws, Columns(np.zeros(p), np.ones(p), np.zeros(p, bool), np.zeros(p, bool), True, False)
     )
     draws.coef[:], draws.intercept[:] = model.coef_draws_, model.intercept_draws_
-    draws.global_scale[:], draws.seen, draws.kappa.weight = model.global_scale_draws_, n_draws, 1
+    draws.global_scale[:], draws.n_offered, draws.kappa.weight = model.global_scale_draws_, n_draws, 1
     return draws
 
 

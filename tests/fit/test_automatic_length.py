@@ -10,7 +10,7 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._fit import parameters, plan
 from skhorseshoe._mcmc import burn_in
-from skhorseshoe._mcmc.burn_in import BurnIn, of_no_tuning, of_tuning
+from skhorseshoe._mcmc.burn_in import BurnIn, tuned_phases, untuned_phases
 from skhorseshoe.diagnostics import convergence
 
 
@@ -68,7 +68,7 @@ def test_sampling_ends_at_the_latest_after_so_many_sweeps(weak_problem, monkeypa
     assert (model.n_iter_, model.stopped_by_) == (60, "n_iter")
 
 
-@pytest.mark.parametrize("schedule", [of_tuning, of_no_tuning])
+@pytest.mark.parametrize("schedule", [tuned_phases, untuned_phases])
 def test_burn_in_is_extended_until_the_chains_agree(schedule, seed):
     """Chains that come together after a while: burn-in ends after that, and not much later."""
     rng = np.random.default_rng(seed)
@@ -78,7 +78,7 @@ def test_burn_in_is_extended_until_the_chains_agree(schedule, seed):
         while sweep < length.end:
             sweep += 1
             where = np.arange(4)[:, None] if sweep <= apart else 0
-            length.see(sweep, where + 0.1 * rng.standard_normal((4, 3)), cpu)
+            length.add(sweep, where + 0.1 * rng.standard_normal((4, 3)), cpu)
         ends[apart] = length.end
     assert ends[0] == schedule("auto").ends[-1]
     assert 700 < ends[700] <= 2500
@@ -87,9 +87,9 @@ def test_burn_in_is_extended_until_the_chains_agree(schedule, seed):
 
 def test_one_chain_that_drifts_does_not_agree(seed):
     rng = np.random.default_rng(seed)
-    length = BurnIn("auto", of_no_tuning)
+    length = BurnIn("auto", untuned_phases)
     for sweep in range(1, 201):
-        length.see(sweep, np.array([[0.01 * sweep]]) + 0.1 * rng.standard_normal((1, 1)), cpu)
+        length.add(sweep, np.array([[0.01 * sweep]]) + 0.1 * rng.standard_normal((1, 1)), cpu)
     assert length.end == 400
 
 

@@ -125,7 +125,7 @@ def watched(X, is_rough=True, ops=cpu):
 def draws_of(rng, n=800):
     """Independent draws."""
     draws = Draws(4, n, Columns(np.zeros(P), np.ones(P), np.zeros(P, bool), np.zeros(P, bool), True, False))
-    draws.seen = n
+    draws.n_offered = n
     for name in ("coef", "intercept", "global_scale"):
         values = getattr(draws, name)
         values[...] = 0.1 * rng.standard_normal(values.shape)
@@ -162,7 +162,7 @@ def test_what_is_watched_is_what_is_said(sparse, seed):
     rows = (csr_array(X), sparse_ops) if sparse else (X, cpu)
     whole, often = (watched(rows[0], ops=rows[1]) for _ in range(2))
     for n in (100, 125, 313, 799):
-        draws.seen = n
+        draws.n_offered = n
         often.draws(draws)
     got = whole.draws(draws)
     np.testing.assert_array_equal(often.draws(draws), got)
@@ -171,7 +171,7 @@ def test_what_is_watched_is_what_is_said(sparse, seed):
     sums = draws.coef[:, :799, :2] @ X[:, :2].std(axis=0)
     np.testing.assert_allclose(got[..., N], sums, atol=1e-5)
     draws._halve()
-    draws.seen = 2 * (draws.n // 2)
+    draws.n_offered = 2 * (draws.n // 2)
     np.testing.assert_allclose(often.draws(draws), got[:, 1::2][:, : draws.n], atol=1e-6)
 
 

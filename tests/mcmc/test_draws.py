@@ -100,7 +100,7 @@ def lasting(draws, rng):
 @pytest.mark.parametrize(("fault", "target"), [(None, 800), (lasting, 800), (apart, 2)])
 def test_target_ess_and_convergence_are_those_of_every_quantity(fault, target, quantity, seed):
     rng, draws = np.random.default_rng(seed), Draws(4, 400, columns(2, True))
-    draws.seen = 400
+    draws.n_offered = 400
     for name in ("coef", "intercept", "global_scale"):
         values = getattr(draws, name)
         values[...] = rng.standard_normal(values.shape)

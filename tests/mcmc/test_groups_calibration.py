@@ -51,7 +51,7 @@ def ranks_of(seed, sampler):
     is_prior = sampler == "prior"
     settings = "hmc" if is_prior else sampler, EACH * APART, 150, N_CHAINS, APART, None, None, None, "float64", is_prior
     run = Run(Problem(rows, FixedPrior(rows.columns, SLAB), TAU_0, rng.integers(2**32, size=2)), Settings(*settings))
-    with np.errstate(all="ignore"):  # of paths that are refused
+    with np.errstate(all="ignore"):  # of trajectories that are rejected
         run.go(lambda t: False)
     drawn, effects = run.draws, run.draws.groups.effects
     ours = [drawn.intercept, *np.moveaxis(drawn.coef, 2, 0), np.log(drawn.group_scale), *(effects[..., [0, -1]].T)]

@@ -124,7 +124,7 @@ def test_draws_have_the_law_that_quadrature_gives(sampler, weighted):
 
 def effects_are_forgotten(monkeypatch):
     """The density of u given a new s is left out where s moves."""
-    monkeypatch.setattr(group_moves, "of_effects", lambda *_: 0.0)
+    monkeypatch.setattr(group_moves, "log_density_of_effects", lambda *_: 0.0)
 
 
 def sums_of_others(monkeypatch):
@@ -145,15 +145,15 @@ def jacobian_is_forgotten(monkeypatch):
 
 
 def reference_follows_beta(monkeypatch):
-    """The slope of the reference is a multiple of that where beta is, which a path changes."""
-    whole = GroupedRows.hold
+    """The slope of the reference is a multiple of that where beta is, which a trajectory changes."""
+    whole = GroupedRows.begin_sweep
 
-    def hold(self, beta):
+    def begin_sweep(self, beta):
         loglik, score = whole(self, beta)
         self.slope = 4.0 * score
         return loglik, score
 
-    monkeypatch.setattr(GroupedRows, "hold", hold)
+    monkeypatch.setattr(GroupedRows, "begin_sweep", begin_sweep)
 
 
 @pytest.mark.slow

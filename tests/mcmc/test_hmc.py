@@ -9,7 +9,7 @@ from laws import ALONE, KEY, chains_of, load_gold, mostly_slow, start_further
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import hmc as _hmc
-from skhorseshoe._mcmc.adaptation_window import Window, ends, enough_steps
+from skhorseshoe._mcmc.adaptation_window import Window, ends, steps_for_angle
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def test_nothing_is_tuned_after_burn_in(data, record, short_fit, breast_cancer):
 
 
 def test_local_scales_of_the_slow_columns_move(record, short_fit, weak_problem, breast_cancer):
-    """On the way where one turn is enough, and else with a proposal of their own: a sweep counts both."""
+    """Within the trajectory where one step is enough, and else with a test of their own: a sweep counts both."""
     for data, n_columns, n_steps in ((weak_problem, 3, 1), (breast_cancer, 30, 3)):
         short_fit(*data, n_iter=10, burn_in=200, sampler="hmc")
         tuning = record[-1][0]
@@ -56,7 +56,7 @@ def test_local_scales_of_the_slow_columns_move(record, short_fit, weak_problem, 
 @pytest.mark.parametrize("fair", [True, False])
 def test_tau_moves_on_the_way_unless_proposals_suffer(fair, record, short_fit, weak_problem, monkeypatch):
     """It stays already while the last window tunes the step without it."""
-    monkeypatch.setattr(Window, "scales_may_move", lambda window: fair)
+    monkeypatch.setattr(Window, "scales_move_well", lambda window: fair)
     model = short_fit(*weak_problem, n_iter=10, burn_in=200, sampler="hmc")
     assert model.tuning_["tau_moves"] == (4 if fair else 0)
     *_, before, end = ends(200)
@@ -66,7 +66,7 @@ def test_tau_moves_on_the_way_unless_proposals_suffer(fair, record, short_fit, w
 
 
 def test_a_small_step_makes_more_turns():
-    assert [enough_steps(step, 1.335) for step in (1.5, 0.5, 0.3, 0.04, 1e-3)] == [1, 3, 5, 35, 47]
+    assert [steps_for_angle(step, 1.335) for step in (1.5, 0.5, 0.3, 0.04, 1e-3)] == [1, 3, 5, 35, 47]
 
 
 # Rows, columns, chains; dtype; what else ``Rows`` is told. The reordered ones have unpenalised columns.
@@ -88,7 +88,7 @@ NEAR_TUNINGS = {
 
 @pytest.mark.parametrize("tuning", NEAR_TUNINGS)
 @pytest.mark.parametrize("name", NEAR)
-def test_a_path_in_one_call_has_the_bits_of_its_steps(name, tuning):
+def test_a_trajectory_in_one_call_has_the_bits_of_its_steps(name, tuning):
     n, p, m, dtype, told = NEAR[name]
     rng = np.random.default_rng(p)
     X, y = (rng.standard_normal((n, p)) + np.linspace(-1, 1, p)).astype(dtype), (rng.random(n) < 0.4).astype(np.uint8)
@@ -150,7 +150,7 @@ def test_the_slowest_have_the_largest_autocorrelation():
         noise = rng.standard_normal((2, 61))
         beta[:, :60] = memory * beta[:, :60] + np.sqrt(1 - memory**2) * noise[:, :60]
         scaled = 100.0 + beta * np.arange(1, 62)
-        window.see(_hmc.HmcState(scaled, None, None, None, scaled, 0, np.ones(2), None))
+        window.add(_hmc.HmcState(scaled, None, None, None, scaled, 0, np.ones(2), None))
     slow = window.slowest(60)
     assert len(slow) == 32
     assert set(range(0, 60, 2)) < set(slow)

@@ -76,13 +76,13 @@ def tau_as_it_was(beta, tau_sq_inv, *rest):
 
 
 class EndKickTooSmall(cpu.Whitening):
-    def kick(self, path, angle, *rest):
-        before = path.v.copy()
-        path = super().kick(path, angle, *rest)
-        kicked = path.v.copy()
-        path.v[:] = (before + kicked) / 2
-        path.total[:] += ((path.v**2).sum(axis=1) - (kicked**2).sum(axis=1)) / 2
-        return path
+    def kick(self, trajectory, angle, *rest):
+        before = trajectory.v.copy()
+        trajectory = super().kick(trajectory, angle, *rest)
+        kicked = trajectory.v.copy()
+        trajectory.v[:] = (before + kicked) / 2
+        trajectory.energy[:] += ((trajectory.v**2).sum(axis=1) - (kicked**2).sum(axis=1)) / 2
+        return trajectory
 
 
 class MomentumKept(cpu.Whitening):
@@ -134,7 +134,7 @@ def local_scales_with_old_tau():
     return {"global_scale": global_scale, "local_scales": local_scales}
 
 
-STEP_BY_STEP = {"near_path": lambda *given: None}  # so that all of a back end is asked
+STEP_BY_STEP = {"near_trajectory": lambda *given: None}  # so that all of a back end is asked
 TAU_ON_THE_WAY = {"global_scale": tau_as_it_was}
 LOOSE = {"share": 0.25, "push": 0.3}  # where what the reference leaves out is mostly the data's
 ERRORS = {
@@ -145,7 +145,7 @@ ERRORS = {
         {"n_batches": 24},
     ),
     "last half-kick": (ONE, {"Whitening": EndKickTooSmall}, {}),
-    "half-kicks at the ends of turns": (THREE, {"Whitening": EndKickTooSmall}, {"n_batches": 16}),
+    "half-kicks at the ends of steps": (THREE, {"Whitening": EndKickTooSmall}, {"n_batches": 16}),
     "no Metropolis test": (ONE, {"metropolis": always_accepted}, {}),
     "no test of scales that move apart": (
         APART._replace(slow=(0, 1, 2)),
@@ -191,7 +191,7 @@ SOME_SCALES = pytest.param(2, (1,), marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize(("tau_moves", "slow"), [(0, ()), (2, ()), (2, (0, 1, 2)), SOME_SCALES])
-@pytest.mark.parametrize("tuning", [ONE, THREE, APART], ids=["1 turn", "3 turns", "apart"])
+@pytest.mark.parametrize("tuning", [ONE, THREE, APART], ids=["1 step", "3 steps", "apart"])
 def test_sweep_passes_gewekes_joint_test(tuning, tau_moves, slow):
     assert geweke(tuning._replace(tau_moves=tau_moves, slow=slow)) < 4
 

@@ -8,7 +8,7 @@ from laws import ALONE, draws_of, same_draws, same_law
 from scipy import sparse
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._backends import Path
+from skhorseshoe._backends import Trajectory
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu.prior_coordinates import PriorCoordinates
 from skhorseshoe._data.rows import Rows
@@ -121,7 +121,7 @@ def test_a_prior_scale_far_above_the_posterior_leaves_the_step_large(wide, seed)
     assert fitted.tuning_["step"] > 0.05
 
 
-def test_a_path_is_driven_by_the_gradient_of_its_energy():
+def test_a_trajectory_is_driven_by_the_gradient_of_its_energy():
     """Columns are placed in tiles, most of them alike and a few, far from zero or at it, in another way."""
     p, rng = 300, np.random.default_rng(1)
     q = p + 1
@@ -133,15 +133,16 @@ def test_a_path_is_driven_by_the_gradient_of_its_energy():
     w = centre + size * u[0]
     u[0, :p] += (np.sign(w) * 0.2 / size)[:p]  # the force has no second derivative of the quantile near its pole
     u[0, 9] = -centre[9] / size[9]  # w = 0, where beta is
-    path = Path(u, 0 * u, 0 * u, np.zeros(1))
+    trajectory = Trajectory(u, 0 * u, 0 * u, np.zeros(1))
 
     def energy():
-        beta, _ = coordinates.place(path)
-        coordinates.kick(path, 0.0, beta, (pull * beta).sum(axis=1), pull)
-        return path.total[0]
+        beta, _ = coordinates.to_beta(trajectory)
+        coordinates.kick(trajectory, 0.0, beta, (pull * beta).sum(axis=1), pull)
+        return trajectory.energy[0]
 
     energy()
-    force, steps = path.force[0] + u[0], np.array([*range(9), *range(10, 14), 127, 128, 255, 256, *range(297, q + 1)])
+    force = trajectory.force[0] + u[0]
+    steps = np.array([*range(9), *range(10, 14), 127, 128, 255, 256, *range(297, q + 1)])
     for j in steps:
         ends = []
         for side in (1e-5, -1e-5):
@@ -150,7 +151,7 @@ def test_a_path_is_driven_by_the_gradient_of_its_energy():
             u[0, j] -= side
         slope = (ends[0] - ends[1]) / 2e-5
         assert abs(slope - force[j]) < 1e-3 * (1 + abs(slope)), j
-    beta, tau_sq_inv = coordinates.place(path)
+    beta, tau_sq_inv = coordinates.to_beta(trajectory)
     np.testing.assert_allclose(coordinates.of(beta, tau_sq_inv)[0], centre + size * u[0], rtol=1e-6, atol=1e-9)
 
 
@@ -185,14 +186,14 @@ def test_a_sweep_in_two_calls_has_the_bits_of_its_steps(name):
 
 
 @pytest.mark.parametrize("where", [np.nan, np.inf, -np.inf, 1e300])
-def test_a_path_that_has_diverged_ends_as_one_that_is_refused(where):
+def test_a_trajectory_that_has_diverged_is_rejected(where):
     """No place of the table is beyond its ends."""
     fixed = SimpleNamespace(anchor=np.zeros(31), diagonal=np.ones(31))
     coordinates = PriorCoordinates(fixed, np.ones(30), 0.05, np.zeros(32), np.ones(32), 1, ALONE)
     for j in (3, 31):  # a coefficient, and log tau
         u = np.zeros((1, 32))
         u[0, j] = where
-        path = Path(u, 0 * u, 0 * u, np.zeros(1))
-        beta, _ = coordinates.place(path)
-        coordinates.kick(path, 0.3, beta, np.zeros(1), np.zeros((1, 31)))
-        assert not path.total[0] < 1e100
+        trajectory = Trajectory(u, 0 * u, 0 * u, np.zeros(1))
+        beta, _ = coordinates.to_beta(trajectory)
+        coordinates.kick(trajectory, 0.3, beta, np.zeros(1), np.zeros((1, 31)))
+        assert not trajectory.energy[0] < 1e100

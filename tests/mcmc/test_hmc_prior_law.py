@@ -111,28 +111,28 @@ class JacobianForgotten(cpu.PriorCoordinates):
     def begin(self, state, key):
         return self._without(super().begin(state, key), state.beta)
 
-    def kick(self, path, angle, beta, *rest):
-        return self._without(super().kick(path, angle, beta, *rest), beta)
+    def kick(self, trajectory, angle, beta, *rest):
+        return self._without(super().kick(trajectory, angle, beta, *rest), beta)
 
-    def _without(self, path, beta):
-        path.total[:] -= np.log(beta[:, :3] / self.record.values["carried"]).sum(axis=1)  # of w by v
-        return path
+    def _without(self, trajectory, beta):
+        trajectory.energy[:] -= np.log(beta[:, :3] / self.record.values["carried"]).sum(axis=1)  # of w by v
+        return trajectory
 
 
 class PriorOfTauForgotten(cpu.PriorCoordinates):
     def begin(self, state, key):
         return self._without(super().begin(state, key), state.tau_sq_inv)
 
-    def place(self, path):
-        self.tau_sq_inv = (placed := super().place(path))[1]
+    def to_beta(self, trajectory):
+        self.tau_sq_inv = (placed := super().to_beta(trajectory))[1]
         return placed
 
     def kick(self, *rest):
         return self._without(super().kick(*rest), self.tau_sq_inv)
 
-    def _without(self, path, tau_sq_inv):
-        path.total[:] -= np.log1p(1 / (tau_sq_inv * TAU_0**2))
-        return path
+    def _without(self, trajectory, tau_sq_inv):
+        trajectory.energy[:] -= np.log1p(1 / (tau_sq_inv * TAU_0**2))
+        return trajectory
 
 
 class ExchangesWith(cpu.Exchanges):
@@ -205,6 +205,6 @@ def test_coordinates_lead_back(size):
         4,
         ALONE,
     )
-    back, tau_back = coordinates.place(SimpleNamespace(u=coordinates.of(beta, tau_sq_inv)))
+    back, tau_back = coordinates.to_beta(SimpleNamespace(u=coordinates.of(beta, tau_sq_inv)))
     np.testing.assert_allclose(back, beta, rtol=1e-4)
     np.testing.assert_allclose(tau_back, tau_sq_inv, rtol=1e-12)

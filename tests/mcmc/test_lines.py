@@ -1,4 +1,4 @@
-"""Moves along lines: their log-likelihoods, the law of one move, both texts alike, how often and how wide they are."""
+"""Line moves: their log-likelihoods, the law of one move, both texts alike, how often and how wide they are."""
 
 import numpy as np
 import pytest
@@ -238,7 +238,7 @@ def test_one_move_leaves_its_law_as_it_is(which, is_near, seed, monkeypatch):
 
 
 def test_slices_are_laid_about_0_and_shrink_towards_it(seed):
-    uniform = np.random.default_rng(seed).uniform(size=(200, _lines.EACH))
+    uniform = np.random.default_rng(seed).uniform(size=(200, _lines.N_UNIFORMS))
     steps = cpu.proposals(uniform, np.array([3.0]))
     assert (steps[:, 0] == 0).all()
     for row, u in zip(steps, uniform, strict=True):
@@ -332,7 +332,7 @@ def test_chains_that_are_taken_up_have_the_same_moves(sampler, few_rows, data, w
         chains.advance()
         if t in cuts:
             lines, chains = getattr(chains, "lines", None), chains_of(rows, sampler, 60, chains.arrays())
-            assert chains.every == whole.every
+            assert chains.line_interval == whole.line_interval
             if lines is not None:
                 np.testing.assert_array_equal(chains.lines.widths, lines.widths)
         for one, other in zip(chains.state, whole.state, strict=True):
@@ -344,7 +344,7 @@ def test_spread_is_that_of_what_a_window_has_seen(seed):
     window, seen = Window(64, hmc.Tuning(1.0, 1, 2, 1.0), cpu), []
     for t in range(64):
         beta = 5.0 + np.exp(rng.standard_normal((2, 1)) / 3) * np.array([3.0, -2.0, 1.0])
-        window.see(hmc.HmcState(beta, None, None, None, beta, 0, np.ones(2), None))
+        window.add(hmc.HmcState(beta, None, None, None, beta, 0, np.ones(2), None))
         seen += [beta] * (t >= 32)
     information = np.diag([1.0, 4.0, 9.0])
     points, seen = np.concatenate(window.points), np.concatenate(seen)

@@ -1,4 +1,4 @@
-"""Moves along lines leave the joint law of parameters and data alone (Geweke 2004), by themselves and in the sweeps of
+"""Line moves leave the joint law of parameters and data alone (Geweke 2004), by themselves and in the sweeps of
 "hmc" and "pxda", and what says so catches planted errors."""
 
 from functools import partial
@@ -218,7 +218,7 @@ def test_gewekes_joint_test_catches_columns_chosen_by_the_state(monkeypatch):
         near_of_many(line_moves.move_near)(*args)  # the global move comes after that of a single coefficient
 
     monkeypatch.setattr(cpu, "move_near", move_near)
-    monkeypatch.setattr(_lines, "SINGLES", (1, 1))
+    monkeypatch.setattr(_lines, "SINGLE_MOVES", (1, 1))
     assert geweke() > 6
 
 

@@ -19,7 +19,7 @@ from .line_moves import first_inside, growth, move_near, near_lines, proposals  
 from .normal_tail import fisher_weight, information_weights  # noqa: F401 - as is fisher_weight
 from .passes import Shift, latent_pass, line_pass, or_none, score_pass  # noqa: F401 - as is Shift
 from .predict import (  # noqa: F401 - part of what a back end offers
-    SCORES_TOGETHER,
+    PREDICTORS_AT_ONCE,
     average_phi,
     each_block,
     next_hermite,
@@ -30,78 +30,78 @@ from .row_groups import RowGroups, sums_by_group  # noqa: F401 - as are these
 from .shrinkage_by_rows import ShrinkageByRows  # noqa: F401 - as is this
 from .variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401
 
-_accept_paths, add_products = function("accept_paths"), function("add_products")
+_accept_proposals, add_products = function("accept_proposals"), function("add_products")
 _near_score = function("near_score")
 empty_like, where, concatenate = np.empty_like, np.where, np.concatenate
 exp, minimum = np.exp, np.minimum
 using = nullcontext
-NEAR_ROWS = 2**15  # in memory, of which linear predictors are kept while coefficients move along lines
-SEGMENTED = True  # rows are asked segment by segment, so that their sums have the bits of those on many machines
+NEAR_ROWS = 2**15  # largest number of rows in memory for which one call of the core does a whole line move
+SEGMENTED = True  # passes are made segment by segment, so that sums have the bits of those on many machines
 
-_NEAR_COLUMNS = 127  # of matrices that threads do not share
-_records = WeakKeyDictionary()
+_NEAR_COLUMNS = 127  # largest number of columns whose matrices threads do not share
+_records = WeakKeyDictionary()  # by ``Rows``, their ``ScoredRows``
 
-_SHARED_ROWS = 2**11  # times chains, whose moves outweigh handing a chain to another thread
-_PIECES = 16  # of a large symmetric matrix that threads share
+_SHARED_ROWS = 2**11  # least number of rows times chains for which threads share the line moves
+_PIECES = 16  # number of pieces of a large symmetric matrix that threads share
 
 _GRAM_BLOCK = 2**20  # elements of X converted to float64 at a time
-_GRAM_PARTS = 2  # partial sums; a constant, so that the sum does not depend on the number of threads
+_GRAM_SHARDS = 2  # number of partial sums; a constant, so that bits do not depend on the number of threads
 
 
 def times_symmetric(v, M, threads=None):
-    """v M for v (m, q) and a symmetric M (q, q); with threads in pieces, always the same ones."""
+    """v M for v (m, q) and a symmetric M (q, q); with threads, in pieces that do not depend on their number."""
     if threads is None:
         return v @ M
     out, edges = np.empty(v.shape), np.linspace(0, len(M), _PIECES + 1).astype(int)
 
-    def some(first, last):
+    def multiply(first, last):
         for i in range(first, last):
             rows = slice(*edges[i : i + 2])
             out[:, rows] = v @ M[rows].T
 
-    threads.run(some, _PIECES)
+    threads.run(multiply, _PIECES)
     return out
 
 
 def hold(X, y, weight):
-    """The rows as the passes read them, where they read them."""
+    """The rows in the form that the passes read."""
     return X.astype(np.float32) if X.dtype == np.float16 and not is_on_disk(X) else X, y, weight
 
 
 def place(X, n_chains, sampler):
-    """X, and nothing to say: the forecast of the host's memory is about all of it."""
+    """X, and an empty message; memory of the host is forecast elsewhere."""
     return X, ""
 
 
 def to_device(values):
-    """Arrays of the host, also in tuples, dicts and objects that hold them, as arrays of the device."""
+    """Arrays of the host, also in tuples, dicts and objects, as arrays of the device."""
     return values
 
 
 def to_host(values):
-    """The way back."""
+    """Arrays of the device as arrays of the host."""
     return values
 
 
 class Outbox:
-    """Values on their way to the host, where they are already."""
+    """Brings values to the host, where they are already."""
 
     def put(self, use, values):
         """Call use(*values)."""
         use(*values)
 
     def flush(self):
-        """Nothing is under way."""
+        """Nothing to wait for."""
 
 
 class Watch:
-    """Whether steps that are repeated until no flag is set go on."""
+    """Whether an iteration goes on, which ends when no flag is set."""
 
     @staticmethod
     def any_left(flags, step):
-        """Whether any of the flags (m,) is set before this step, the number of which begins at 0 with every m.
+        """Whether any of the flags (m,) is set before this step; steps of an iteration are numbered from 0.
 
-        Other back ends may say so one step too often.
+        Other back ends may return True for one step too many.
         """
         return flags.any()
 
@@ -109,21 +109,19 @@ class Watch:
 def latent(X, y, coef, bounds, sweep, key, threads, first_row=0, shift=None):
     """X'z (and 1'z) for z_i ~ N(x_i beta, 1) truncated to the side of y_i, (n_chains, q); z'z, (n_chains,); float64.
 
-    One pass over X. ``bounds`` are the blocks of rows whose sums are added in pairs, so the result does not depend on
-    the number of threads. The random numbers of row i are those of row first_row + i. shift : ``passes.Shift`` of the
-    rows, or None.
+    One pass over X. bounds : edges of the blocks of rows. Sums of blocks are added in pairs, so that the result does
+    not depend on the number of threads. Row i has the random numbers of row first_row + i. shift : ``Shift``, or None.
     """
-    n_blocks, of_columns = len(bounds) - 1, by_column(coef)
-    sums, squares = np.zeros((n_blocks, *of_columns.shape)), np.zeros((n_blocks, len(coef)))
+    n_blocks, by_columns = len(bounds) - 1, by_column(coef)
+    sums, squares = np.zeros((n_blocks, *by_columns.shape)), np.zeros((n_blocks, len(coef)))
 
-    def some(first, last):
+    def add_blocks(first, last):
         for x, rows, edges, blocks in pieces(X, bounds, first, last):
-            beta, place = of_columns.astype(x.dtype, copy=False), first_row + rows.start
-            latent_pass(
-                x, y[rows], beta, edges, place, sweep, key, sums[blocks], squares[blocks], shift_of(shift, rows)
-            )
+            beta, start = by_columns.astype(x.dtype, copy=False), first_row + rows.start
+            totals = sums[blocks], squares[blocks]
+            latent_pass(x, y[rows], beta, edges, start, sweep, key, *totals, shift_record(shift, rows))
 
-    threads.run(some, n_blocks)
+    threads.run(add_blocks, n_blocks)
     return by_chain(add_pairs(sums), len(coef)), add_pairs(squares)
 
 
@@ -132,15 +130,15 @@ def score(X, y, weight, coef, bounds, threads, shift=None):
 
     weight : (n,) float64 that multiplies the rows' terms, or (0,) for none.
     """
-    n_blocks, of_columns = len(bounds) - 1, by_column(coef)
-    sums, logliks = np.zeros((n_blocks, *of_columns.shape)), np.zeros((n_blocks, len(coef)))
+    n_blocks, by_columns = len(bounds) - 1, by_column(coef)
+    sums, logliks = np.zeros((n_blocks, *by_columns.shape)), np.zeros((n_blocks, len(coef)))
 
-    def some(first, last):
+    def add_blocks(first, last):
         for x, rows, edges, blocks in pieces(X, bounds, first, last):
-            beta = of_columns.astype(x.dtype, copy=False)
-            score_pass(x, y[rows], weight[rows], beta, edges, sums[blocks], logliks[blocks], shift_of(shift, rows))
+            beta, totals = by_columns.astype(x.dtype, copy=False), (sums[blocks], logliks[blocks])
+            score_pass(x, y[rows], weight[rows], beta, edges, *totals, shift_record(shift, rows))
 
-    threads.run(some, n_blocks)
+    threads.run(add_blocks, n_blocks)
     return add_pairs(logliks), by_chain(add_pairs(sums), len(coef))
 
 
@@ -152,17 +150,17 @@ def line(X, y, weight, coef, direction, steps, bounds, threads, shift=None):
     n_blocks = len(bounds) - 1
     both, logliks = by_column(np.concatenate([coef, direction])), np.zeros((n_blocks, *steps.shape))
 
-    def some(first, last):
+    def add_blocks(first, last):
         for x, rows, edges, blocks in pieces(X, bounds, first, last):
-            line_pass(x, y[rows], weight[rows], both, steps, edges, logliks[blocks], shift_of(shift, rows))
+            line_pass(x, y[rows], weight[rows], both, steps, edges, logliks[blocks], shift_record(shift, rows))
 
-    threads.run(some, n_blocks)
+    threads.run(add_blocks, n_blocks)
     return add_pairs(logliks)
 
 
-def shift_of(shift, rows):
-    """What the core is given of a ``Shift``, or None."""
-    return None if shift is None else shift.of(rows)
+def shift_record(shift, rows):
+    """The record of a ``Shift`` for a slice of rows, or None."""
+    return None if shift is None else shift.record(rows)
 
 
 def by_column(coef):
@@ -173,60 +171,61 @@ def by_column(coef):
 
 
 def by_chain(sums, m):
-    """The way back, (m, q)."""
+    """The inverse of ``by_column``, without the padding; (m, q)."""
     return sums[:, :m].T.copy()
 
 
 def metropolis(change, new, old, key, sweep):
-    """``new`` for the chains whose change of energy a Metropolis test accepts, else ``old``, tuples of the arrays of a
-    state; and the probabilities of acceptance (n_chains,). ``new`` may be overwritten."""
-    accepted, chance = np.empty(len(change), bool), np.empty(len(change))
-    _accept_paths(change, len(change), sweep, *key, accepted, chance)
+    """``new`` of chains whose change of energy a Metropolis test accepts, else ``old``; and acceptances (n_chains,).
+
+    new, old : tuples of arrays of a state; ``new`` may be overwritten."""
+    accepted, acceptance = np.empty(len(change), bool), np.empty(len(change))
+    _accept_proposals(change, len(change), sweep, *key, accepted, acceptance)
     if not accepted.all():
-        for now, was in zip(new, old, strict=True):
-            now[~accepted] = was[~accepted]
-    return *new, chance
+        for proposed, current in zip(new, old, strict=True):
+            proposed[~accepted] = current[~accepted]
+    return *new, acceptance
 
 
-def near_path(state, rows, reference, tuning, tau_0, key, same_scales):
-    """What ``_path`` of ``hmc.py`` answers, in one call of the core, with the same bits; or None, where rows or columns
-    are so many that threads share them, or Python's part is small; or where rows have an offset."""
+def near_trajectory(state, rows, reference, tuning, tau_0, key, same_scales):
+    """``_trajectory`` of ``hmc.py`` in one call of the core, with the same bits; None where rows or columns are so many
+    that threads share them or that calls of Python take little of the time, or where rows have an offset."""
     if len(reference.point) > _NEAR_COLUMNS or not _are_near(rows, len(state.beta)):
         return None
-    return reference.whitening.near_path(state, _near(rows), reference, tuning, tau_0, key, same_scales)
+    return reference.whitening.near_trajectory(state, _scored_rows(rows), reference, tuning, tau_0, key, same_scales)
 
 
-def near_prior_path(state, rows, coordinates, angle, n_turns, key):
-    """The same of ``_path`` of ``hmc_prior.py``: what ``PriorCoordinates.near_path`` answers, or None."""
+def near_prior_trajectory(state, rows, coordinates, step, n_steps, key):
+    """``_trajectory`` of ``hmc_prior.py`` in one call of the core, or None as for ``near_trajectory``."""
     if not _are_near(rows, state.beta.size):
         return None
-    return coordinates.near_path(state, _near(rows), angle, n_turns, key)
+    return coordinates.near_trajectory(state, _scored_rows(rows), step, n_steps, key)
 
 
-def near_exchanges(state, rows, exchanges, numbers, apart, key):
-    """The same of ``_exchange`` there: what ``Exchanges.near`` answers, or None."""
+def near_exchanges(state, rows, exchanges, numbers, stride, key):
+    """``_exchange`` of ``hmc_prior.py`` in one call of the core, or None as for ``near_trajectory``."""
     if not _are_near(rows, state.beta.size):
         return None
-    return exchanges.near(state, _near(rows), *numbers, apart, key)
+    return exchanges.near(state, _scored_rows(rows), *numbers, stride, key)
 
 
 def near_score(rows, beta):
-    """Log-likelihood and its gradient, of the sampler's coefficients; or None, as for ``near_path``."""
+    """Log-likelihood and score at the sampler's coefficients, or None as for ``near_trajectory``."""
     if not _are_near(rows, beta.size):
         return None
     loglik, score = np.empty(len(beta)), np.empty(beta.shape)
-    _near_score(_near(rows), np.ascontiguousarray(beta), len(beta), loglik, score)
+    _near_score(_scored_rows(rows), np.ascontiguousarray(beta), len(beta), loglik, score)
     return loglik, score
 
 
 def _are_near(rows, n_coefficients):
-    """Whether one thread answers for rows, and for so many coefficients of all chains."""
+    """Whether one thread does all work on these rows, with so many coefficients of all chains."""
     are_few = len(rows.bounds) == 2 and n_coefficients < SHARED
     return rows.offset is None and (are_few or rows.threads.n == 1)
 
 
-def _near(rows):
-    """Where the core finds rows."""
+def _scored_rows(rows):
+    """The record ``ScoredRows`` of rows."""
     if rows not in _records:
         X, y, weight = rows.held
         columns, (n, p) = rows.columns, X.shape
@@ -242,21 +241,21 @@ def _near(rows):
 
 
 def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
-    """beta, lambda^-2 and tau^-2 after the moves of ``lines.py``, for few rows in memory by one kernel."""
+    """beta, lambda^-2 and tau^-2 after the moves of ``lines.py``; near rows take one call of the core."""
     if not rows.is_near:
         return _lines.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep)
     out = beta.copy(), lambda_sq_inv.copy(), tau_sq_inv.copy()
     numbers = _lines.random_numbers(beta, lines, rows.ops, key, sweep)
-    given = near_lines(rows, lines, tau_0), np.ascontiguousarray(rows.columns.of_X(beta)), *numbers
+    arguments = near_lines(rows, lines, tau_0), np.ascontiguousarray(rows.columns.of_X(beta)), *numbers
     if rows.n * len(beta) < _SHARED_ROWS:
-        move_near(*given, 0, len(beta), *out)
+        move_near(*arguments, 0, len(beta), *out)
     else:
-        rows.threads.run(lambda first, last: move_near(*given, first, last, *out), len(beta))
+        rows.threads.run(lambda first, last: move_near(*arguments, first, last, *out), len(beta))
     return out
 
 
 def add_pairs(sums):
-    """The sum over the first axis, as a tree: a part of it that is a node has the same bits wherever it is summed."""
+    """The sum over the first axis as a tree of pairs: each node has the same bits wherever it is summed."""
     while len(sums) > 1:
         even = len(sums) // 2 * 2
         sums = np.concatenate([sums[:even:2] + sums[1:even:2], sums[even:]])
@@ -274,44 +273,44 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
     n, p = X.shape
     q = p + fit_intercept
     step = max(64, _GRAM_BLOCK // (q + (0 if beta is None else len(beta))))
-    n_parts = min(_GRAM_PARTS, -(-n // step))
-    edges = np.linspace(0, n, n_parts + 1).astype(int)
+    n_shards = min(_GRAM_SHARDS, -(-n // step))
+    edges = np.linspace(0, n, n_shards + 1).astype(int)
 
-    def add(part, total):
-        block = np.empty((min(step, n), q))
-        for given in ahead(X, cut(edges[part], edges[part + 1], step), edges[part + 1]):
-            rows = block[: given.stop - given.start]
-            rows[:, p:] = 1.0
-            np.subtract(X[given], centre, out=rows[:, :p])
-            rows[:, :p] /= scale
-            squared = weight[given] if len(weight) else 1.0
+    def add(shard, total):
+        scratch = np.empty((min(step, n), q))
+        for rows in ahead(X, cut(edges[shard], edges[shard + 1], step), edges[shard + 1]):
+            scaled = scratch[: rows.stop - rows.start]
+            scaled[:, p:] = 1.0
+            np.subtract(X[rows], centre, out=scaled[:, :p])
+            scaled[:, :p] /= scale
+            row_weight = weight[rows] if len(weight) else 1.0
             if beta is not None:
-                squared = squared * information_weights(rows, beta, 0.0)
-            if np.ndim(squared):
-                rows *= np.sqrt(squared)[:, None]
-            add_products(rows, *rows.shape, total, True)
+                row_weight = row_weight * information_weights(scaled, beta, 0.0)
+            if np.ndim(row_weight):
+                scaled *= np.sqrt(row_weight)[:, None]
+            add_products(scaled, *scaled.shape, total, True)
 
-    return sum_of_parts(add, q, n_parts, spare, threads)
+    return sum_of_shards(add, q, n_shards, spare, threads)
 
 
-def sum_of_parts(add, q, n_parts, spare, threads):
-    """The symmetric matrix (q, q) to whose lower triangle add(part, total) adds; parts are summed in order.
+def sum_of_shards(add, q, n_shards, spare, threads):
+    """A symmetric matrix (q, q), the sum of shards in order; add(shard, total) adds one to the lower triangle of total.
 
     spare : matrices (q, q) to use as scratch.
     """
-    parts = [np.zeros((q, q)), *spare][:n_parts]
-    parts += [np.empty((q, q)) for _ in range(n_parts - len(parts))]
-    for part in parts[1:]:
-        part[...] = 0.0
+    totals = [np.zeros((q, q)), *spare][:n_shards]
+    totals += [np.empty((q, q)) for _ in range(n_shards - len(totals))]
+    for total in totals[1:]:
+        total[...] = 0.0
 
-    def some(first, last):
-        for part in range(first, last):
-            add(part, parts[part])
+    def add_shards(first, last):
+        for shard in range(first, last):
+            add(shard, totals[shard])
 
-    threads.run(some, n_parts)
-    total = parts[0]
-    for part in parts[1:]:
-        total += part
+    threads.run(add_shards, n_shards)
+    total = totals[0]
+    for other in totals[1:]:
+        total += other
     for j in range(q):
         total[j, j + 1 :] = total[j + 1 :, j]
     return total

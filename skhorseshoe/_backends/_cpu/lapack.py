@@ -1,4 +1,4 @@
-"""Where SciPy has the routines of LAPACK and BLAS that the core calls: its own wrappers hold the GIL or copy."""
+"""The addresses of SciPy's LAPACK and BLAS, which the core calls: SciPy's own wrappers hold the GIL or copy."""
 
 import ctypes
 

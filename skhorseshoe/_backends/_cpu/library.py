@@ -1,7 +1,7 @@
-"""The core as a shared library: which level this processor runs, and its functions for Python.
+"""The core as a shared library: the level for this processor, and its exports as functions of Python.
 
-The prototypes are read from the sources that stand beside the library, so that Python cannot disagree with them. A
-call releases the GIL. Arrays are passed by their address: their type and their order are looked at before.
+Prototypes are read from the sources, which are installed with the library, so that Python cannot disagree with them. A
+call releases the GIL. Arrays are passed by address, after a check of their type and order.
 """
 
 import ctypes
@@ -15,8 +15,8 @@ from weakref import WeakSet
 from .lapack import ROUTINES
 
 _FOLDER = Path(__file__).parent
-_NO_MEMORY = -1000
-_LEVELS = "baseline", "avx2", "avx512"
+_NO_MEMORY = -1000  # status of an export without memory, as in exports/export.hpp
+_LEVELS = "baseline", "avx2", "avx512"  # builds of the core, by the instructions that they need
 _SCALARS = {"i64": ctypes.c_int64, "i32": ctypes.c_int32, "u32": ctypes.c_uint32, "double": ctypes.c_double}
 _ARRAYS = {"double": "d", "float": "f", "u8": "B", "u32": "I", "i32": "i", "i64": "q"}  # type codes of NumPy
 _PROTOTYPE = re.compile(r"^EXPORT (i32|u32) (\w+)\(([^)]*)\)", re.MULTILINE)
@@ -24,7 +24,7 @@ _RECORD = re.compile(r"^struct (\w+) {  // filled by Python\n(.*?)^};", re.MULTI
 
 
 def load(folder):
-    """The best level that this processor runs, and its library. SKHORSESHOE_LEVEL names a lower one."""
+    """The best level for this processor, or that of SKHORSESHOE_LEVEL, and its library."""
     files = {path.stem.removeprefix("core-"): path for path in folder.glob("core-*.*")}
     if "baseline" not in files:
         raise ImportError(
@@ -66,7 +66,7 @@ _records = {name: re.findall(r"^\s+([^/\n]+);", fields, re.MULTILINE) for name, 
 
 
 def checksum():
-    """Of the sources that the library was made of."""
+    """The checksum of the sources from which the library was built."""
     _library.core_checksum.restype = ctypes.c_uint32
     return _library.core_checksum()
 
@@ -75,12 +75,12 @@ _functions = WeakSet()
 
 
 class function:
-    """An exported function as one of Python; it returns what the core returns, an integer, and raises MemoryError."""
+    """An export as a function of Python. It returns the integer of the core, or raises MemoryError."""
 
     def __init__(self, name):
         declared = [_declared(parameter, name) for parameter in _prototypes[name] if parameter.strip()]
         self.name = name
-        self._types, self._convert = [kind for _, kind, _ in declared], [of for _, _, of in declared]
+        self._types, self._convert = [kind for _, kind, _ in declared], [convert for _, _, convert in declared]
         _functions.add(self)
         self._find()
 
@@ -89,7 +89,7 @@ class function:
         self._raw.argtypes, self._raw.restype = self._types, ctypes.c_int32
 
     def __call__(self, *values):
-        status = self._raw(*[of(value) for of, value in zip(self._convert, values, strict=True)])
+        status = self._raw(*[convert(value) for convert, value in zip(self._convert, values, strict=True)])
         if status == _NO_MEMORY:
             raise MemoryError(f"no memory for the working space of {self.name}")
         return status
@@ -97,38 +97,38 @@ class function:
 
 @contextmanager
 def use(file):
-    """A context in which every ``function`` is that of another library of the same prototypes: so tests plant errors in
-    the core."""
-    kept = _library
+    """A context in which every ``function`` is that of another library with the same prototypes, by which tests plant
+    errors in the core."""
+    current = _library
     _take(_open(file))
     try:
         yield
     finally:
-        _take(kept)
+        _take(current)
 
 
 def _take(library):
     global _library
     _library = library
-    for one in _functions:
-        one._find()
+    for export in _functions:
+        export._find()
 
 
 def record(name, **values):
-    """What a function takes by address: a structure of the core with these fields, and the arrays that it points to."""
-    made, convert = _structure(name)
-    return Record(made(*[of(values[field]) for field, of in convert]), values)
+    """A ``Record`` of the struct with this name, from the values of its fields."""
+    structure, fields = _structure(name)
+    return Record(structure(*[convert(values[field]) for field, convert in fields]), values)
 
 
 @cache
 def _structure(name):
     declared = [_declared(field, name) for field in _records[name]]
-    made = type(name, (ctypes.Structure,), {"_fields_": [(field, kind) for field, kind, _ in declared]})
-    return made, [(field, of) for field, _, of in declared]
+    structure = type(name, (ctypes.Structure,), {"_fields_": [(field, kind) for field, kind, _ in declared]})
+    return structure, [(field, convert) for field, _, convert in declared]
 
 
 class Record:
-    """A structure, and what must live as long as it is used."""
+    """A struct that exports take by address, and the arrays that it points to, which must live as long."""
 
     def __init__(self, structure, values):
         self.structure, self.values = structure, values
@@ -136,15 +136,15 @@ class Record:
 
 
 def _declared(text, name):
-    """A parameter or a field: its name, its type for ctypes, and what makes a value one of the type."""
-    *kind, own = text.replace("*", " * ").replace("const ", "").split()
+    """Name, type for ctypes, and conversion of a parameter or a field."""
+    *kind, field = text.replace("*", " * ").replace("const ", "").split()
     if kind[-1] == "*":
-        return own, ctypes.c_void_p, partial(_address, _ARRAYS.get(kind[0], ""), f"{name}, {own}")
-    return own, _SCALARS[kind[0]], float if kind[0] == "double" else int
+        return field, ctypes.c_void_p, partial(_address, _ARRAYS.get(kind[0], ""), f"{name}, {field}")
+    return field, _SCALARS[kind[0]], float if kind[0] == "double" else int
 
 
 def _address(code, name, array):
-    """Of an array, whose type is looked at; None is none."""
+    """The address of an array or a record, after a check of its type; None for None."""
     if array is None:
         return None
     if type(array) is Record:
@@ -153,7 +153,7 @@ def _address(code, name, array):
     try:
         if code and char != code and char not in _SAME.get(code, ()):
             raise TypeError
-        if array.flags.writeable:  # a third of the time of the other way; no other order of an array has it
+        if array.flags.writeable:  # takes a third of the time; fails for arrays in another order
             return ctypes.addressof(_NOTHING.from_buffer(array))
         if not array.flags.c_contiguous:
             raise TypeError
@@ -166,4 +166,4 @@ def _address(code, name, array):
 
 
 _NOTHING = ctypes.c_char * 0
-_SAME = {"q": "lpn", "B": "?"}  # other names of a type, where it has as many bytes
+_SAME = {"q": "lpn", "B": "?"}  # further type codes of arrays that may be passed

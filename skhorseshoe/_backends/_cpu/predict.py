@@ -1,27 +1,26 @@
-"""What a fitted model answers, on the CPU: blocks of rows under all draws."""
+"""Linear predictors and probabilities of blocks of rows for all draws, on the CPU."""
 
 import numpy as np
 
 from ..._utils.memmap import ahead, cut
 from .library import function
 
-_ROWS = 48  # of a block
-_FEW_ROWS = 8  # where the draws do not stay in cache
-_LARGE = 2**20  # coefficients in all draws, from where they do not
-# In multiples of so many rows a library's product treats all alike: OpenBLAS with AVX-512 takes 24 at a time. With
-# fewer it takes most of its time to copy the draws.
+_ROWS = 48  # largest number of rows of a block
+_FEW_ROWS = 8  # largest number of rows of a block if the draws do not fit the cache
+_LARGE = 2**20  # least number of coefficients in all draws that do not fit the cache
+# Number of rows of which a product of BLAS treats all alike: OpenBLAS with AVX-512 takes 24 at a time. With fewer rows
+# it spends most of its time on copies of the draws.
 _STEP = 24
-SCORES_TOGETHER = 2**14  # of which Hermite functions stay in cache
+PREDICTORS_AT_ONCE = 2**14  # number of linear predictors whose Hermite functions stay in cache
 _multiply, _average_phi, _next_hermite = function("multiply"), function("average_phi"), function("next_hermite")
 
 
 def each_block(X, coef, threads, budget, use):
-    """Call use(product, rows) with blocks of X coef', and the slice of rows that each is of; coef : (n_draws, p).
+    """Call use(product, rows) with blocks of X coef', and the slice of rows of each; coef : (n_draws, p).
 
-    budget : bytes that a product, (rows, n_draws) float64, may have if it is of more than one row. It may be
-    overwritten. A row has the same bits whatever rows come with it: in a block of few it is a sum of its own; otherwise
-    all blocks are computed with the same number of rows, a multiple of ``_STEP``, the last one padded, so that the
-    product treats a row in the same way at any place.
+    budget : largest size of a product (rows, n_draws) float64 of several rows, in bytes. use may overwrite the product.
+    A row has the same bits in any block: in a block of few rows each is a sum of its own; otherwise all blocks, the
+    last one padded, have the same number of rows, a multiple of ``_STEP``, so that BLAS treats all rows alike.
     """
     n, p = X.shape
     block_rows = max(1, min(_ROWS if coef.size < _LARGE else _FEW_ROWS, budget // (8 * len(coef))))
@@ -29,7 +28,7 @@ def each_block(X, coef, threads, budget, use):
     block_rows -= 0 if is_few else block_rows % _STEP
     coef = coef if is_few else coef.astype(np.float64, copy=False)
 
-    def some(first, last):
+    def use_blocks(first, last):
         block = np.zeros((block_rows, p))
         product = np.empty((block_rows, len(coef)))
         stop = min(n, last * block_rows)
@@ -42,7 +41,7 @@ def each_block(X, coef, threads, budget, use):
                 np.matmul(block, coef.T, out=product)
             use(product[:size], rows)
 
-    threads.run(some, -(-n // block_rows))
+    threads.run(use_blocks, -(-n // block_rows))
 
 
 def multiply(X, coef, out):
@@ -52,15 +51,17 @@ def multiply(X, coef, out):
 
 
 def quantiles(values, levels, of=None):
-    """Those of each row of values (m, k), which may be overwritten, or of an increasing function of them; (m, number of
-    levels)."""
+    """Quantiles of each row of values (m, k), or of an increasing function ``of`` them; (m, number of levels).
+
+    values may be overwritten.
+    """
     last, out = values.shape[1] - 1, np.empty((len(values), len(levels)))
     for i, level in enumerate(levels):
         at = int(level * last)
         share = level * last - at
-        values.partition(at, axis=1)  # a place at a time: NumPy vectorises the search for one, not that for several
+        values.partition(at, axis=1)  # one index at a time, which NumPy vectorises
         ends = np.stack([values[:, at], values[:, min(at + 1, last) :].min(axis=1)])
-        low, high = ends if of is None else of(ends)  # its values have the order of the numbers
+        low, high = ends if of is None else of(ends)  # increasing
         out[:, i] = low + share * (high - low) if share < 0.5 else high - (1 - share) * (high - low)
     return out
 
@@ -75,7 +76,7 @@ def average_phi(eta):
     return out
 
 
-def next_hermite(x, own, before, k):
-    """From He_k(x) f(x) and He_{k-1}(x) f(x), ``own`` and ``before``, to He_{k+1}(x) f(x), which overwrites ``before``;
+def next_hermite(x, current, last, k):
+    """From He_k(x) f(x) and He_{k-1}(x) f(x), ``current`` and ``last``, to He_{k+1}(x) f(x), which overwrites ``last``;
     f is any function, and all are (m, n) float64."""
-    _next_hermite(x, own, before, x.size, k)
+    _next_hermite(x, current, last, x.size, k)

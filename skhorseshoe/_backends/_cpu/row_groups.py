@@ -9,13 +9,13 @@ from .passes import or_none, rows_of
 _sum_by_group, _move_effects = function("sum_by_group"), function("move_group_effects")
 _curvature, _logliks_on_grid = function("curvature_of_rows"), function("group_logliks_on_grid")
 _scaled_logliks, _add_rows_by_group = function("scaled_logliks"), function("add_rows_by_group")
-_SHARED = 2**9  # groups to a piece of work of a thread
+_SHARED = 2**9  # number of groups that a thread takes at a time
 
 
 class RowGroups:
-    """The rows (y, weights, offset or None) in groups, codes (n,) int32 from 0 to n - 1.
+    """Rows (y, weights, offset or None) in groups; codes (n,) int32 from 0 to n_groups - 1.
 
-    What is kept of rows, (n, n_chains), is of ``dtype``.
+    dtype : of arrays by row (n, n_chains).
     """
 
     def __init__(self, y, weight, offset, codes, n_groups, n_chains, dtype, bounds, threads):
@@ -29,53 +29,52 @@ class RowGroups:
         )
 
     def sums(self, values):
-        """Of what is kept of rows, over those of each group; (n_groups, n_chains) float64."""
+        """Sums of values by row (n, n_chains) over each group; (n_groups, n_chains) float64."""
         out = np.empty((self.n, values.shape[1]))
         self._share(lambda first, last: _sum_by_group(self._record, values, out.shape[1], first, last, out))
         return out
 
     def curvature(self, predictors, factor, effects):
         """Minus the second derivative of the log-likelihood of each row by its linear predictor (n,), and sums of the
-        first over the rows of each group (n_groups,), averaged over chains. What is given is as in ``logliks``."""
-        of_rows, terms = np.empty(len(self.codes)), np.empty(self.n)
-        how = self._record, predictors, factor, effects, effects.shape[1]
-        self._share(lambda first, last: _curvature(*how, first, last, of_rows, terms))
-        return of_rows, terms
+        first derivatives over each group (n_groups,), averaged over chains. Arguments are as in ``logliks``."""
+        curvature, slopes = np.empty(len(self.codes)), np.empty(self.n)
+        arguments = self._record, predictors, factor, effects, effects.shape[1]
+        self._share(lambda first, last: _curvature(*arguments, first, last, curvature, slopes))
+        return curvature, slopes
 
     def move(self, effects, predictors, factor, precision, information, sweep, key):
-        """A slice step for each effect (n_groups, n_chains), in place, given x beta as ``logliks`` has it. precision :
-        (n_chains,) s^-2. information : (n_groups,) what the rows tell of it, about."""
-        how = self._record, predictors, factor, precision, information, sweep, *key
-        self._share(lambda first, last: _move_effects(*how, first, last, effects))
+        """A slice step for each effect (n_groups, n_chains), in place, given x beta as in ``logliks``. precision :
+        (n_chains,) s^-2. information : (n_groups,) approximate information of the rows of a group about its effect."""
+        arguments = self._record, predictors, factor, precision, information, sweep, *key
+        self._share(lambda first, last: _move_effects(*arguments, first, last, effects))
 
     def logliks(self, predictors, factor, effects, asked):
-        """The log-likelihoods where x beta is that of predictors (n, n_chains) times a factor (n_chains,), with
-        effects (n_groups, n_chains), of the chains ``asked`` (n_chains,) bool; (n_chains,)."""
+        """The log-likelihoods (n_chains,) of the chains ``asked`` (n_chains,) bool, 0 for others. x beta is predictors
+        (n, n_chains) times factor (n_chains,); effects : (n_groups, n_chains)."""
         out = np.zeros((len(self.bounds) - 1, len(asked)))
 
-        def some(first, last):
+        def add_blocks(first, last):
             edges = self.bounds[first : last + 1]
             _scaled_logliks(self._record, predictors, factor, effects, asked, edges, last - first, out[first:last])
 
-        self.threads.run(some, len(out))
+        self.threads.run(add_blocks, len(out))
         return out.sum(axis=0)
 
     def logliks_on_grid(self, predictors, u, first):
-        """The log-likelihoods of the groups from ``first`` on with effects u (m, k), those of a group in a row, where x
-        beta is that of predictors (n, 1); (m, k)."""
+        """The log-likelihoods of m groups from ``first`` on, with k effects of each, u (m, k), and x beta = predictors
+        (n, 1); (m, k)."""
         out = np.empty_like(u)
 
-        def some(start, stop):
-            _logliks_on_grid(
-                self._record, predictors, u[start:stop], u.shape[1], first + start, first + stop, out[start:stop]
-            )
+        def compute(start, stop):
+            groups, grid = (first + start, first + stop), u[start:stop]
+            _logliks_on_grid(self._record, predictors, grid, u.shape[1], *groups, out[start:stop])
 
-        self.threads.run(some, len(u))
+        self.threads.run(compute, len(u))
         return out
 
-    def _share(self, some):
+    def _share(self, task):
         n = -(-self.n // _SHARED)
-        self.threads.run(lambda first, last: some(first * _SHARED, min(self.n, last * _SHARED)), n)
+        self.threads.run(lambda first, last: task(first * _SHARED, min(self.n, last * _SHARED)), n)
 
 
 def sums_by_group(X, codes, n_groups, weight):

@@ -14,15 +14,15 @@ from ..device import to_host
 from .normal_tail import information_weights
 from .sparse_passes import quadratic_forms
 
-_BLOCK = 2**20  # numbers of X that are taken together
+_BLOCK = 2**20  # numbers of X in a block of rows or columns
 
 
 class ShrinkageByRows:
-    """kappa given the scales, for the Fisher information that is averaged over some coefficients.
+    """kappa given the scales, with the Fisher information averaged over coefficients beta (m, q).
 
-    rows : ``Rows``. variances : prior variances of the coefficients that are not shrunk. beta : (m, q). information :
-    of the rows, times their weights, (n,), where it is known otherwise. shared : a covariance that rows of a group have
-    beside it: the group of each row (n,), and of each chain the variance; or None.
+    rows : ``Rows``. variances : prior variances of the coefficients that are not shrunk. information : (n,) of rows,
+    times their weights, if it is known otherwise. shared : the group of each row (n,) and a variance for each chain,
+    a further covariance of rows of one group; or None.
     """
 
     def __init__(self, rows, variances, beta, information=None, shared=None):
@@ -30,8 +30,8 @@ class ShrinkageByRows:
         points = columns.of_X(beta)
         intercept = points[:, p] if columns.fit_intercept else 0.0
         if information is None:
-            parts = (X[some] for some in cut(0, X.shape[0], max(1, _BLOCK // p)))
-            information = np.concatenate([information_weights(part, points[:, :p], intercept) for part in parts])
+            blocks = (X[block] for block in cut(0, X.shape[0], max(1, _BLOCK // p)))
+            information = np.concatenate([information_weights(block, points[:, :p], intercept) for block in blocks])
             weight = to_host(rows.weight)
             information = information * weight if len(weight) else information
         self.root, self.shared = np.sqrt(information), shared
@@ -39,64 +39,64 @@ class ShrinkageByRows:
         self.n_shrunk, self.variances, self.threads = columns.n_shrunk, variances, rows.threads
 
     def __call__(self, precision):
-        """kappa (n_chains, n_shrunk). precision : of the prior given the scales, with the slab's; the same shape."""
+        """kappa (n_chains, n_shrunk). precision : of the prior given the scales, slab included; the same shape."""
         out = np.empty(precision.shape)
 
-        def some(first, last):
+        def compute(first, last):
             for c in range(first, last):
-                out[c] = self._of_chain(1.0 / precision[c], c)
+                out[c] = self._kappa(1.0 / precision[c], c)
 
-        self.threads.run(some, len(out))
+        self.threads.run(compute, len(out))
         return out
 
-    def _of_chain(self, w, c):
+    def _kappa(self, w, c):
         root = self.root
         V = self.columns.outer(np.append(w, self.variances))
         if self.shared is not None:
             codes, variance = self.shared
             V += variance[c] * (codes[:, None] == codes) * (root[:, None] * root)
         V[np.diag_indices_from(V)] += 1.0
-        L = np.linalg.cholesky(V)  # of the lower triangle
+        L = np.linalg.cholesky(V)  # reads the lower triangle
         return np.clip(1.0 - w * self.columns.forms(L)[: self.n_shrunk], 0.0, 1.0)
 
 
 class _DenseColumns:
-    """Z = F^(1/2) times X's columns at their means, in the sampler's order and unit, and the intercept's."""
+    """Z = F^(1/2) times the centred columns of X, in the sampler's order and unit, and that of the intercept."""
 
     def __init__(self, X, columns, root):
         self.X, self.columns, self.root = X, columns, root
         self.mean = columns.mean_of_X if columns.fit_intercept else np.zeros(X.shape[1])
-        self.kept = list(self._made()) if X.size <= _BLOCK else None
+        self.blocks = list(self._blocks()) if X.size <= _BLOCK else None
 
-    def _made(self):
-        """Columns that are taken together: which, and theirs of Z, transposed (k, n)."""
+    def _blocks(self):
+        """Blocks of columns: a slice, and these columns of Z, transposed (k, n)."""
         (n, p), c = self.X.shape, self.columns
-        for some in cut(0, p, max(1, _BLOCK // n)):
-            of_X = c.order[some] if c.reorders else some
+        for columns in cut(0, p, max(1, _BLOCK // n)):
+            of_X = c.order[columns] if c.reorders else columns
             block = (self.X[:, of_X] - self.mean[of_X]) / c.unit[of_X]
-            yield some, np.ascontiguousarray((block * self.root[:, None]).T)
+            yield columns, np.ascontiguousarray((block * self.root[:, None]).T)
         if c.fit_intercept:
             yield slice(p, p + 1), self.root[None]
 
     def outer(self, w):
-        """The lower triangle, at least, of Z W Z' (n, n). w : (q,)."""
+        """Z W Z' (n, n), of which the lower triangle is valid. w : (q,)."""
         total = np.zeros((len(self.X), len(self.X)), order="F")
-        for some, block in self.kept or self._made():
-            scaled = block * np.sqrt(w[some])[:, None]
+        for columns, block in self.blocks or self._blocks():
+            scaled = block * np.sqrt(w[columns])[:, None]
             total = dsyrk(1.0, scaled.T, beta=1.0, c=total, lower=1, overwrite_c=1)
         return total
 
     def forms(self, L):
-        """The squares of the lengths of L^-1 z_j; (q,)."""
+        """The squared lengths of L^-1 z_j; (q,)."""
         out = np.empty(len(self.columns.q_order))
-        for some, block in self.kept or self._made():
+        for columns, block in self.blocks or self._blocks():
             solved = dtrsm(1.0, L.T, block.T, lower=0, trans_a=1).T
-            out[some] = np.einsum("jk,jk->j", solved, solved)
+            out[columns] = np.einsum("jk,jk->j", solved, solved)
         return out
 
 
 class _SparseColumns:
-    """The same of a CSR matrix, whose means are taken off what is asked for."""
+    """As ``_DenseColumns``, for a CSR matrix; means are subtracted from the results."""
 
     def __init__(self, X, columns, root):
         self.root = root

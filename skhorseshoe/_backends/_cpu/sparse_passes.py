@@ -1,4 +1,4 @@
-"""What only sparse rows are asked for: ``exports/sparse.cpp``, which says what the arrays are."""
+"""Passes over sparse rows alone; ``exports/sparse.cpp`` documents their arrays."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def noise_pass(X, weight, n_chains, bounds, attempt, sweep, purpose, key, sums):
 
 
 def gram_pass(X, weight, shift, start, stop, total, column_sums):
-    """Adds to the lower triangle of X' diag(weight) X, and to the sums of columns; returns the sum of the weights."""
+    """Adds to the lower triangle of X' diag(weight) X and to the sums of columns; returns the sum of the weights."""
     size = np.zeros(1)
     _gram_pass(*rows_of(X), or_none(weight), shift, start, stop, total, total.shape[1], column_sums, size)
     return size[0]

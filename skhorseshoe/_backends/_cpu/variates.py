@@ -39,21 +39,21 @@ def gamma(shape, rate, key, sweep, purpose):
 
 
 def global_scale(beta, tau_sq_inv, tau_0, key, sweep):
-    """tau^-2 given beta (n_chains, p), every lambda_j integrated out; a slice step from the current one."""
+    """tau^-2 given beta (n_chains, p), with every lambda_j integrated out: a slice step from the current value."""
     out = np.empty_like(tau_sq_inv)
     _draw_global_scale(np.ascontiguousarray(beta), tau_sq_inv, tau_0, out, *beta.shape, sweep, *key)
     return out
 
 
 def local_scales(beta, tau_sq_inv, key, sweep):
-    """lambda_j^-2 given beta (n_chains, p) and tau; independent of the current ones."""
+    """lambda_j^-2 given beta (n_chains, p) and tau; independent of the current values."""
     out = np.empty(beta.shape)
     _draw_local_scales(np.ascontiguousarray(beta), tau_sq_inv, out, *beta.shape, sweep, *key)
     return out
 
 
 def scaled_exponential_integral(b):
-    """e^b E1(b), which the law of tau is made of; b (n,) positive."""
+    """e^b E1(b), a factor of the law of tau; b (n,) positive."""
     out = np.empty_like(b)
     _exponential_integrals(b, out, b.size)
     return out

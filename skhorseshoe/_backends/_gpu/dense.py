@@ -1,6 +1,6 @@
 """The back end for NVIDIA GPUs: CuPy arrays, CUDA kernels of our own, Cholesky factors from cuSOLVER.
 
-The same names as in ``_cpu/dense.py``, where they are described. Arrays that describe the chains live on the device.
+It has the names of ``_cpu/dense.py``, where they are documented. Arrays that describe the chains are on the device.
 """
 
 from contextlib import contextmanager, suppress
@@ -14,39 +14,39 @@ from .async_copy import Outbox, Watch  # noqa: F401
 from .cuda import TYPES
 from .dense_passes import gram, hold, latent, line, moments, score  # noqa: F401
 from .gaussian import Precision, Root, Whitening, metropolis, times_symmetric  # noqa: F401
-from .host_streaming import brought
+from .host_streaming import gpu_array
 from .lapack import VERDICT
 from .line_moves import NEAR_ROWS, first_inside, proposals  # noqa: F401
 from .memory import explained, is_of_memory, place  # noqa: F401
-from .predict import SCORES_TOGETHER, average_phi, each_block, ndtr, next_hermite, quantiles  # noqa: F401
+from .predict import PREDICTORS_AT_ONCE, average_phi, each_block, ndtr, next_hermite, quantiles  # noqa: F401
 from .variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401
 
 empty_like, where, concatenate = cp.empty_like, cp.where, cp.concatenate
 exp, growth, minimum = cp.exp, cp.expm1, cp.minimum
-SEGMENTED = False  # a launch for each would take longer than many a segment
+SEGMENTED = False  # a launch takes longer than many a segment
 
-_CHECKED = 2**24  # elements looked at together
+_CHECKED = 2**24  # number of elements that are checked at a time
 
 
 @contextmanager
 def using(name):
-    """A context in which everything is computed on this GPU, as in "cuda:0"."""
+    """A context in which everything is computed on this GPU, such as "cuda:0"."""
     with _card(name):
-        before, VERDICT.minors = VERDICT.minors, None  # of a fit in which this is a prediction
+        outer, VERDICT.minors = VERDICT.minors, None  # of a fit, if this is a prediction within it
         try:
             yield
         except BaseException as error:
-            with suppress(RuntimeError):  # of a GPU that has failed
-                cp.cuda.runtime.deviceSynchronize()  # what streams beside the main one use must not be given back yet
+            with suppress(RuntimeError):  # the GPU may have failed
+                cp.cuda.runtime.deviceSynchronize()  # other streams still use memory
             if is_of_memory(error):
                 raise explained(error) from error
             raise
         finally:
-            VERDICT.minors = before
+            VERDICT.minors = outer
 
 
 def give_back(name):
-    """Return unused memory, which CuPy would keep for its next arrays: of this GPU, and pinned memory of the host."""
+    """Free unused memory that CuPy keeps: of this GPU, and pinned memory of the host."""
     with _card(name):
         cp.get_default_memory_pool().free_all_blocks()
         cp.get_default_pinned_memory_pool().free_all_blocks()
@@ -57,19 +57,19 @@ def _card(name):
 
 
 def to_device(values):
-    """Arrays of the host, also in tuples, dicts and objects that hold them, as arrays of the device."""
-    return _each(lambda value: brought(value) if isinstance(value, np.ndarray) else value, values)
+    """Arrays of the host, also in tuples, dicts and objects, as arrays of the device."""
+    return _each(lambda value: gpu_array(value) if isinstance(value, np.ndarray) else value, values)
 
 
 def to_host(values):
-    """The way back; a LinAlgError if a matrix could not be factorised."""
+    """Arrays of the device as arrays of the host; a LinAlgError if a matrix could not be factorised."""
     moved = _each(lambda value: cp.asnumpy(value) if isinstance(value, cp.ndarray) else value, values)
     VERDICT.raise_if_bad()
     return moved
 
 
 def _each(move, values):
-    """Apply move to what is in a tuple, a dict or an object; those themselves are not changed."""
+    """Copy a tuple, a dict or an object with move applied to its contents."""
     if isinstance(values, tuple):
         moved = [_each(move, value) for value in values]
         return type(values)(*moved) if hasattr(values, "_fields") else tuple(moved)
@@ -83,9 +83,9 @@ def _each(move, values):
 
 
 def checked(X):
-    """X (n, p), C-contiguous, of a type that the kernels read, on its own GPU; not copied if it is so.
+    """X (n, p), C-contiguous, of a type that the kernels read, on its own GPU; copied only if necessary.
 
-    What ``sklearn.utils.check_array`` does for arrays of the host, which would bring X there.
+    ``sklearn.utils.check_array`` does this for arrays of the host, but would bring X there.
     """
     _check_kind(X)
     with X.device:
@@ -112,19 +112,19 @@ def _check_kind(X):
         )
     if X.dtype.kind not in "fiub":
         raise ValueError(f"X has the dtype {X.dtype}; real numbers are needed, of which float32 is the fastest.")
-    for size, what in zip(X.shape, ("sample", "feature"), strict=True):
+    for size, kind in zip(X.shape, ("sample", "feature"), strict=True):
         if size == 0:
-            raise ValueError(f"Found array with 0 {what}(s) (shape={X.shape}) while a minimum of 1 is required.")
+            raise ValueError(f"Found array with 0 {kind}(s) (shape={X.shape}) while a minimum of 1 is required.")
 
 
 def _is_finite(X):
-    """Looked at in parts: an answer for every element at once would take a quarter of X again."""
+    """Checked in blocks: flags of all elements at once would take a quarter of the memory of X."""
     flat = X.reshape(-1)
-    parts = (flat[start : start + _CHECKED] for start in range(0, flat.size, _CHECKED))
-    return all(bool(cp.isfinite(part).all()) for part in parts)
+    blocks = (flat[start : start + _CHECKED] for start in range(0, flat.size, _CHECKED))
+    return all(bool(cp.isfinite(block).all()) for block in blocks)
 
 
-def put_beside(X, values):
+def put_on_device_of(X, values):
     """An array of the host as one of the GPU that X is on."""
     with X.device:
         return cp.asarray(values)

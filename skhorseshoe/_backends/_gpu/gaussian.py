@@ -1,25 +1,25 @@
-"""Gaussians with precision H + diag(d) on the GPU: cuSOLVER's Cholesky, and what it leaves to do."""
+"""Gaussians with precision H + diag(d) on the GPU, by Cholesky factors of cuSOLVER or of our own."""
 
 import cupy as cp
 import numpy as np
 
-from .. import COEF, JITTERS, LEAST_REST, MAX_CHAINS, MOMENTUM, Path, not_definite
+from .. import COEF, JITTERS, LEAST_RESIDUAL, MAX_CHAINS, MOMENTUM, Trajectory, not_definite
 from .cuda import THREADS, WARPS
-from .host_streaming import brought
+from .host_streaming import gpu_array
 from .lapack import VERDICT, potrf, side_by_side, solve_lower, workspaces_for
 from .launch import blocks_for, i32, kernel, launch, properties, random_arguments
-from .memory import BESIDE
+from .memory import OVERLAPPED
 from .variates import normal
 
 
 def fits_one_block(q):
-    """Whether one block computes a factor of q columns in shared memory."""
+    """Whether one block computes a Cholesky factor of q columns in shared memory."""
     limit = properties(cp.cuda.runtime.getDevice())["sharedMemPerBlockOptin"]
     return q <= THREADS and factor_bytes(q) <= limit
 
 
 def factor_bytes(q):
-    """Bytes of shared memory of a block that computes a factor."""
+    """Bytes of shared memory of a block that computes a Cholesky factor."""
     return 8 * (q * (q + 1) // 2 + 2)
 
 
@@ -29,11 +29,11 @@ def times_symmetric(v, M, threads=None):
 
 
 class _Cholesky:
-    """Lower factors of H + diag(d_c), one for each chain, in the matrices that it is given.
+    """Lower Cholesky factors of H + diag(d_c), one for each chain, in given matrices.
 
-    Where one fits into shared memory, a block for each chain computes it, and solves: one launch for all chains. The
-    library takes several for each, and they would be most of a small sweep. Where it does not, the library works on the
-    chains side by side.
+    If one fits into shared memory, a block for each chain computes it, and solves: one launch for all chains, where the
+    library needs several for each, most of the time of a small sweep. Else the library works on the chains side by
+    side.
     """
 
     def __init__(self, H):
@@ -46,23 +46,23 @@ class _Cholesky:
             self.info = cp.zeros(MAX_CHAINS, cp.int32)
 
     def factorise(self, d, factors, use=None):
-        """Factors of all chains; factors (n, q, q), the same matrices again and again if n is less than the chains.
+        """Compute the factors of all chains in factors (n, q, q), for n chains at a time.
 
-        ``use(some, factors)`` is called for some chains, a slice, before the matrices are used again. Everything is
+        use(chains, factors) is called for each slice of chains before the matrices are overwritten. Everything is
         queued and the host does not wait: a factorisation that fails is repaired on the GPU, or noted there
         (``lapack``).
         """
         for first in range(0, len(d), len(factors)):
-            some = slice(first, min(first + len(factors), len(d)))
-            (self._few if self.fits else self._potrf)(d[some], factors, self.verdict[some])
+            chains = slice(first, min(first + len(factors), len(d)))
+            (self._by_blocks if self.fits else self._by_library)(d[chains], factors, self.verdict[chains])
             if use is not None:
-                use(some, factors[: some.stop - first])
+                use(chains, factors[: chains.stop - first])
 
-    def _few(self, d, factors, verdict):
+    def _by_blocks(self, d, factors, verdict):
         arguments = self.H, d, factors, i32(self.q), verdict
         launch(kernel("chains", "factorise_few"), len(d), *arguments, shared_bytes=self.shared_bytes)
 
-    def _potrf(self, d, factors, verdict):
+    def _by_library(self, d, factors, verdict):
         add_diagonal, repair = kernel("chains", "add_diagonal"), kernel("chains", "repair")
         launch(add_diagonal, (blocks_for(self.q**2), len(d)), self.H, d, factors, i32(self.q), np.float64(0.0))
 
@@ -73,7 +73,7 @@ class _Cholesky:
         launch(repair, len(d), self.H, d, factors, i32(self.q), self.info, verdict, shared_bytes=16)
 
     def solve(self, factors, x, transposed=False):
-        """L_c^-1 x_c or L_c^-T x_c; factors (n, q, q), x (n, q) or (n, m, q), where each of m rows is solved for."""
+        """L_c^-1 x_c or L_c^-T x_c; factors (n, q, q), x (n, q), or (n, m, q) with m right-hand sides."""
         m = 1 if x.ndim == 2 else x.shape[1]
         if self.fits:
             out = cp.empty(x.shape)
@@ -85,34 +85,34 @@ class _Cholesky:
         return out
 
 
-class _Room:
-    """Factors of all chains, and what is under way there on a stream of its own."""
+class _FactorMemory:
+    """Memory for the factors of all chains, which can be computed in advance on another stream."""
 
     def __init__(self, q):
         self.factors = cp.empty((1, q, q))
-        self.begun = None, None  # by whom, and for which d
-        # Its blocks come before those of the pass that have yet to start: its steps are one after the other.
+        self.begun = None, None  # the ``_Cholesky`` that computes, and its d
+        # Its blocks have priority over those of a pass, since its steps depend on each other.
         self.stream = cp.cuda.Stream(non_blocking=True, priority=-1)
         self.d_is_there, self.are_there = (cp.cuda.Event(disable_timing=True) for _ in range(2))
 
-    def begin(self, whose, d):
-        """Have these factors computed beside what is queued next."""
+    def begin(self, cholesky, d):
+        """Compute these factors at the same time as what is queued next."""
         self.end()
         if len(self.factors) < len(d):
             self.factors = cp.empty((len(d), *self.factors.shape[1:]))
-        self.begun = whose, d
+        self.begun = cholesky, d
         self.d_is_there.record(cp.cuda.get_current_stream())
         self.stream.wait_event(self.d_is_there)
         with self.stream:
-            whose.factorise(d, self.factors)
+            cholesky.factorise(d, self.factors)
             self.are_there.record(self.stream)
 
     def end(self):
-        """What has been begun, which is done before anything that is queued from now on."""
-        (whose, d), self.begun = self.begun, (None, None)
-        if whose is not None:
+        """Whose factors were begun, and for which d; anything that is queued from now on waits for them."""
+        (cholesky, d), self.begun = self.begun, (None, None)
+        if cholesky is not None:
             cp.cuda.get_current_stream().wait_event(self.are_there)
-        return whose, d
+        return cholesky, d
 
 
 class Precision:
@@ -121,17 +121,17 @@ class Precision:
     work = ()  # no memory that others could use
 
     def __init__(self, H, threads, memory_of=None, n_workers=None):
-        self.H = H = brought(H)
+        self.H = H = gpu_array(H)
         self.cholesky = _Cholesky(H)
-        self.room = _Room(len(H)) if memory_of is None else memory_of.room
+        self.memory = _FactorMemory(len(H)) if memory_of is None else memory_of.memory
 
     def begin(self, d):
-        """As ``cpu.Precision.begin``: the factors are computed on a stream of their own, beside what is queued next.
+        """As ``cpu.Precision.begin``: factors are computed on another stream, at the same time as what is queued next.
 
-        That must be kernels of ours: the libraries have one workspace for both streams.
+        That must be kernels of our own, since the libraries have one workspace for both streams.
         """
-        if 8 * d.size * d.shape[1] <= BESIDE:
-            self.room.begin(self.cholesky, d)
+        if 8 * d.size * d.shape[1] <= OVERLAPPED:
+            self.memory.begin(self.cholesky, d)
 
     @staticmethod
     def noise(ops, shape, key, sweep):
@@ -142,32 +142,32 @@ class Precision:
         """As ``cpu.Precision.draw``."""
         beta = cp.empty(b.shape)
 
-        def use(some, factors):
-            half = self.cholesky.solve(factors, b[some])
+        def use(chains, factors):
+            half = self.cholesky.solve(factors, b[chains])
             if total is not None:
-                rest = total[some] - (half**2).sum(axis=1)
-                enough = 2.0 * gamma[some]
-                half *= cp.sqrt(enough / cp.where(rest > LEAST_REST * total[some], rest, enough))[:, None]
-            beta[some] = self.cholesky.solve(factors, half + noise[some], transposed=True)
+                residual, twice = total[chains] - (half**2).sum(axis=1), 2.0 * gamma[chains]
+                is_right = residual > LEAST_RESIDUAL * total[chains]
+                half *= cp.sqrt(twice / cp.where(is_right, residual, twice))[:, None]
+            beta[chains] = self.cholesky.solve(factors, half + noise[chains], transposed=True)
 
-        whose, of = self.room.end()
-        if whose is self.cholesky and of is d:
-            use(slice(0, len(d)), self.room.factors)
+        cholesky, begun_d = self.memory.end()
+        if cholesky is self.cholesky and begun_d is d:
+            use(slice(0, len(d)), self.memory.factors)
         else:
-            self.cholesky.factorise(d, self.room.factors, use)
+            self.cholesky.factorise(d, self.memory.factors, use)
         return beta
 
     def inverse_diagonal(self, d, sweep):
         """As ``cpu.Precision.inverse_diagonal``."""
-        self.room.end()
+        self.memory.end()
         out = cp.empty_like(d)
 
-        def use(some, factors):
-            for factor, diagonal in zip(factors, out[some]):  # noqa: B905 - as many of both
+        def use(chains, factors):
+            for factor, diagonal in zip(factors, out[chains]):  # noqa: B905 - as many of both
                 (inverse,) = self.cholesky.solve(factor[None], cp.eye(len(factor))[None])  # row j is column j of L^-1
                 diagonal[...] = (inverse**2).sum(axis=1)
 
-        self.cholesky.factorise(d, self.room.factors[:1], use)
+        self.cholesky.factorise(d, self.memory.factors[:1], use)
         return out
 
 
@@ -175,17 +175,17 @@ class Root:
     """As ``cpu.Root``; H may be on the host."""
 
     def __init__(self, H):
-        H, q = brought(H), len(H)
+        H, q = gpu_array(H), len(H)
         factor, none, info = cp.empty(H.shape), cp.zeros(q), cp.zeros(1, cp.int32)
         workspace, *_ = workspaces_for(H)
-        for jitter in JITTERS:  # often needed; the host may wait, for there is one for all sweeps
+        for jitter in JITTERS:  # the host may wait, since this is done once
             launch(kernel("chains", "add_diagonal"), blocks_for(q * q), H, none, factor, i32(q), np.float64(jitter))
             potrf(factor, workspace, info)
-            if int(info[0]) == 0 and float(factor[-1, -1]) > 0.0:  # the library lets NaN pass, which reaches the last
+            if int(info[0]) == 0 and float(factor[-1, -1]) > 0.0:  # the library ignores NaN, which ends in the last
                 break
         else:
             raise not_definite(q, int(info[0]) or q)
-        self.transposed = cp.triu(factor)  # column j of the factor lies in row j of memory
+        self.transposed = cp.triu(factor)  # column j of the factor is row j in memory
 
     def times(self, x):
         """L x_c; x (m, q)."""
@@ -194,11 +194,11 @@ class Root:
 
 def metropolis(change, new, old, key, sweep):
     """As ``cpu.metropolis``."""
-    accept, chance = cp.empty(len(change), bool), cp.empty(len(change))
-    given = cp.ascontiguousarray(change), i32(len(change)), *random_arguments(key, sweep), accept, chance
-    launch(kernel("chains", "accept_paths"), blocks_for(len(change)), *given)
-    out = (cp.where(accept[:, None] if was.ndim > 1 else accept, now, was) for now, was in zip(new, old, strict=True))
-    return *out, chance
+    accept, acceptance = cp.empty(len(change), bool), cp.empty(len(change))
+    arguments = cp.ascontiguousarray(change), i32(len(change)), *random_arguments(key, sweep), accept, acceptance
+    launch(kernel("chains", "accept_proposals"), blocks_for(len(change)), *arguments)
+    pairs = zip(new, old, strict=True)
+    return *(cp.where(accept[:, None] if a.ndim > 1 else accept, a, b) for a, b in pairs), acceptance
 
 
 class Whitening:
@@ -207,16 +207,16 @@ class Whitening:
     def __init__(self, H, b, n_chains, p, threads, memory_of=None):
         q = len(H)
         self.p = p
-        self.H = brought(H)
+        self.H = gpu_array(H)
         self.b = None if b is None else cp.asarray(b)
         self.cholesky = _Cholesky(self.H)
         self.factors, self.spare = cp.empty((2, n_chains, q, q))
         self.mean = self.log_norm = None
-        self.columns = self.at = self.units = None  # whose local scales move: on the host, and here, with unit vectors
+        self.columns = self.at = self.units = None  # columns whose lambda_j move, on the host and here; unit vectors
 
     def refer(self, H, b):
         """Take another H and b."""
-        self.H[...] = brought(H)
+        self.H[...] = gpu_array(H)
         self.b = cp.asarray(b)
 
     def begin(self, reference, state, key, same_scales=False):
@@ -228,45 +228,46 @@ class Whitening:
         u, v = cp.empty_like(beta), normal(beta.shape, key, state.sweep, MOMENTUM)
         product = kernel("chains", "multiply_transposed")
         launch(product, (blocks_for(32 * q), n_chains), self.factors, beta - self.mean, u, i32(q))
-        return self._seen(u, v, *self._remainder(reference, beta, state.loglik, state.score))
+        return self._trajectory(u, v, *self._potential_and_force(reference, beta, state.loglik, state.score))
 
-    def turn(self, path, angle):
-        """As ``cpu.Whitening.turn``."""
-        cos, sin, v = cp.cos(angle), cp.sin(angle), path.v - angle / 2 * path.force
-        return path._replace(u=path.u * cos + v * sin, v=v * cos - path.u * sin)
+    def kick_and_rotate(self, trajectory, angle):
+        """As ``cpu.Whitening.kick_and_rotate``."""
+        cos, sin, v = cp.cos(angle), cp.sin(angle), trajectory.v - angle / 2 * trajectory.force
+        return trajectory._replace(u=trajectory.u * cos + v * sin, v=v * cos - trajectory.u * sin)
 
-    def place(self, path):
-        """As ``cpu.Whitening.place``."""
-        return self.mean + self.cholesky.solve(self.factors, path.u, transposed=True)
+    def to_beta(self, trajectory):
+        """As ``cpu.Whitening.to_beta``."""
+        return self.mean + self.cholesky.solve(self.factors, trajectory.u, transposed=True)
 
-    def kick(self, path, angle, reference, beta, loglik, score):
+    def kick(self, trajectory, angle, reference, beta, loglik, score):
         """As ``cpu.Whitening.kick``."""
-        energy, force = self._remainder(reference, beta, loglik, score)
-        return self._seen(path.u, path.v - angle / 2 * force, energy, force)
+        U, force = self._potential_and_force(reference, beta, loglik, score)
+        return self._trajectory(trajectory.u, trajectory.v - angle / 2 * force, U, force)
 
-    def _remainder(self, reference, beta, loglik, score):
-        """U, and L^-1 grad U: of the quadratic less the log-likelihood."""
-        offset = beta - reference.point
-        pull = times_symmetric(offset, reference.information)
-        energy = (offset * (reference.score - pull / 2)).sum(axis=1) - loglik
-        return energy, self.cholesky.solve(self.factors, reference.score - pull - score)
+    def _potential_and_force(self, reference, beta, loglik, score):
+        """U and the force L^-1 grad U."""
+        centred = beta - reference.point
+        pull = times_symmetric(centred, reference.information)
+        U = (centred * (reference.score - pull / 2)).sum(axis=1) - loglik
+        return U, self.cholesky.solve(self.factors, reference.score - pull - score)
 
-    def _seen(self, u, v, energy, force):
-        return Path(u, v, force, energy + (u**2 + v**2).sum(axis=1) / 2)
+    def _trajectory(self, u, v, U, force):
+        return Trajectory(u, v, force, U + (u**2 + v**2).sum(axis=1) / 2)
 
     def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key):
         """As ``cpu.Whitening.move_scales``."""
-        x, now, tau_step = lambda_sq_inv, tau_sq_inv, cp.zeros(1) + tuning.tau_step
+        tau_step = cp.zeros(1) + tuning.tau_step
         accepted = cp.zeros_like(tau_sq_inv)
         for move in range(tuning.tau_moves):
             if move == tuning.tau_moves // 2 and len(tuning.slow):
-                x = self._move_local_scales(x, now, tuning.slow, sweep, key)
-            x, now, accept = self._move_global_scale(x, now, tau_0, tau_step, move, sweep, key)
+                lambda_sq_inv = self._move_local_scales(lambda_sq_inv, tau_sq_inv, tuning.slow, sweep, key)
+            moved = self._move_global_scale(lambda_sq_inv, tau_sq_inv, tau_0, tau_step, move, sweep, key)
+            lambda_sq_inv, tau_sq_inv, accept = moved
             accepted = accepted + accept
-        return x, now, accepted / tuning.tau_moves
+        return lambda_sq_inv, tau_sq_inv, accepted / tuning.tau_moves
 
     def _set(self, lambda_sq_inv, tau_sq_inv):
-        """Take these scales."""
+        """Compute the Gaussian given these scales."""
         d = cp.zeros((len(tau_sq_inv), len(self.H)))
         d[:, : self.p] = tau_sq_inv[:, None] * lambda_sq_inv
         self.cholesky.factorise(d, self.factors)
@@ -280,13 +281,13 @@ class Whitening:
         return self.cholesky.solve(factors, half, transposed=True), log_norm
 
     def _move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, tau_step, move, sweep, key):
-        """lambda^-2 and tau^-2 after a Metropolis step of tau, and who accepts it; nothing is decided on the host."""
+        """lambda^-2 and tau^-2 after a Metropolis step of tau, and the chains that accept it, without the host."""
         n_chains, q = self.mean.shape
         proposed, level, moved, d = (cp.empty_like(a) for a in (tau_sq_inv, tau_sq_inv, lambda_sq_inv, self.mean))
         scales = cp.ascontiguousarray(lambda_sq_inv), tau_sq_inv
-        given = self.H, i32(self.p), i32(q), self.log_norm, np.float64(tau_0), tau_step, *scales
+        inputs = self.H, i32(self.p), i32(q), self.log_norm, np.float64(tau_0), tau_step, *scales
         out, random = (proposed, level, moved, d), (np.uint32(move), *random_arguments(key, sweep))
-        launch(kernel("chains", "propose_scales"), n_chains, *given, *out, *random, shared_bytes=8 * WARPS)
+        launch(kernel("chains", "propose_scales"), n_chains, *inputs, *out, *random, shared_bytes=8 * WARPS)
         self.cholesky.factorise(d, self.spare)
         mean, log_norm = self._moments(self.spare, d)
         accept = log_norm > level
@@ -296,9 +297,9 @@ class Whitening:
         return cp.where(accept[:, None], moved, lambda_sq_inv), cp.where(accept, proposed, tau_sq_inv), accept
 
     def _move_local_scales(self, lambda_sq_inv, tau_sq_inv, columns, sweep, key):
-        """lambda^-2 after slice steps of those of some columns, which are on the host."""
+        """lambda^-2 after slice steps of lambda_j of these columns, numbers on the host."""
         n_chains, k = len(lambda_sq_inv), len(columns)
-        if self.columns != tuple(columns):  # they are the same in every sweep
+        if self.columns != tuple(columns):  # the same in every sweep after burn-in
             units = np.zeros((k, self.cholesky.q))
             units[np.arange(k), columns] = 1.0
             self.columns, self.at, self.units = tuple(columns), *map(cp.asarray, (np.array(columns), units))

@@ -1,4 +1,4 @@
-"""An X that is larger than the memory of the GPU: it stays on the host, and every pass reads it from there."""
+"""An X that is larger than the memory of the GPU: it stays on the host, from where every pass reads it."""
 
 import cupy as cp
 import numpy as np
@@ -6,12 +6,12 @@ from cupyx import empty_pinned
 
 from ..._utils.memmap import WINDOW, ahead, cut
 
-PART = 2**28  # bytes that are copied together, if a few blocks read as much
-_BLOCKS = 4  # blocks that read a part, at least: one alone is slower than the copy
+PART = 2**28  # bytes of X that are copied at a time, if several blocks read them
+_BLOCKS = 4  # least number of blocks that read a part: a single block is slower than the copy
 
 
 class HostRows(np.ndarray):
-    """An X of the host that the GPU has no room for."""
+    """An X of the host that does not fit into the memory of the GPU."""
 
 
 class Conveyor:
@@ -19,38 +19,38 @@ class Conveyor:
 
     def __init__(self, dtype):
         self.stream = cp.cuda.Stream(non_blocking=True)
-        self.dtype, self.slots, self.turn = dtype, [], 0
+        self.dtype, self.slots, self.current = dtype, [], 0
 
     def reserve(self, size):
-        """Make buffers of so many numbers, unless they are as large."""
+        """Make buffers for ``size`` numbers, unless they are large enough."""
         if not self.slots or self.slots[0].pinned.size < size:
             self.stream.synchronize()
             self.slots = []
             self.slots = [_Slot(size, self.dtype) for _ in range(2)]
 
     def bring(self, rows):
-        """Rows of the host on the GPU, for what is queued on the current stream until ``done`` is called."""
-        self.turn = 1 - self.turn
-        return self.slots[self.turn].load(rows, self.stream)
+        """Rows of the host on the GPU, for kernels that are queued on the current stream until ``done`` is called."""
+        self.current = 1 - self.current
+        return self.slots[self.current].load(rows, self.stream)
 
     def done(self):
-        """What reads the rows brought last has been queued."""
-        self.slots[self.turn].used.record()
+        """Announces that all kernels that read the last rows are queued."""
+        self.slots[self.current].used.record()
 
 
 class _Slot:
-    """A buffer on the GPU, and one of the host on the way there."""
+    """A buffer of the GPU and a pinned one of the host."""
 
     def __init__(self, size, dtype):
         self.pinned, self.buffer = empty_pinned(size, dtype), cp.empty(size, dtype)
         self.copied, self.used = (cp.cuda.Event(disable_timing=True) for _ in range(2))
-        self.used.record()  # the memory may be that of an array which the current stream has yet to read
+        self.used.record()  # the current stream may still read an array that had this memory
 
     def load(self, rows, stream):
-        self.copied.synchronize()  # what was here before has left the pinned buffer
+        self.copied.synchronize()  # the last rows have left the pinned buffer
         pinned = self.pinned[: rows.size].reshape(rows.shape)
-        for some in _read(rows):
-            pinned[some] = rows[some]
+        for window in _windows(rows):
+            pinned[window] = rows[window]
         stream.wait_event(self.used)
         self.buffer[: rows.size].set(self.pinned[: rows.size], stream=stream)
         self.copied.record(stream)
@@ -59,7 +59,7 @@ class _Slot:
 
 
 class Streamed:
-    """The rows of a ``HostRows`` as a pass reads them; all chains share what is brought."""
+    """The rows of a ``HostRows`` as passes read them, part by part; all chains share a part."""
 
     def __init__(self, X):
         self.X = X.view(np.ndarray)
@@ -70,17 +70,17 @@ class Streamed:
         return len(self.X)
 
     def __getitem__(self, rows):
-        """Some rows, on the host."""
+        """A slice of rows, on the host."""
         return self.X[rows]
 
     def parts(self, edges):
-        """((first block, end), first row, rows) of each part; block b reads the rows edges[b] to edges[b + 1].
+        """Yield ((first block, end), first row, rows) of each part; block b reads the rows edges[b] to edges[b + 1].
 
-        The caller queues what reads the rows before it asks for the next.
+        The caller queues the kernels that read the rows before it asks for the next part.
         """
         n_blocks = len(edges) - 1
-        together = max(_BLOCKS, PART * n_blocks // max(1, self.X.nbytes))
-        cuts = [(b, min(b + together, n_blocks)) for b in range(0, n_blocks, together)]
+        per_part = max(_BLOCKS, PART * n_blocks // max(1, self.X.nbytes))
+        cuts = [(b, min(b + per_part, n_blocks)) for b in range(0, n_blocks, per_part)]
         n_rows = max(edges[end] - edges[b] for b, end in cuts)
         self.conveyor.reserve(n_rows * self.shape[1])
         for b, end in cuts:
@@ -88,29 +88,29 @@ class Streamed:
             self.conveyor.done()
 
 
-def brought(values):
-    """An array of the host on the GPU, C-contiguous; one that is there already as it is.
+def gpu_array(values):
+    """An array of the host as one of the GPU, C-contiguous; an array of the GPU as it is.
 
-    A window goes at a time: of the whole, CuPy would make a copy in pinned memory, rounded up to a power of two, and
-    keep its memory. Of an ``np.memmap`` the process has a few pages at a time.
+    It is copied window by window: CuPy would copy the whole to pinned memory, rounded up to a power of two, and keep
+    that memory; and of an ``np.memmap`` the process then has a few pages at a time.
     """
     if isinstance(values, cp.ndarray):
         return values
     if values.nbytes <= WINDOW:
         return cp.ascontiguousarray(cp.asarray(values))
     out, stream = cp.empty(values.shape, values.dtype), cp.cuda.get_current_stream()
-    for some in _read(values):
-        window = np.ascontiguousarray(values[some])
-        out[some].set(window)
-        stream.synchronize()  # before the window is gone
+    for window in _windows(values):
+        copy = np.ascontiguousarray(values[window])
+        out[window].set(copy)
+        stream.synchronize()  # before the copy is freed
     return out
 
 
-def _read(X):
-    """Slices of all rows; if they are in a file, it is read ahead, and its pages leave the process behind."""
+def _windows(X):
+    """Slices of all rows; a file is read ahead, and pages that were read leave the process."""
     return ahead(X, cut(0, len(X), max(1, WINDOW * len(X) // max(1, X.nbytes))), len(X))
 
 
-def room_for_parts(n_bytes, multiprocessors):
-    """Bytes of the two buffers for an X of so many bytes that is read by rows; an upper bound."""
+def buffer_bytes(n_bytes, multiprocessors):
+    """An upper bound of the bytes of both buffers for an X of n_bytes."""
     return 2 * min(n_bytes, max(PART, 2 * _BLOCKS * n_bytes // multiprocessors))

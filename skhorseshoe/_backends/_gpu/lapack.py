@@ -1,7 +1,7 @@
-"""cuSOLVER and cuBLAS in place; what is queued, and the host does not wait.
+"""cuSOLVER and cuBLAS in place. Calls are queued, and the host does not wait.
 
-What is row by row here is column by column for the libraries: their lower triangle, L, is our upper one. Whether all
-factorisations have succeeded is noted on the GPU, and looked at when something else comes to the host.
+Matrices are row-major here and column-major for the libraries: their lower triangle, L, is our upper one. Whether all
+factorisations have succeeded is noted on the GPU, and checked when other values come to the host.
 """
 
 import threading
@@ -15,32 +15,32 @@ from cupy_backends.cuda.libs import cublas, cusolver
 from .. import MAX_CHAINS, not_definite
 
 _LOWER = cublas.CUBLAS_FILL_MODE_LOWER
-_ONE = np.ones(1)  # which the libraries read on the host
-_MOST_LANES = 8
-_FILLS_A_CARD = 4096  # columns from which the factor of one chain keeps all of a card busy
+_ONE = np.ones(1)  # a factor that the libraries read on the host
+_MOST_LANES = 8  # largest number of matrices that are computed side by side
+_FILLS_A_CARD = 4096  # least number of columns with which the Cholesky factor of one chain fills a card
 
 
 class _Lane:
-    """A stream and handles of its own: the memory behind a handle serves one stream at a time."""
+    """A stream with its own handles, since the memory of a handle serves one stream at a time."""
 
     def __init__(self):
         self.stream = cp.cuda.Stream(non_blocking=True)
         self.solver, self.blas = cusolver.create(), cublas.create()
 
-    def __del__(self, cusolver=cusolver, cublas=cublas):  # at exit the names of this module may be gone
-        with suppress(Exception):  # as when the driver has gone before
+    def __del__(self, cusolver=cusolver, cublas=cublas):  # at exit the globals may be gone
+        with suppress(Exception):  # and the driver too
             cusolver.destroy(self.solver)
             cublas.destroy(self.blas)
 
 
 class _Lanes(threading.local):
-    """Of this thread, by device; they stay until it ends, as CuPy's own handles do."""
+    """The lanes of this thread by device. They stay until it ends, as CuPy's own handles do."""
 
     def __init__(self):
-        self.of = {}
+        self.by_device = {}
 
     def first(self, n):
-        lanes = self.of.setdefault(cp.cuda.runtime.getDevice(), [])
+        lanes = self.by_device.setdefault(cp.cuda.runtime.getDevice(), [])
         lanes += (_Lane() for _ in range(min(n, _MOST_LANES) - len(lanes)))
         return lanes[:n]
 
@@ -49,18 +49,19 @@ _LANES = _Lanes()
 
 
 def side_by_side(work, n, q):
-    """Call work(i, lane) for i < n, where matrices of q columns are worked on in the same way for each. lane : None for
-    the handles of CuPy, on whatever stream is the current one.
+    """Call work(i, lane) for i < n, with the same work on n matrices of q columns.
 
-    The factor of a thousand columns is a chain of small steps, which leave most of a card idle. So each has a stream of
-    its own, which what is queued afterwards waits for.
+    lane : None for the handles of CuPy and the current stream.
+
+    The Cholesky factor of a thousand columns is a chain of small steps that leave most of a card idle. So each matrix
+    has a stream of its own. Whatever is queued afterwards waits for all of them.
     """
     if n == 1 or q >= _FILLS_A_CARD:
         for i in range(n):
             work(i, None)
         return
-    here, lanes, begins = cp.cuda.get_current_stream(), _LANES.first(n), cp.cuda.Event(disable_timing=True)
-    begins.record(here)
+    current, lanes, begins = cp.cuda.get_current_stream(), _LANES.first(n), cp.cuda.Event(disable_timing=True)
+    begins.record(current)
     for lane in lanes:
         lane.stream.wait_event(begins)
     for i in range(n):
@@ -70,11 +71,11 @@ def side_by_side(work, n, q):
     for lane in lanes:
         done = cp.cuda.Event(disable_timing=True)
         done.record(lane.stream)
-        here.wait_event(done)
+        current.wait_event(done)
 
 
 def workspaces_for(matrix):
-    """Memory for ``potrf`` of matrices of this shape, for each of those that are worked on side by side."""
+    """Memory of ``potrf`` for matrices of this shape, for each lane."""
     q = len(matrix)
     size = cusolver.dpotrf_bufferSize(device.get_cusolver_handle(), _LOWER, q, matrix.data.ptr, q)
     return [cp.empty(size) for _ in range(1 if q >= _FILLS_A_CARD else _MOST_LANES)]
@@ -97,18 +98,18 @@ def solve_lower(factor, rows, transposed=False, lane=None):
 
 
 class _Verdict(threading.local):
-    """Of the fit that this thread is making."""
+    """Whether factorisations have succeeded in the fit of this thread."""
 
     minors = None
 
     def place(self):
-        """Where kernels note it: (MAX_CHAINS, 2) int32, for each chain the minor that failed, or 0, and the size."""
+        """Where kernels note failures: (MAX_CHAINS, 2) int32, for each chain the failed minor, or 0, and the size."""
         if self.minors is None:
             self.minors = cp.zeros((MAX_CHAINS, 2), cp.int32)
         return self.minors
 
     def raise_if_bad(self):
-        """Raise the LinAlgError if one has failed, and forget it."""
+        """Raise the LinAlgError of a failure, and clear it."""
         bad = [] if self.minors is None else [pair for pair in cp.asnumpy(self.minors).tolist() if pair[0]]
         if bad:
             self.minors, (minor, size) = None, bad[0]

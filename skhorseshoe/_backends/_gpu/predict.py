@@ -1,16 +1,16 @@
-"""What a fitted model answers, on the GPU: blocks of rows under all draws. Only a block is on the GPU at a time."""
+"""Linear predictors and probabilities of blocks of rows for all draws, on the GPU, with one block there at a time."""
 
 import cupy as cp
 from cupyx.scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
 from .cuda import THREADS
 from .dense_passes import widened
-from .host_streaming import brought
+from .host_streaming import gpu_array
 from .launch import i32, kernel, launch
-from .memory import ANSWERED
+from .memory import PREDICTED_ROWS
 
-SCORES_TOGETHER = 2**22  # of which there are Hermite functions, so that launches are few
-_TOGETHER = 2**25  # linear predictors in a block, or elements of X; fewer rows where draws or columns are many
+PREDICTORS_AT_ONCE = 2**22  # number of linear predictors with Hermite functions at a time, so that launches are few
+_BLOCK_NUMBERS = 2**25  # largest number of linear predictors, or of elements of X, of a block
 
 
 def average_phi(eta):
@@ -22,22 +22,22 @@ def average_phi(eta):
 
 
 def each_block(X, coef, threads, budget, use):
-    """As ``cpu.each_block``, with products on the GPU, whose own budget it is; X may be on the host."""
-    coef = brought(coef).astype(cp.float64, copy=False)
+    """As ``cpu.each_block``, with products on the GPU and a budget of its own; X may be on the host."""
+    coef = gpu_array(coef).astype(cp.float64, copy=False)
     (m, p), n = coef.shape, X.shape[0]
-    size = max(1, min(ANSWERED, _TOGETHER // max(m, p)))
-    rows = cp.zeros((size, p))  # of one shape, so that the product treats a row alike in any batch
+    size = max(1, min(PREDICTED_ROWS, _BLOCK_NUMBERS // max(m, p)))
+    rows = cp.zeros((size, p))  # of one shape, so that the product treats a row alike in any block
     for start in range(0, n, size):
-        some = cp.ascontiguousarray(brought(X[start : start + size]))
-        rows[: len(some)] = widened(some, p)
+        block = cp.ascontiguousarray(gpu_array(X[start : start + size]))
+        rows[: len(block)] = widened(block, p)
         eta = cp.ascontiguousarray(rows @ coef.T)
-        use(eta[: len(some)], slice(start, start + len(some)))
+        use(eta[: len(block)], slice(start, start + len(block)))
 
 
-def next_hermite(x, own, before, k):
+def next_hermite(x, current, last, k):
     """As ``cpu.next_hermite``."""
-    before *= -k
-    before += x * own
+    last *= -k
+    last += x * current
 
 
 def quantiles(values, levels, of=None):

@@ -1,4 +1,4 @@
-"""Whether a GPU can be used: not by asking, but by compiling and running a kernel and reading its answer."""
+"""Whether a GPU can be used, which is tested by compiling and running a kernel and reading its result."""
 
 import warnings
 
@@ -31,8 +31,8 @@ def probe(index):
         try:
             return True, _run_something(cp, index)
         except Exception as error:
-            found = f"CuPy {cp.__version__} finds a card but not the CUDA libraries that it needs"
-            return False, f"{found} ({_short(error)}): {_EXTRAS}"
+            problem = f"CuPy {cp.__version__} finds a card but not the CUDA libraries that it needs"
+            return False, f"{problem} ({_short(error)}): {_EXTRAS}"
 
 
 def _run_something(cp, index):

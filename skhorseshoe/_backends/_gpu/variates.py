@@ -26,12 +26,11 @@ def exponential(rate, key, sweep, purpose):
 def gamma(shape, rate, key, sweep, purpose):
     """Gamma with one shape >= 1 and a rate for each chain; rate (n_chains,) float64, positive."""
     rate = cp.ascontiguousarray(rate)
-    given = np.float64(shape), rate
-    return _filled("fill_gamma", cp.empty_like(rate), given, *random_arguments(key, sweep, purpose))
+    return _filled("fill_gamma", cp.empty_like(rate), (np.float64(shape), rate), *random_arguments(key, sweep, purpose))
 
 
 def global_scale(beta, tau_sq_inv, tau_0, key, sweep):
-    """tau^-2 given beta (n_chains, p), every lambda_j integrated out; a slice step from the current one."""
+    """tau^-2 given beta (n_chains, p), with every lambda_j integrated out: a slice step from the current value."""
     beta, out = cp.ascontiguousarray(beta), cp.empty_like(tau_sq_inv)
     function = kernel("chains", "global_scale")
     arguments = beta, tau_sq_inv, np.float64(tau_0), out, i32(beta.shape[1]), *random_arguments(key, sweep)
@@ -40,16 +39,16 @@ def global_scale(beta, tau_sq_inv, tau_0, key, sweep):
 
 
 def local_scales(beta, tau_sq_inv, key, sweep):
-    """lambda_j^-2 given beta (n_chains, p) and tau; independent of the current ones."""
+    """lambda_j^-2 given beta (n_chains, p) and tau; independent of the current values."""
     beta = cp.ascontiguousarray(beta)
     return _filled("local_scales", cp.empty_like(beta), (beta, tau_sq_inv), *random_arguments(key, sweep))
 
 
-def _filled(name, out, given, *numbers):
-    """out (n_chains, ...), which a kernel has filled, an element by each thread.
+def _filled(name, out, inputs, *random):
+    """out (n_chains, ...), filled by a kernel, one element by each thread.
 
-    given, numbers : the kernel's arguments before and after out and its sizes.
+    inputs, random : arguments of the kernel before out and after its sizes.
     """
     sizes = i64(out.size), i32(out.size // len(out))
-    launch(kernel("chains", name), blocks_for(out.size), *given, out, *sizes, *numbers)
+    launch(kernel("chains", name), blocks_for(out.size), *inputs, out, *sizes, *random)
     return out

@@ -1,4 +1,4 @@
-// What every file of the core begins with: the words for both devices, fixed-width integers, and views of memory.
+// The basis of every file of the core: macros for both devices, integers of fixed width, bits of numbers, sums.
 #pragma once
 #ifdef __CUDACC_RTC__
 #define HD __device__ __forceinline__
@@ -37,13 +37,13 @@ HD float of_bits(u32 bits) { return same_bits<float>(bits); }
 HD double of_bits(u64 bits) { return same_bits<double>(bits); }
 #endif
 
-// The first line of a function whose sums and products a b + c are rounded once, where the processor can.
+// The first line of a function in which a b + c may be rounded once, where the processor can.
 #ifdef __clang__
 #define CONTRACT _Pragma("clang fp contract(on)")
 #else
 #define CONTRACT
 #endif
-// Before a loop of long chains of products, each of which waits for the one before: several of them run side by side.
+// Before a loop over long chains of dependent products: several of them are computed side by side.
 #ifdef __clang__
 #define SIDE_BY_SIDE _Pragma("clang loop vectorize_width(8) interleave_count(2)")
 #else
@@ -54,7 +54,7 @@ HD double of_bits(u64 bits) { return same_bits<double>(bits); }
 template <class T> HD T least(T a, T b) { return b < a ? b : a; }
 template <class T> HD T largest(T a, T b) { return a < b ? b : a; }
 
-// sum_j f(j), j < n, in eight parts: so it vectorises, and has the same bits for every width of the registers.
+// sum_j f(j), j < n, in eight partial sums, so that it vectorises, with the same bits for every width of the registers.
 template <class F> HD double sum(i64 n, F f) {
     double a[8] = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0}, rest = 0.0;
     const i64 end = n & ~i64(7);
@@ -70,7 +70,7 @@ template <class F> HD double sum(i64 n, F f) {
     return (((a[0] + a[4]) + (a[2] + a[6])) + ((a[1] + a[5]) + (a[3] + a[7]))) + rest;
 }
 
-// A sum of many logarithms that takes few of them: log of a product as long as that is in range.
+// A sum of logarithms that computes few of them: log of a product, as long as that is in range.
 struct LogSum {
     double total = 0.0, product = 1.0;
     HD_MEMBER void add(double factor) {

@@ -1,35 +1,35 @@
 // Effects u of groups of rows, given all else:
 //     log p(u | ...) = sum_i w_i log Phi(s_i (eta_i + u)) - u^2 / (2 s^2)
-// over the rows of the group, s_i = 1 or -1 as y_i is 1 or 0, eta_i being the rest of the linear predictor. Groups are
-// independent, and most have few rows: so many move together, and loops over the rows of all of them vectorise.
+// over the rows of the group, s_i = 1 or -1 as y_i is 1 or 0, with eta_i the rest of the linear predictor. Groups are
+// independent and most have few rows, so many effects move together, and loops over the rows of all of them vectorise.
 #pragma once
 #include "normal_tail.hpp"
 #include "random.hpp"
 
-constexpr double EFFECT_WIDTH = 4.0;  // of the slice, in standard deviations that the information of the rows leaves
-constexpr u32 EFFECT_PROPOSALS = 100;  // after which u stays, which is exact
+constexpr double EFFECT_WIDTH = 4.0;  // width of the slice, in standard deviations by the information of the rows
+constexpr u32 EFFECT_PROPOSALS = 100;  // number of proposals after which u stays, which is exact
 
-// An effect that moves, of one group in one chain; its n rows are some of the ``EffectRows``.
+// A moving effect of one group in one chain; ``first`` and ``n`` are its rows among the ``EffectRows``.
 struct Effect {
     i64 first, n;
     double precision;  // s^-2
-    double now, level, low, high, proposed;
+    double current, level, low, high, proposed;
     Stream stream;
     u32 index;
 };
 
-// s_i eta_i, s_i and the weights of rows, those of each effect side by side.
+// s_i eta_i, s_i and weights of rows, contiguous for each effect.
 struct EffectRows {
     const double *signed_eta, *sign, *weight;  // weight : null where each is 1
 };
 
-// The log-densities of some effects where they are proposed. work : three times as many numbers as they have rows.
-static inline void effect_densities(const EffectRows& rows, const i64* some, i64 n_some, const Effect* effects,
+// The log-densities of the active effects at their proposed values. work : 3 n_rows numbers.
+static inline void effect_densities(const EffectRows& rows, const i64* active, i64 n_active, const Effect* effects,
                                     i64 n_rows, double* __restrict work, double* __restrict out) {
     double *__restrict t = work, *__restrict squares = work + n_rows, *__restrict v = work + 2 * n_rows;
     i64 at = 0;
-    for (i64 k = 0; k < n_some; ++k) {
-        const Effect& effect = effects[some[k]];
+    for (i64 k = 0; k < n_active; ++k) {
+        const Effect& effect = effects[active[k]];
         const double* eta = rows.signed_eta + effect.first;
         const double* sign = rows.sign + effect.first;
         for (i64 i = 0; i < effect.n; ++i) t[at + i] = eta[i] + sign[i] * effect.proposed;
@@ -41,8 +41,8 @@ static inline void effect_densities(const EffectRows& rows, const i64* some, i64
         squares[i] = parts.square, v[i] = parts.v;
     }
     at = 0;
-    for (i64 k = 0; k < n_some; ++k) {
-        const Effect& effect = effects[some[k]];
+    for (i64 k = 0; k < n_active; ++k) {
+        const Effect& effect = effects[active[k]];
         double total = -0.5 * effect.proposed * effect.proposed * effect.precision;
         if (rows.weight) {
             const double* weight = rows.weight + effect.first;
@@ -57,35 +57,35 @@ static inline void effect_densities(const EffectRows& rows, const i64* some, i64
     }
 }
 
-// A slice step for each effect, in an interval that is laid about it at random and shrinks towards it (Neal 2003). width :
-// of these intervals. some : (n_effects,) to be overwritten. work : as above. values : (n_effects,).
+// A slice step for each effect (Neal 2003). width : (n_effects,) of the intervals. active : (n_effects,) scratch. work : as
+// above. values : (n_effects,) scratch.
 static inline void move_effects(const EffectRows& rows, i64 n_effects, Effect* effects, const double* width, i64 n_rows,
-                                i64* some, double* work, double* values) {
-    for (i64 k = 0; k < n_effects; ++k) some[k] = k, effects[k].proposed = effects[k].now;
-    effect_densities(rows, some, n_effects, effects, n_rows, work, values);
+                                i64* active, double* work, double* values) {
+    for (i64 k = 0; k < n_effects; ++k) active[k] = k, effects[k].proposed = effects[k].current;
+    effect_densities(rows, active, n_effects, effects, n_rows, work, values);
     for (i64 k = 0; k < n_effects; ++k) {
         Effect& effect = effects[k];
         effect.level = values[k] + log(uniform(effect.stream, effect.index, 0));
-        effect.low = effect.now - width[k] * uniform(effect.stream, effect.index, 1);
+        effect.low = effect.current - width[k] * uniform(effect.stream, effect.index, 1);
         effect.high = effect.low + width[k];
     }
-    i64 n_left = n_effects;
-    for (u32 attempt = 0; n_left && attempt < EFFECT_PROPOSALS; ++attempt) {
-        for (i64 k = 0; k < n_left; ++k) {
-            Effect& effect = effects[some[k]];
+    i64 n_active = n_effects;
+    for (u32 attempt = 0; n_active && attempt < EFFECT_PROPOSALS; ++attempt) {
+        for (i64 k = 0; k < n_active; ++k) {
+            Effect& effect = effects[active[k]];
             const double share = uniform(effect.stream, effect.index, 2 + attempt);
             effect.proposed = effect.low + (effect.high - effect.low) * share;
         }
-        effect_densities(rows, some, n_left, effects, n_rows, work, values);
-        i64 left = 0;
-        for (i64 k = 0; k < n_left; ++k) {
-            Effect& effect = effects[some[k]];
-            if (values[k] >= effect.level) effect.now = effect.proposed;
+        effect_densities(rows, active, n_active, effects, n_rows, work, values);
+        i64 n_still_active = 0;
+        for (i64 k = 0; k < n_active; ++k) {
+            Effect& effect = effects[active[k]];
+            if (values[k] >= effect.level) effect.current = effect.proposed;
             else {
-                (effect.proposed < effect.now ? effect.low : effect.high) = effect.proposed;
-                some[left++] = some[k];
+                (effect.proposed < effect.current ? effect.low : effect.high) = effect.proposed;
+                active[n_still_active++] = active[k];
             }
         }
-        n_left = left;
+        n_active = n_still_active;
     }
 }

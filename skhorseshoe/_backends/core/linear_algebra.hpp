@@ -1,5 +1,5 @@
-// Vectors, and small work with matrices, by one thread. Matrices (q, q) are row by row; of L the lower triangle is read.
-// Products and sums are rounded once; the parts of a sum, and so its bits, are the same for every width of registers.
+// Vectors and small matrices, by one thread. Matrices (q, q) are row-major; of L the lower triangle is read. Sums have the
+// same bits for every width of the registers.
 #pragma once
 #include "base.hpp"
 

@@ -1,20 +1,20 @@
-// Slice steps along lines, for rows that are near: the log-likelihood along a line, bounds of it, and the densities of the
-// moves of ``lines.py``.
+// Slice steps along lines for near rows: the log-likelihood along a line, its bounds, and the densities of the moves of
+// ``lines.py``.
 //
-// Most proposals are decided without their log-likelihood. Along a line it is f(s) = sum w log Phi(t + s d), of which
-// three derivatives at 0 are computed; the fourth lies between two multiples of sum w d^4, for that of log Phi has a
-// least and a largest value. So f(s) - f(0) lies between two polynomials of order four. f is concave: beyond the point
-// where the upper one falls the fastest, its tangent there is a bound too. Where the level of the slice lies between the
-// bounds, they are made narrower, by what the fourth derivative of each row can be between t and t + s d. Where it still
-// lies between them, f is computed. Where classes are separated most rows are certain, and f takes less than its bounds.
+// Most proposals are decided without their log-likelihood. Along a line it is f(s) = sum w log Phi(t + s d). Three of its
+// derivatives at 0 are computed. The fourth lies between two multiples of sum w d^4, since that of log Phi is bounded. So
+// f(s) - f(0) lies between two polynomials of order four. f is concave: beyond the point where the upper polynomial falls
+// the fastest, its tangent there is a bound too. If the level of the slice lies between the bounds, narrower ones follow
+// from the range of the fourth derivative of each row between t and t + s d. If it still does, f is computed. Where
+// classes are separated most rows are certain, and f takes less time than its bounds.
 #pragma once
 #include "normal_tail.hpp"
 #include "random.hpp"
 
-// The fourth derivative of log Phi lies between these; its sign changes between the two turns.
-constexpr double LEAST_FOURTH = -0.19, LARGEST_FOURTH = 0.1152, TURN_LOW = 1.0, TURN_HIGH = 1.003;
-constexpr double LEAST_SCORE = -100.0;  // t below which rounding leaves too little of the derivatives
-constexpr double BOUND_ROUNDING = 1e-6;  // of the terms of a bound, relative
+// Bounds of the fourth derivative of log Phi, and of the t at which its sign changes.
+constexpr double LEAST_FOURTH = -0.19, LARGEST_FOURTH = 0.1152, SIGN_CHANGE_LOW = 1.0, SIGN_CHANGE_HIGH = 1.003;
+constexpr double LEAST_SCORE = -100.0;  // least t for which derivatives are accurate enough
+constexpr double BOUND_ROUNDING = 1e-6;  // relative error that is allowed for in the terms of a bound
 
 // The linear predictor of each row, and its change along the line.
 struct Line {
@@ -28,15 +28,15 @@ struct Range {
     double least, largest;
 };
 
-// The coefficients of s, s^2, s^3 in f(s) - f(0), and the least and the largest of that of s^4; without any bound the
-// last is infinite.
+// The coefficients of s, s^2, s^3 in f(s) - f(0), and the least and the largest coefficient of s^4, which is infinite
+// without bounds.
 struct Bounds {
     double first, second, third, least_fourth, fourth;
 };
 constexpr Bounds NO_BOUNDS = {0.0, 0.0, 0.0, -INFINITY, INFINITY};
 
-// The first three derivatives of w log Phi(s eta) by eta, (3, n); whether they are worth it: not where rounding leaves
-// too little of them, nor where most rows are certain, so that log-likelihoods take no longer. work : 4 n numbers.
+// The first three derivatives of w log Phi(s eta) by eta, (3, n). Returns whether they are of use: not if they are
+// inaccurate, nor if most rows are certain, so that log-likelihoods are as fast. work : 4 n numbers.
 static inline bool derive(const Line& line, double* __restrict work, double* __restrict derivatives) {
     const i64 n = line.n;
     double *t = work, *squares = work + n, *e = work + 2 * n, *v = work + 3 * n;
@@ -72,14 +72,13 @@ static inline Bounds bounds_along(const Line& line, const double* derivatives) {
             LEAST_FOURTH * fourth / 24.0, LARGEST_FOURTH * fourth / 24.0};
 }
 
-// The bounds for steps from 0 to this one. Both multiples of w d^4 are largest where t is small, and fall on one side:
-// that of the least value like (1 - (t - 2.3) / 3.4)^3, that of the largest one like 1 / (1 + 0.4 t^2).
-// weight_of : the weight of a row.
+// Narrower bounds for steps from 0 to this one. Both multiples of w d^4 are largest where t is small, and fall on one
+// side: the least like (1 - (t - 2.3) / 3.4)^3, the largest like 1 / (1 + 0.4 t^2). weight_of : the weight of a row.
 template <class Weight>
 static inline Bounds narrower(const Line& line, double step, const Bounds& bounds, Weight weight_of) {
     const double *eta = line.eta, *change = line.change;
     const u8* y = line.y;
-    const auto ends = [=](i64 i) {  // of t, the lower and the higher
+    const auto ends = [=](i64 i) {  // the range of t
         const double side = 2.0 * double(y[i]) - 1.0, t = side * eta[i], end = side * (eta[i] + step * change[i]);
         return Range{least(t, end), largest(t, end)};
     };
@@ -89,13 +88,13 @@ static inline Bounds narrower(const Line& line, double step, const Bounds& bound
     };
     const double below = sum(line.n, [=](i64 i) {
         const Range t = ends(i);
-        const double rest = least(largest(1.0 - (t.least - 2.3) * (1.0 / 3.4), 0.0), 1.0);
-        return t.largest > TURN_LOW ? fourth(i) * (rest * rest * rest + 1e-4) : 0.0;
+        const double share = least(largest(1.0 - (t.least - 2.3) * (1.0 / 3.4), 0.0), 1.0);
+        return t.largest > SIGN_CHANGE_LOW ? fourth(i) * (share * share * share + 1e-4) : 0.0;
     });
     const double above = sum(line.n, [=](i64 i) {
         const Range t = ends(i);
         const double negative = least(t.largest, 0.0);
-        return t.least < TURN_HIGH ? fourth(i) / (1.0 + 0.4 * negative * negative) : 0.0;
+        return t.least < SIGN_CHANGE_HIGH ? fourth(i) / (1.0 + 0.4 * negative * negative) : 0.0;
     });
     return {bounds.first, bounds.second, bounds.third, LEAST_FOURTH * below / 24.0, LARGEST_FOURTH * above / 24.0};
 }
@@ -105,14 +104,14 @@ static inline Bounds narrower(const Line& line, double step, const Bounds& bound
     return narrower(line, step, bounds, [](i64) { return 1.0; });
 }
 
-// The least and the largest that f(s) - f(0) can be.
+// The bounds of f(s) - f(0) at a step.
 HD Range range_at(double step, const Bounds& b) {
     const double size = fabs(step), sign = copysign(1.0, step), first = b.first * sign, third = b.third * sign;
     const double square = size * size, cube = square * size, quartic = square * square;
     const double linear = size * first + square * b.second, cubic = cube * third;
     const double rounding = BOUND_ROUNDING * (size * fabs(first) - square * b.second + fabs(cubic)) + 1e-9;
     const double low = linear + cubic + quartic * b.least_fourth - rounding;
-    // Where the slope of the upper bound is the least, second + 3 third s + 6 fourth s^2 is 0.
+    // The slope of the upper bound is least where second + 3 third s + 6 fourth s^2 = 0.
     if (6.0 * b.fourth * square + 3.0 * third * size + b.second < 0.0 || b.second >= 0.0)
         return {low, linear + cubic + quartic * b.fourth + rounding};
     const double root = 3.0 * fabs(third) + sqrt(9.0 * third * third - 24.0 * b.fourth * b.second);
@@ -122,12 +121,12 @@ HD Range range_at(double step, const Bounds& b) {
     return {low, value + (size - at) * slope + rounding};
 }
 
-// The log-density of the number r of a move without the log-likelihood.
+// The log-density of the number r of a move, without the log-likelihood.
 struct LineDensity {
-    double slope, curvature;  // of the fixed prior by the step
-    double jacobian;          // r is multiplied by it; 0 where r is the step itself, no logarithm
+    double slope, curvature;  // derivatives of the energy of the fixed prior by the step
+    double jacobian;          // the factor of r; 0 if r is the step itself and not a logarithm
     double ratio;             // lambda_j^2, or (tau / tau_0)^2
-    const double* terms;      // of a split move, (n_terms,): see ``hold_columns``
+    const double* terms;      // (n_terms,) of a split move: see ``hold_columns``
     i64 n_terms, n_held;
 
     double operator()(double r, double step) const {
@@ -142,31 +141,31 @@ struct LineDensity {
     }
 };
 
-// Choose the columns that are held in a split move, which ``along`` leaves; their number. With h_j = lambda_j^2 tau^2
-// x_j'x_j / HELD a column is held with probability h_j / (1 + h_j). terms : (p,) overwritten with h_j of the others and
-// -lambda_j^2 of those that are held.
-HD i64 hold_columns(i64 p, const double* chance, const double* square, const double* lambda_sq_inv, double tau_sq_inv,
+// Chooses the columns that a split move holds, by uniforms u (p,), and clears them in ``along``; returns their number. With
+// h_j = lambda_j^2 tau^2 x_j'x_j / LINE_HALF_HELD, column j is held with probability h_j / (1 + h_j). terms : (p,)
+// overwritten with -lambda_j^2 of held columns and h_j of others.
+HD i64 hold_columns(i64 p, const double* u, const double* square, const double* lambda_sq_inv, double tau_sq_inv,
                     double* along, double* terms) {
     i64 n_held = 0;
     for (i64 k = 0; k < p; ++k) {
-        const double odds = least(square[k] / (tau_sq_inv * lambda_sq_inv[k] * LINE_HELD_SIZE), LARGEST_ODDS);
-        const bool is_held = chance[k] * (1.0 + odds) < odds;
+        const double odds = least(square[k] / (tau_sq_inv * lambda_sq_inv[k] * LINE_HALF_HELD), LARGEST_ODDS);
+        const bool is_held = u[k] * (1.0 + odds) < odds;
         terms[k] = is_held ? -1.0 / lambda_sq_inv[k] : odds;
         if (is_held) along[k] = 0.0, ++n_held;
     }
     return n_held;
 }
 
-// A slice step from 0 along the line: an interval laid about 0 at random, which shrinks towards 0 (Neal 2003). The
-// step, and the log-likelihood at it in ``loglik`` if it is known, else NaN, as before it. u : uniforms of the level, the
-// interval, the line, and the proposals. n_evaluations counts log-likelihoods. work : 4 n numbers.
+// A slice step from 0 along the line (Neal 2003). Returns the step. loglik : the log-likelihood, before at 0 and afterwards
+// at the step, or NaN if it is not known. u : uniforms for the level, the interval, the line, and the proposals.
+// n_evaluations counts log-likelihoods. work : 4 n numbers.
 static inline double line_slice(const Line& line, const LineDensity& density, const Bounds& bounds, double width,
                                 const double* u, double* loglik, i64* n_evaluations, double* work) {
     const auto evaluate = [&](double step) {
         ++*n_evaluations;
         return log_likelihood(line.n, line.eta, line.change, line.y, line.weight, step, work);
     };
-    const double level = density(0.0, 0.0) + log(u[0]);  // less the log-likelihood at step 0
+    const double level = density(0.0, 0.0) + log(u[0]);  // without the log-likelihood at step 0
     double low = -width * u[1], high = width - width * u[1];
     for (u32 k = 0; k < LINE_PROPOSALS; ++k) {
         const double r = low + (high - low) * u[3 + k], step = density.jacobian > 0.0 ? expm1(r) : r;

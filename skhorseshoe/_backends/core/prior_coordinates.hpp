@@ -1,32 +1,32 @@
 // The coordinates of the prior, in which a coefficient of the horseshoe is nearly a standard normal variable.
 //
 // A coefficient that is shrunk is tau g(v), with g the quantiles of ``horseshoe_quantile.py`` and v a standard normal
-// variable. Its coordinate is w = v + tau g(v) / d. Near zero that is v. Far from zero the coefficient moves by d while
-// w moves by 1: some standard deviations of what the data know. The logarithm of the density of w is
+// variable. Its coordinate is w = v + tau g(v) / d. Near zero that is v. Far from zero the coefficient moves by d, some
+// standard deviations of the likelihood, while w moves by 1. The log-density of w is
 // -v^2 / 2 - log(1 + tau g'(v) / d). The other coordinates are the coefficients that are not shrunk, and log tau.
 #pragma once
 #include "base.hpp"
 
-constexpr i32 FIRST_COARSE = i32(EDGE * (FINE - COARSE));  // v COARSE is so much below the number of its interval
+constexpr i32 FIRST_COARSE = i32(EDGE * (FINE - COARSE));  // added to v COARSE, the number of its interval
 constexpr double LAST_FINE = EDGE * FINE, LAST_COARSE = END * COARSE - 1.0;
-constexpr double SMOOTH = 0.1;        // v below which the second derivative of g, which has a pole at zero, goes to zero
-constexpr double FAR_OUT = 0.5;       // tau g(v) / d above which logarithms are the better way to v
-constexpr double SERIES_STEP = 1e-4;  // relative step that a series may take
-constexpr double ROUGH = 1e-3, CLOSE = 1e-5;  // relative steps of Newton's method after which a few digits, or ten, are right
-constexpr int MOST_STEPS = 30;                // of Newton's method
+constexpr double SMOOTH = 0.1;        // v below which g'', which has a pole at zero, is made to go to zero
+constexpr double FAR_OUT = 0.5;       // tau g(v) / d above which v is found by logarithms
+constexpr double SERIES_STEP = 1e-4;  // largest relative step of the final series
+constexpr double ROUGH = 1e-3, CLOSE = 1e-5;  // steps of Newton's method at which a few digits, or ten, are correct
+constexpr int MOST_STEPS = 30;                // largest number of steps of Newton's method
 
-// g, g' and g'' at some v. The last is smoothed: as a part of a force it need not be exact.
+// g, g' and g'' at v. g'' is smoothed; as a part of a force it need not be exact.
 struct Quantile {
     double g, g1, g2;
 };
 
-// Where v >= 0 is in the table: the number of its interval, and the place within that, from 0 to 1.
+// The interval of the table that contains v >= 0, and the place within it, from 0 to 1.
 struct Place {
     double within;
     i32 interval;
 };
 
-// The last interval for a path that has diverged to NaN, too.
+// NaN, of a diverged trajectory, is in the last interval.
 HD Place place_in_table(double v) {
     const bool is_fine = v < EDGE;
     const double at = v * (is_fine ? FINE : COARSE), last = is_fine ? LAST_FINE : LAST_COARSE;
@@ -59,13 +59,13 @@ HD double solving_step(double v, const Quantile& at, double ratio, double w) {
     return (v + ratio * at.g - w) / (1.0 + ratio * at.g1);
 }
 
-// A step of Halley's method, from w itself or from where the last one led.
+// A step of Halley's method.
 HD double halley(double step, const Quantile& at, double ratio) {
     CONTRACT
     return step * (1.0 + 0.5 * step * ratio * at.g2 / (1.0 + ratio * at.g1));
 }
 
-// After the last step, which is small, g and its derivatives follow by a series about the point before.
+// The last step, which is small: g and its derivatives follow by a series.
 HD Solved after_series(double v, double step, const Quantile& at) {
     CONTRACT
     return {v - step, {at.g - step * (at.g1 - 0.5 * step * at.g2), at.g1 - step * at.g2, at.g2}};
@@ -97,7 +97,7 @@ HD Solved solve_from(double v, double w, double ratio, const double* cubics) {
     return after_series(v, step, at);
 }
 
-// The first of two steps that mostly are enough: from w, where g is ``start``, without a branch.
+// The first of two steps that are enough in most cases: from w, where g is ``start``, without a branch.
 HD double first_step(double w, double ratio, const Quantile& start) {
     CONTRACT
     const double v = w - halley(solving_step(w, start, ratio, w), start, ratio);

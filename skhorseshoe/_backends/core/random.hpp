@@ -1,7 +1,7 @@
-// Philox4x32-10, and the scalar variates drawn from it.
+// Philox4x32-10, and scalar variates from its words.
 //
-// The key is the seed (two 32-bit words), the counter is (attempt, sweep, index, stream). A variate depends on what it
-// is for and on nothing else: not on threads, blocks or the order of evaluation. Nothing has to be stored.
+// The key is the seed (two 32-bit words), the counter is (attempt, sweep, index, stream). A variate depends on nothing
+// else: not on threads, blocks or the order of evaluation. Nothing has to be stored.
 //
 // Reference: Salmon, Moraes, Dror & Shaw (2011), "Parallel random numbers: as easy as 1, 2, 3".
 #pragma once
@@ -28,7 +28,7 @@ HD Words philox(u32 c0, u32 c1, u32 c2, u32 c3, u32 k0, u32 k1) {
     return {{c0, c1, c2, c3}};
 }
 
-// Random numbers of one chain and purpose in a sweep. Its last counter word has the chain (bits 0-7), the purpose
+// The random numbers of one chain and purpose in a sweep. The last word of the counter has the chain (bits 0-7), the purpose
 // (8-15), and bits 32-47 of the index (16-31).
 struct Stream {
     Key key;
@@ -48,7 +48,7 @@ HD double uniform(const Stream& stream, u32 index, u32 attempt = 0) {
     return unit(w.v[0], w.v[1]);
 }
 
-// The same for n indices from the first on.
+// Uniforms of n indices from the first on.
 HD void uniforms(double* __restrict out, i64 n, const Stream& stream, u32 first) {
     for (i64 i = 0; i < n; ++i) out[i] = uniform(stream, first + u32(i));
 }
@@ -56,7 +56,7 @@ HD void uniforms(double* __restrict out, i64 n, const Stream& stream, u32 first)
 // Exp(1), in [1e-16, 36.8].
 HD double exponential(const Stream& stream, u32 index, u32 attempt = 0) { return -log(uniform(stream, index, attempt)); }
 
-// N(0, 1) by Box & Muller; ``independent``, where it is given, gets a uniform of the same words.
+// N(0, 1) by Box & Muller; ``independent``, if not null, gets an independent uniform from the same words.
 HD double normal(const Stream& stream, u32 index, u32 attempt = 0, double* independent = nullptr) {
     const Words w = stream.words(index, attempt);
     if (independent) *independent = unit(w.v[2], w.v[3]);

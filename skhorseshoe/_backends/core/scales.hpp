@@ -1,9 +1,9 @@
-// The scales given the coefficients: tau with every lambda_j integrated out, then lambda_j given tau, both exact.
+// The scales given the coefficients: tau with every lambda_j integrated out, then lambda_j given tau.
 //
 // With b_j = beta_j^2 / (2 tau^2), the horseshoe's marginal law of a coefficient (Carvalho, Polson & Scott 2010) is
-// p(beta_j | tau) = (2 pi^3)^(-1/2) tau^-1 e^b E1(b), E1 being the exponential integral, and x = lambda_j^-2 given beta_j
-// and tau has a density proportional to e^(-b x) / (1 + x). Drawing (tau, lambda) together leaves no memory of the old
-// scales beside beta: it is what repeating the one-at-a-time updates for ever would give.
+// p(beta_j | tau) = (2 pi^3)^(-1/2) tau^-1 e^b E1(b), with E1 the exponential integral, and the density of x =
+// lambda_j^-2 given beta_j and tau is proportional to e^(-b x) / (1 + x). This draws (tau, lambda) jointly given beta: the
+// limit of repeated one-at-a-time updates.
 #pragma once
 #include "random.hpp"
 #include "slice.hpp"
@@ -15,7 +15,7 @@ HD double scaled_exponential_integral(double b) {
 }
 
 // log p(log tau | beta) up to a constant: the half-Cauchy prior, the Jacobian, and sum_j log p(beta_j | tau). A Team is
-// one thread of the host, or the threads of a block; its sum_logs(p, f) has sum_j log f(j) for all of them.
+// one thread of the host, or the threads of a block of the card; sum_logs(p, f) returns sum_j log f(j) to all of them.
 template <class Team> HD double log_density_of_tau(const Team& team, const double* beta, i64 p, double log_tau, double tau_0) {
     const double half = 0.5 * exp(-2.0 * log_tau), ratio = exp(log_tau) / tau_0;
     const double terms = team.sum_logs(
@@ -23,20 +23,20 @@ template <class Team> HD double log_density_of_tau(const Team& team, const doubl
     return log_tau - log1p(ratio * ratio) - p * log_tau + terms;
 }
 
-// tau^-2 given beta: a slice step in log tau from the current one, the interval stepped out and then shrunk.
+// tau^-2 given beta: a slice step in log tau, with the interval stepped out and then shrunk.
 template <class Team>
 HD double draw_tau(const Team& team, const double* beta, i64 p, double tau_sq_inv, double tau_0, const Stream& stream) {
     const auto log_density = [&](double log_tau) { return log_density_of_tau(team, beta, p, log_tau, tau_0); };
-    const double now = -0.5 * log(tau_sq_inv), level = log_density(now) - exponential(stream, 0);
-    double low = now - TAU_WIDTH * uniform(stream, 1), high = low + TAU_WIDTH;
+    const double current = -0.5 * log(tau_sq_inv), level = log_density(current) - exponential(stream, 0);
+    double low = current - TAU_WIDTH * uniform(stream, 1), high = low + TAU_WIDTH;
     while (low > -FARTHEST && log_density(low) > level) low -= TAU_WIDTH;
     while (high < FARTHEST && log_density(high) > level) high += TAU_WIDTH;
     const auto uniform_of = [&](u32 attempt) { return uniform(stream, 2, attempt); };
-    return exp(-2.0 * shrink_slice(now, level, low, high, log_density, uniform_of));
+    return exp(-2.0 * shrink_slice(current, level, low, high, log_density, uniform_of));
 }
 
-// x = lambda_j^-2 given b. Rejection, on y = 1 + x, whose density is e^(-b y) / y above 1: from e^(-b y) where b > 1;
-// else from 1 / y below 1 / b and from b e^(-b y) above.
+// x = lambda_j^-2 given b, by rejection for y = 1 + x, whose density is proportional to e^(-b y) / y above 1. Proposals are
+// from e^(-b y) if b > 1; else from 1 / y below 1 / b and from b e^(-b y) above.
 HD double draw_local_precision(double b, const Stream& stream, u32 j) {
     double x = 0.0;
     const double log_range = -log(b), below = log_range * exp(-b);

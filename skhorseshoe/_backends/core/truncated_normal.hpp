@@ -41,12 +41,12 @@ HD float minus_log_unit(u32 word) {
     return -(x + y + exponent * 0.693359375f);
 }
 
-struct Turn {
+struct CosSin {
     float cosine, sine;
 };
 
 // Cosine and sine of 2 pi (word + 1/2) / 2^32, absolute error below 1e-7.
-HD Turn cos_sin_turn(u32 word) {
+HD CosSin cos_sin(u32 word) {
     CONTRACT
     const u32 quadrant = (word + 0x20000000u) >> 30;
     const i32 offset = i32(word - (quadrant << 30));
@@ -61,29 +61,29 @@ HD Turn cos_sin_turn(u32 word) {
     return {quadrant == 1u || quadrant == 2u ? -along : along, quadrant >= 2u ? -across : across};
 }
 
-// What a proposal takes from two words: Exp(1); minus the logarithm of a uniform; and a Box-Muller pair of the radius
-// that the exponential gives. The uniform and the pair are of the same word, for only one of them is used.
+// The variates of a proposal from two words: Exp(1); minus the logarithm of a uniform; and a Box-Muller pair whose radius
+// comes from the exponential. Uniform and pair come from one word, since only one of them is used.
 struct Standard {
     float exponential, log_u, along, across;
 };
 
 HD Standard standard(u32 first, u32 second) {
     const float e = minus_log_unit(first), radius = sqrtf(2.0f * e);
-    const Turn turn = cos_sin_turn(second);
-    return {e, minus_log_unit(second), radius * turn.cosine, radius * turn.sine};
+    const CosSin angle = cos_sin(second);
+    return {e, minus_log_unit(second), radius * angle.cosine, radius * angle.sine};
 }
 
-// A proposal of the branch that the mean calls for; not positive where it is rejected.
-template <class R> HD R propose(R mean, const Standard& given) {
+// A proposal of the branch for this mean; not positive if it is rejected.
+template <class R> HD R propose(R mean, const Standard& variates) {
     CONTRACT
-    const R one = mean + R(given.along), other = mean + R(given.across), gaussian = one > R(0) ? one : other;
+    const R one = mean + R(variates.along), other = mean + R(variates.across), gaussian = one > R(0) ? one : other;
     const R inverse_rate = R(2) / (root(mean * mean + R(4)) - mean);  // = mean + rate
-    const R z = R(given.exponential) * inverse_rate, d = z - inverse_rate;
-    const R exponential = R(0.5) * d * d < R(given.log_u) ? z : R(-1);
+    const R z = R(variates.exponential) * inverse_rate, d = z - inverse_rate;
+    const R exponential = R(0.5) * d * d < R(variates.log_u) ? z : R(-1);
     return mean > R(GAUSSIAN_ABOVE) ? gaussian : exponential;
 }
 
-// From the proposals of a block of words on.
+// A truncated normal, by the first accepted proposal from a block of words on.
 template <class R> HD R truncated_normal(R mean, const Stream& stream, u32 row, u32 block = 0) {
     for (u32 end = block + 64; block < end; ++block) {  // P(all rejected) < 1e-50
         const Words w = stream.words(row, block);

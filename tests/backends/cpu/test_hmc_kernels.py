@@ -9,11 +9,11 @@ from laws import ALONE, KEY, N_CHAINS, TAU_0, grid_cdf
 from scipy import stats
 from scipy.special import erfcx, exp1, log_ndtr, ndtr
 
-from skhorseshoe._backends import HELD, MOMENTUM, SWAP, SWAP_ACCEPT
+from skhorseshoe._backends import ACCEPT_TAU, HOLD, MOMENTUM, MOVE_TAU
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu.normal_tail import log_cdf_and_ratio
 from skhorseshoe._backends._cpu.variates import scaled_exponential_integral
-from skhorseshoe._backends.constants import HALF_HELD
+from skhorseshoe._backends.constants import TAU_HALF_HELD
 from skhorseshoe._mcmc.hmc import HmcState, Reference, Tuning
 from skhorseshoe._utils.threads import open_threads
 
@@ -92,7 +92,7 @@ def quadratic(rng, q):
 
 
 def begun(gauss, lambda_sq_inv, tau_sq_inv, sweep=0):
-    """The path of chains whose coefficients do not matter."""
+    """The trajectory of chains whose coefficients do not matter."""
     zero, q = np.zeros((len(tau_sq_inv), len(gauss.b))), len(gauss.b)
     state = HmcState(zero, lambda_sq_inv, tau_sq_inv, zero[:, 0], zero, sweep, None, None)
     return gauss.begin(Reference(np.zeros(q), np.zeros(q), np.zeros((q, q)), None), state, KEY)
@@ -120,7 +120,7 @@ def energy_and_force(reference, beta, loglik, score, L, u, v):
 
 
 @pytest.mark.parametrize(("p", "q", "n_threads"), [(2, 3, 1), (3, 3, 2), (139, 140, 2), (139, 140, 5)])
-def test_a_path_equals_dense_formulas(p, q, n_threads):
+def test_a_trajectory_equals_dense_formulas(p, q, n_threads):
     rng = np.random.default_rng(5)
     lambda_sq_inv, tau_sq_inv = np.exp(rng.standard_normal((3, p))), np.array([0.1, 1.0, 10.0])
     beta, score, there = rng.standard_normal((3, 3, q))
@@ -131,8 +131,8 @@ def test_a_path_equals_dense_formulas(p, q, n_threads):
         begun(gauss, np.ones((3, p)), np.ones(3))  # which is overwritten
         state = HmcState(beta, lambda_sq_inv, tau_sq_inv, loglik, score, 9, None, None)
         start = gauss.begin(reference, state, KEY)
-        turned = gauss.turn(copy.deepcopy(start), angle)
-        placed = gauss.place(turned)
+        turned = gauss.kick_and_rotate(copy.deepcopy(start), angle)
+        placed = gauss.to_beta(turned)
         kicked = gauss.kick(copy.deepcopy(turned), angle, reference, there, loglik, 2 * score)
     np.testing.assert_array_equal(start[1], cpu.normal((3, q), KEY, 9, MOMENTUM))
     for c, d in enumerate(precisions(lambda_sq_inv, tau_sq_inv, q)):
@@ -155,13 +155,13 @@ def test_a_path_equals_dense_formulas(p, q, n_threads):
         close(kicked.u[c], u)
         close(kicked.v[c], v)
         close(kicked.force[c], pull)
-        close(kicked.total[c], energy_and_force(reference, there[c], loglik[c], 2 * score[c], L, u, v)[0])
+        close(kicked.energy[c], energy_and_force(reference, there[c], loglik[c], 2 * score[c], L, u, v)[0])
 
 
-def assert_is_that_of(gauss, path, H, b, precisions):
+def assert_is_that_of(gauss, trajectory, H, b, precisions):
     """Mean, factor and log_norm of each chain are those of its prior precisions (n_chains, q)."""
     q = len(b)
-    columns = gauss.place(path._replace(u=np.eye(len(precisions), q)))
+    columns = gauss.to_beta(trajectory._replace(u=np.eye(len(precisions), q)))
     for c, d in enumerate(precisions):
         mean, M, log_norm = dense(H, b, d, q - 1)
         np.testing.assert_allclose(gauss.mean[c], mean, rtol=1e-8, atol=1e-10)
@@ -179,10 +179,10 @@ def test_moves_of_the_scales_take_the_gaussian_along(n_threads, slow, tau_step):
     lambda_sq_inv, tau_sq_inv = np.exp(rng.standard_normal((3, 139))), np.array([0.1, 1.0, 10.0])
     with open_threads(n_threads) as threads:
         H, b, gauss = whitening(3, 139, 140, threads)
-        path = begun(gauss, lambda_sq_inv, tau_sq_inv)
+        trajectory = begun(gauss, lambda_sq_inv, tau_sq_inv)
         given = lambda_sq_inv.copy(), tau_sq_inv.copy()
         lambdas, taus, share = gauss.move_scales(*given, TAU_0, tuned(4, tau_step, slow), 0, KEY)
-        assert_is_that_of(gauss, path, H, b, precisions(lambdas, taus, 140))
+        assert_is_that_of(gauss, trajectory, H, b, precisions(lambdas, taus, 140))
     np.testing.assert_array_equal(given[0], lambda_sq_inv)  # they may be those of a state that stays
     np.testing.assert_array_equal(given[1], tau_sq_inv)
     others = np.setdiff1d(np.arange(139), slow)
@@ -210,12 +210,12 @@ def test_moves_of_tau_equal_dense_formulas():
     H, b, gauss = whitening(5)
     begun(gauss, *start)
     got = gauss.move_scales(*start, TAU_0, tuned(n_moves, tau_step), 3, KEY)
-    step, level = cpu.normal((5, n_moves), KEY, 3, SWAP), cpu.exponential(np.ones((5, n_moves)), KEY, 3, SWAP_ACCEPT)
-    chance = cpu.uniform((5, 2 * n_moves), KEY, 3, HELD).reshape(5, n_moves, 2)
+    step, level = cpu.normal((5, n_moves), KEY, 3, MOVE_TAU), cpu.exponential(np.ones((5, n_moves)), KEY, 3, ACCEPT_TAU)
+    uniform = cpu.uniform((5, 2 * n_moves), KEY, 3, HOLD).reshape(5, n_moves, 2)
 
     def log_law(x, tau_sq_inv, free):
         """The log-density of the scales and of the choice of columns."""
-        odds = H.diagonal()[:2] / (tau_sq_inv * x * HALF_HELD)
+        odds = H.diagonal()[:2] / (tau_sq_inv * x * TAU_HALF_HELD)
         choice = np.where(free, -np.log1p(odds), np.log(odds) - np.log1p(odds)).sum()
         prior = _log_half_cauchy(tau_sq_inv * TAU_0**2) + _log_half_cauchy(x).sum()
         return dense(H, b, np.append(tau_sq_inv * x, 0.0), 2)[2] + prior + choice
@@ -223,8 +223,8 @@ def test_moves_of_tau_equal_dense_formulas():
     accepted = np.zeros(5)
     for c, (x, tau_sq_inv) in enumerate(zip(*start, strict=True)):
         for k in range(n_moves):
-            odds = H.diagonal()[:2] / (tau_sq_inv * x * HALF_HELD)
-            free = chance[c, k] * (1 + odds) >= odds
+            odds = H.diagonal()[:2] / (tau_sq_inv * x * TAU_HALF_HELD)
+            free = uniform[c, k] * (1 + odds) >= odds
             proposed = tau_sq_inv * np.exp(-2 * tau_step * step[c, k])
             new = np.where(free, x, x * tau_sq_inv / proposed)
             if log_law(new, proposed, free) > log_law(x, tau_sq_inv, free) - level[c, k]:

@@ -158,7 +158,7 @@ def test_offsets_and_effects_of_groups_are_coefficients_of_further_columns(kind,
     effects, slopes = rng.standard_normal((2, n_groups, 2))
     kept = np.empty((2, n, 2), dtype)
     shift = passes.Shift(offset.astype(np.float64), codes, effects, slopes, predictors=kept[0], terms=kept[1])
-    shift = shift.of(slice(None))
+    shift = shift.record(slice(None))
     wide = np.column_stack([coef, np.ones(2), effects.T]), np.column_stack([direction, np.zeros(2), slopes.T])
     given = []
     for rows, ends, own in ((kind(X), (coef, direction), shift), (kind(np.column_stack([X, more])), wide, None)):

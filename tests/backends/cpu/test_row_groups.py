@@ -17,7 +17,7 @@ N, P, N_GROUPS, N_CHAINS = 700, 3, 9, 4
 DTYPES = np.float32, np.float64
 
 
-def made(seed, dtype=np.float64, sparse=False, **more):
+def make_rows(seed, dtype=np.float64, sparse=False, **more):
     """Rows of groups of 1 to some hundred rows, in any order, with weights and offsets; and what they are."""
     rng = np.random.default_rng(seed)
     codes = np.append(np.arange(N_GROUPS), rng.choice(N_GROUPS, N - N_GROUPS, p=rng.dirichlet(np.ones(N_GROUPS))))
@@ -33,7 +33,7 @@ def made(seed, dtype=np.float64, sparse=False, **more):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_sums_and_log_likelihoods_of_groups_are_those_of_their_rows(dtype, weighted, seed):
-    rows, (X, y, codes, offset, _) = made(seed, dtype, weight=None if not weighted else np.full(N, 1.5))
+    rows, (X, y, codes, offset, _) = make_rows(seed, dtype, weight=None if not weighted else np.full(N, 1.5))
     rng = np.random.default_rng(seed)
     kept = rows.dtype
     how = rows.y, rows.weight, offset, codes, N_GROUPS, N_CHAINS, kept, rows.bounds, ALONE
@@ -78,15 +78,15 @@ def test_slice_steps_leave_the_law_of_an_effect_as_it_is():
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_what_a_sampler_is_told_is_a_density_with_its_gradient_along_the_map(sparse, seed):
-    rows, (X, y, codes, offset, weight) = made(seed, sparse=sparse)
+    rows, (X, y, codes, offset, weight) = make_rows(seed, sparse=sparse)
     grouped = GroupedRows(rows, N_CHAINS, KEY)
     rng = np.random.default_rng(seed)
     beta = 0.3 * rng.standard_normal((N_CHAINS, P + 1))
-    grouped.hold(beta)
+    grouped.begin_sweep(beta)
     grouped.follows = True
     H = grouped.information(beta)
     grouped.refer(beta.mean(axis=0))
-    grouped.hold(beta)
+    grouped.begin_sweep(beta)
     np.testing.assert_allclose(grouped.at(beta), grouped.effects, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(H, H.T, rtol=1e-12)
     assert np.linalg.eigvalsh(H).min() > 0
@@ -113,16 +113,16 @@ def test_what_a_sampler_is_told_is_a_density_with_its_gradient_along_the_map(spa
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_sweep_begins_as_if_everything_was_computed_anew(dtype, sparse, seed):
-    """Where the last one has left linear predictors: of a path that some chains took, beta having grown since."""
-    rows, _ = made(seed, dtype, sparse)
+    """With the predictors of the last pass, of a trajectory that some chains accepted, and beta grown since."""
+    rows, _ = make_rows(seed, dtype, sparse)
     grouped, rng = GroupedRows(rows, N_CHAINS, KEY), np.random.default_rng(seed)
     beta = 0.3 * rng.standard_normal((N_CHAINS, P + 1))
-    grouped.hold(beta)
+    grouped.begin_sweep(beta)
     grouped.follows = True
     grouped.information(beta)
     grouped.refer(beta.mean(axis=0))
     for _ in range(2):
-        grouped.hold(beta)
+        grouped.begin_sweep(beta)
         there = beta + 0.1 * rng.standard_normal(beta.shape)
         grouped.score(there)
         there[1:3] = beta[1:3]
@@ -130,7 +130,7 @@ def test_a_sweep_begins_as_if_everything_was_computed_anew(dtype, sparse, seed):
         c = rng.uniform(0.8, 1.2, N_CHAINS)
         beta, grouped.effects = c[:, None] * there, grouped.effects + rng.standard_normal(grouped.effects.shape)
         grouped.known.grow(c, beta)
-        found, slope = grouped.hold(beta), grouped.slope
+        found, slope = grouped.begin_sweep(beta), grouped.slope
         close = {"rtol": 1e-9, "atol": 1e-8} if dtype == np.float64 else {"rtol": 1e-4, "atol": 1e-3}
         for one, other in zip(found, grouped.score(beta), strict=True):
             np.testing.assert_allclose(one, other, **close)
@@ -139,7 +139,7 @@ def test_a_sweep_begins_as_if_everything_was_computed_anew(dtype, sparse, seed):
 
 
 def test_curvature_of_rows_is_the_derivative_of_what_they_are_weighted_by(seed):
-    rows, (_, y, codes, offset, weight) = made(seed)
+    rows, (_, y, codes, offset, weight) = make_rows(seed)
     how = y, weight, offset, codes, N_GROUPS, N_CHAINS, np.dtype(float), rows.bounds, ALONE
     groups, rng, h = cpu.RowGroups(*how), np.random.default_rng(seed), 1e-5
     values, effects = rng.standard_normal((N, N_CHAINS)), rng.standard_normal((N_GROUPS, N_CHAINS))
@@ -158,15 +158,15 @@ def test_curvature_of_rows_is_the_derivative_of_what_they_are_weighted_by(seed):
 
 def test_what_is_known_of_effects_is_their_law_where_the_map_was_made(seed):
     """Mean and deviation of each u_g given s, beside integrals; groups of one row and of hundreds, weights, offsets."""
-    rows, (X, y, codes, offset, weight) = made(seed)
+    rows, (X, y, codes, offset, weight) = make_rows(seed)
     grouped, rng = GroupedRows(rows, N_CHAINS, KEY), np.random.default_rng(seed)
     beta = 0.3 * rng.standard_normal((N_CHAINS, P + 1))
     grouped.scale = 0.7 * np.exp(0.1 * np.linspace(-1, 1, N_CHAINS))  # that of many groups is known as well as this
     for sweep in range(200):  # that move the effects alone
-        grouped.hold(beta)
+        grouped.begin_sweep(beta)
         known, width = grouped.predictors(beta), np.ones(N_GROUPS)
-        grouped.of_groups.move(grouped.effects, *known, grouped.scale**-2.0, width, sweep, KEY)
-        grouped.see()
+        grouped.row_groups.move(grouped.effects, *known, grouped.scale**-2.0, width, sweep, KEY)
+        grouped.add_to_averages()
     grouped.follows = True
     grouped.information(beta)
     point = beta.mean(axis=0)
@@ -178,9 +178,9 @@ def test_what_is_known_of_effects_is_their_law_where_the_map_was_made(seed):
     grid = np.linspace(-12, 12, 8001)
     for g in range(N_GROUPS):
         here = codes == g
-        of_rows = weight[here] @ log_ndtr(sign[here, None] * (eta[here, None] + grid))
+        row_logliks = weight[here] @ log_ndtr(sign[here, None] * (eta[here, None] + grid))
         for c in range(N_CHAINS):
-            log = of_rows - grid**2 / (2 * scale[c] ** 2)
+            log = row_logliks - grid**2 / (2 * scale[c] ** 2)
             share = np.exp(log - log.max())
             share /= share.sum()
             centre = share @ grid
@@ -195,7 +195,7 @@ def test_effects_have_the_same_bits_for_any_number_of_threads(monkeypatch):
     predictors, start = rng.standard_normal((N, N_CHAINS)), rng.standard_normal((N_GROUPS, N_CHAINS))
     for n in (1, 3):
         with open_threads(n) as threads:
-            rows, (_, y, codes, offset, _) = made(0)
+            rows, (_, y, codes, offset, _) = make_rows(0)
             how = y, rows.weight, offset, codes, N_GROUPS, N_CHAINS, np.dtype(float), np.array([0, 300, N]), threads
             groups, effects = cpu.RowGroups(*how), start.copy()
             one = np.ones(N_CHAINS)

@@ -82,7 +82,7 @@ def test_effects_and_contributions_are_those_of_the_cpu(fitted):
         pd.testing.assert_frame_equal(one, other, rtol=1e-8, atol=1e-12)
 
 
-@pytest.mark.parametrize(("name", "value"), [("_TOGETHER", 7 * 1200), ("ANSWERED", 7)])
+@pytest.mark.parametrize(("name", "value"), [("_BLOCK_NUMBERS", 7 * 1200), ("PREDICTED_ROWS", 7)])
 def test_a_row_has_the_same_answer_in_any_batch(name, value, fitted, monkeypatch):
     model, X = fitted
     proba, interval = model.predict_proba(X), model.predict_interval(X)

@@ -105,7 +105,7 @@ def test_gaussian_draws_are_those_of_the_cpu(q, one_gpu, factors):
 
 @pytest.mark.parametrize("slow", [False, True])
 @pytest.mark.parametrize("q", [1, 5, 70])
-def test_paths_are_those_of_the_cpu(q, slow, gpu, factors):
+def test_trajectories_are_those_of_the_cpu(q, slow, gpu, factors):
     p, (H, x, d, noise) = max(1, q - 1), gaussian(q)
     ours, theirs = gpu.Whitening(np.empty((q, q)), None, 3, p, None), cpu.Whitening(H, noise[0], 3, p, ALONE)
     ours.refer(H, noise[0])
@@ -113,19 +113,19 @@ def test_paths_are_those_of_the_cpu(q, slow, gpu, factors):
     state = HmcState(x, d[:, :p] / 2, np.full(3, 2.0), noise[:, 0], noise, 7, None, None)
     reference, answer = (x[0], noise[1], H / 3), (noise[:, 0] + 1, noise / 2)
 
-    def path(ops, gauss):
+    def values(ops, gauss):
         given = ops.to_device(state)
         quadratic = Reference(*ops.to_device(reference), gauss)
-        path = gauss.turn(gauss.begin(quadratic, given, KEY), tuning.step)
-        yield from (path.u.copy(), path.v.copy(), path.total.copy())
+        trajectory = gauss.kick_and_rotate(gauss.begin(quadratic, given, KEY), tuning.step)
+        yield from (trajectory.u.copy(), trajectory.v.copy(), trajectory.energy.copy())
         *scales, share = gauss.move_scales(*given[1:3], 0.7, tuning, 7, KEY)
-        yield from (*scales, share, beta := gauss.place(path))
-        yield from gauss.kick(path, tuning.step, quadratic, beta, *ops.to_device(answer))
+        yield from (*scales, share, beta := gauss.to_beta(trajectory))
+        yield from gauss.kick(trajectory, tuning.step, quadratic, beta, *ops.to_device(answer))
         change = ops.to_device(np.array([np.nan, 0.7, -1.0]))
         new = tuple(part.copy() for part in (beta, *scales, *ops.to_device(answer)))
         yield from ops.metropolis(change, new, given[:5], KEY, 7)
 
-    got, want = (list(map(ops.to_host, path(ops, gauss))) for ops, gauss in ((gpu, ours), (cpu, theirs)))
+    got, want = (list(map(ops.to_host, values(ops, gauss))) for ops, gauss in ((gpu, ours), (cpu, theirs)))
     assert_all_close(got, want, rtol=1e-8, atol=1e-10)
     assert (want[3][:, tuning.slow] != state.lambda_sq_inv[:, tuning.slow]).all()
     assert (want[4] != 2.0).any()

@@ -48,7 +48,7 @@ def small_card(card, monkeypatch):
     monkeypatch.setattr(module("memory"), "working_set", lambda *sizes: 0)
     for name in ("memory", "dense_passes"):
         monkeypatch.setattr(module(name), "WIDENED", 2**12)
-    monkeypatch.setattr(module("predict"), "ANSWERED", 256)
+    monkeypatch.setattr(module("predict"), "PREDICTED_ROWS", 256)
     monkeypatch.setattr(module("host_streaming"), "PART", 20_000)
     monkeypatch.setattr(module("host_streaming"), "_BLOCKS", 1)
     monkeypatch.setattr(module("host_streaming"), "WINDOW", 3000)

@@ -1,4 +1,4 @@
-"""Moves along lines, against those of the CPU."""
+"""Line moves, against those of the CPU."""
 
 import numpy as np
 import pytest
@@ -40,10 +40,11 @@ def test_moves_are_those_of_the_cpu(settings, gpu):
 
 
 def test_proposals_and_the_first_of_them_are_those_of_the_cpu(gpu):
-    assert module("line_moves").TOGETHER * K <= cuda.THREADS  # every step of a launch has a thread
+    assert module("line_moves").LINES_PER_LAUNCH * K <= cuda.THREADS  # every step of a launch has a thread
     rng = np.random.default_rng(0)
     first, k = np.arange(300)[:, None] % K, np.arange(K)  # the first of the steps that is inside
-    uniform, value = rng.uniform(size=(300, _lines.EACH)), np.where((k == 0) | ((k >= first) & (first > 0)), 1.0, -99.0)
+    uniform = rng.uniform(size=(300, _lines.N_UNIFORMS))
+    value = np.where((k == 0) | ((k >= first) & (first > 0)), 1.0, -99.0)
     value[:3] = np.array([np.nan, -np.inf, 0.0])[:, None]
     value[3, 1:], value[4, 0] = -1e3, np.nan
     for width in (np.array([3.0]), rng.uniform(1, 9, 300)):

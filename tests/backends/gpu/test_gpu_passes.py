@@ -136,9 +136,9 @@ LIMITS, CACHED = (113 * 1024, 227 * 1024), 0.7 * 50 * 2**20 // 132  # of an H200
 def test_the_passes_have_tiles_of_all_kinds():
     kinds, of_lines = set(), set()
     for _, p, n_chains, dtype in DENSE:
-        cut = cuda.layout(p, p + 1, min(n_chains, cuda.MAX_CHAINS), dtype, LIMITS, CACHED)
+        cut = cuda.layout(p, p + 1, min(n_chains, cuda.PASS_CHAINS), dtype, LIMITS, CACHED)
         kinds.add((cut.tile, cut.staged, cut.shared_bytes <= LIMITS[0]))
-        cut = cuda.layout(p, p + 1, min(2 * n_chains, cuda.MAX_CHAINS), dtype, LIMITS, 0, sums=False)
+        cut = cuda.layout(p, p + 1, min(2 * n_chains, cuda.PASS_CHAINS), dtype, LIMITS, 0, sums=False)
         of_lines.add(cut.staged)
         assert cut.shared_bytes >= 8 * cuda.THREADS
     staged = {(rows, True, two_blocks) for rows in (8, 4) for two_blocks in (True, False)}

@@ -61,7 +61,7 @@ def test_the_host_waits_in_burn_in_only_where_a_stage_ends(small, card, problem,
 
 def test_the_factors_are_computed_beside_the_pass(card, problem, monkeypatch, factors):
     chains = chains_of("gibbs", module("dense"), *problem)
-    stream, rows, seen = chains.precision.room.stream, chains.problem.rows, []
+    stream, rows, seen = chains.precision.memory.stream, chains.problem.rows, []
     latent = rows.latent
     monkeypatch.setattr(rows, "latent", lambda *given: seen.append(len(stream.queue)) or latent(*given))
     chains.advance()
@@ -133,12 +133,12 @@ def test_nothing_uses_the_memory_of_factors_that_are_not_done(card, factors):
     plain = [ops.to_host(one.draw(d, d, 0 * d)) for one in (precision, sharing)]
     for one, want in zip((precision, sharing), plain, strict=True):
         precision.begin(other)
-        assert precision.room.stream.queue
+        assert precision.memory.stream.queue
         one.inverse_diagonal(d, 0)
-        assert not precision.room.stream.queue
+        assert not precision.memory.stream.queue
         precision.begin(d)  # for the one, not for the other
         np.testing.assert_array_equal(ops.to_host(one.draw(d, d, 0 * d)), want)
-        assert not precision.room.stream.queue
+        assert not precision.memory.stream.queue
 
 
 @pytest.mark.parametrize("n_chains", [1, 3, 11])
@@ -174,12 +174,12 @@ def test_the_handles_of_a_thread_end_with_it(card):
 
 
 def test_factors_that_have_no_room_are_computed_one_by_one(one_gpu, monkeypatch, factors):
-    monkeypatch.setattr(module("gaussian"), "BESIDE", 0)
+    monkeypatch.setattr(module("gaussian"), "OVERLAPPED", 0)
     precision = one_gpu.Precision(np.eye(4), None)
     d = one_gpu.to_device(np.ones((3, 4)))
     precision.begin(d)
     np.testing.assert_allclose(one_gpu.to_host(precision.draw(d, d, 0 * d)), np.full((3, 4), 0.5))
-    assert len(precision.room.factors) == 1
+    assert len(precision.memory.factors) == 1
 
 
 @pytest.mark.parametrize("n", [1, 100])

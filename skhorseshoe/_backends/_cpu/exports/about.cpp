@@ -1,13 +1,13 @@
-// What the library tells of itself and of the processor.
+// Properties of the library and of the processor.
 #include "export.hpp"
 
-// Of the sources that it was made of.
+// The checksum of the sources from which the library was built.
 EXPORT u32 core_checksum() { return CHECKSUM; }
 
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-// Which registers the system keeps for a process: bits 1 and 2 those of AVX, 5 to 7 those of AVX-512.
+// The registers that the system saves for a process: bits 1 and 2 are those of AVX, 5 to 7 those of AVX-512.
 __attribute__((target("xsave"))) static u64 kept_registers() { return __builtin_ia32_xgetbv(0); }
 
 static bool has(u32 word, u32 bits) { return (word & bits) == bits; }

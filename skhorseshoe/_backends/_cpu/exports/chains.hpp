@@ -1,4 +1,4 @@
-// What a path does with one chain, on the host.
+// The steps of a trajectory for one chain, on the host.
 #pragma once
 #include "lapack.hpp"
 #include "local_moves.hpp"
@@ -17,25 +17,25 @@ struct Lapack : OneThread {
 
 static inline Scales scales_of(const State& state, i64 c, i64 p) { return {state.lambda_sq_inv + c * p, state.tau_sq_inv + c}; }
 
-// The beginning of a path, with the Gaussian where it is not there already. work : (2 q,). A minor, or 0.
+// Starts a trajectory, and computes the Gaussian unless ``same_scales``. work : (2 q,). A minor, or 0.
 static inline i32 begin_chain(const Gaussians& all, const Reference& reference, const State& state, Key key, bool same_scales,
-                              i64 c, const Path& path, double* work) {
+                              i64 c, const Trajectory& trajectory, double* work) {
     const i64 q = all.q;
     const Gaussian gaussian = of_chain(all, c);
     if (!same_scales)
         if (const i32 minor = set_gaussian(Lapack(), all, scales_of(state, c, all.p), gaussian, work)) return minor;
     begin(of_chain(reference, c, q), gaussian, state.beta + c * q, state.loglik[c], state.score + c * q, q,
-          Stream(key, u32(c), MOMENTUM), of_chain(path, c, q), work);
+          Stream(key, u32(c), MOMENTUM), of_chain(trajectory, c, q), work);
     return 0;
 }
 
-// Slice steps of the lambda_j in ``slow`` (k,), and the Gaussian with them. work : (2 q,). A minor, NO_MEMORY or 0.
+// Slice steps of the lambda_j in ``slow`` (k,), and the Gaussian that follows. work : (2 q,). A minor, NO_MEMORY or 0.
 static inline i32 move_slow(const Gaussians& all, const i64* slow, i64 k, const Stream& stream, const Scales& scales,
                             const Gaussian& gaussian, double* work) {
     const i64 q = all.q;
-    Scratch<double> units(q * k), P(k * k), own(3 * k);
-    if (units.failed() || P.failed() || own.failed()) return NO_MEMORY;
-    double *m = own, *x = own + k, *column = own + 2 * k;
+    Scratch<double> units(q * k), P(k * k), slow_work(3 * k);
+    if (units.failed() || P.failed() || slow_work.failed()) return NO_MEMORY;
+    double *m = slow_work, *x = slow_work + k, *column = slow_work + 2 * k;
     memset(units, 0, sizeof(double) * q * k);
     memset(P, 0, sizeof(double) * k * k);
     for (i64 i = 0; i < k; ++i) {
@@ -56,17 +56,17 @@ static inline i32 move_slow(const Gaussians& all, const i64* slow, i64 k, const 
 #endif
 }
 
-// Moves of tau, an even number, with those of the lambda_j in ``slow`` (k,) in the middle; u is held.
-struct Moves {
+// Moves of the scales with u held: n moves of tau, an even number, and in their middle those of lambda_j, j in ``slow``.
+struct ScaleMoves {
     double tau_0, tau_step;
     i64 n;
     const i64* slow;
     i64 k;
 };
 
-// accepted : the share of the moves of tau that were. spare : (q, q). work : (2 q + p,). A minor, NO_MEMORY or 0.
-static inline i32 move_chain(const Gaussians& all, const Moves& moves, const State& state, Key key, i64 c, double& accepted,
-                             double* spare, double* work) {
+// accepted : the share of the moves of tau that were accepted. spare : (q, q). work : (2 q + p,). A minor, NO_MEMORY or 0.
+static inline i32 move_chain(const Gaussians& all, const ScaleMoves& moves, const State& state, Key key, i64 c,
+                             double& accepted, double* spare, double* work) {
     const Gaussian gaussian = of_chain(all, c);
     const Scales scales = scales_of(state, c, all.p);
     const TauStreams streams(key, u32(c));
@@ -84,8 +84,8 @@ static inline i32 move_chain(const Gaussians& all, const Moves& moves, const Sta
 }
 
 static inline void kick_chain(double angle, const Gaussians& all, const Reference& reference, const State& at, i64 c,
-                              const Path& path, double* work) {
+                              const Trajectory& trajectory, double* work) {
     const i64 q = all.q;
     kick(angle, of_chain(reference, c, q), of_chain(all, c), at.beta + c * q, at.loglik[c], at.score + c * q, q,
-         of_chain(path, c, q), work);
+         of_chain(trajectory, c, q), work);
 }

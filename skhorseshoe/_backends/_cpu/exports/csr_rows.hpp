@@ -1,5 +1,5 @@
-// What the passes do with rows in CSR form. The random numbers are those of the same rows in an array. Sums over rows
-// are held in float64 from the start: a row touches few of them.
+// The operations of passes on rows in CSR form. Random numbers are those of the same rows in an array. Sums over rows are
+// float64 from the start, since a row adds to few of them.
 #pragma once
 #include "four.hpp"
 
@@ -8,13 +8,13 @@ template <class D, class I> struct CsrRows {
     const D* data;
     const I *indices, *indptr;
     i64 n, p;
-    static constexpr i64 tile = 256, most = 256;
+    static constexpr i64 tile = 256, flushed = 256;
 
     CsrRows(const void* data, const void* indices, const void* indptr, i64 n, i64 p)
         : data(static_cast<const D*>(data)), indices(static_cast<const I*>(indices)),
           indptr(static_cast<const I*>(indptr)), n(n), p(p) {}
 
-    // As those of ``DenseRows``.
+    // As in ``DenseRows``.
     template <class C> void linear_predictor(const C* coef, i64 q, i64 width, i64 start, i64 rows, C* out) const {
         for (i64 c = 0; c < width; c += 4)
             for (i64 r = 0; r < rows; ++r) {

@@ -1,39 +1,39 @@
-// What the passes do with rows in an array.
+// The operations of passes on rows in an array.
 //
-// Arithmetic is done in X's own type; sums leave for float64 after at most FLUSH_ROWS rows, so that their error does
+// Arithmetic is done in X's own type; sums are added in float64 after at most FLUSH_ROWS rows, so that their error does
 // not grow with the number of rows.
 #pragma once
 #include "four.hpp"
 
-constexpr i64 SHORT_ROW = 2048;  // bytes
-constexpr int TOGETHER = 8;      // rows that share each load of numbers of four chains
+constexpr i64 SHORT_ROW = 2048;   // largest size in bytes of rows that are prefetched
+constexpr int ROWS_PER_LOAD = 8;  // rows that share each load of numbers of four chains
 
 template <class R> struct DenseRows {
     typedef R number;
     const R* x;
-    i64 n, p, tile, most;  // rows; columns; rows to a tile; rows of whole tiles, of which ``partial`` may hold the sum
-    i64 ahead;             // rows, as in ``prefetch``
+    i64 n, p, tile, flushed;  // number of rows, of columns, of rows of a tile, and of rows whose sum is flushed together
+    i64 ahead;                // distance of ``prefetch``, in rows
 
     // A tile is as many rows as half a second-level cache holds, in fours.
     DenseRows(const void* data, i64 n, i64 p) : x(static_cast<const R*>(data)), n(n), p(p) {
         tile = least(i64(256), largest(i64(4), i64(TILE_BYTES) / largest(i64(1), p * i64(sizeof(R))) / 4 * 4));
-        most = FLUSH_ROWS / tile * tile;
+        flushed = FLUSH_ROWS / tile * tile;
         ahead = p * i64(sizeof(R)) <= SHORT_ROW ? tile : n;
     }
 
-    // Ask the memory for half of the rows of the next tile, where rows are short: the hardware does not follow several
-    // short rows at once. One loop over a tile asks for the first half of each few rows, the other for the second.
+    // Prefetch half of the rows of the next tile, if rows are short: the hardware does not follow several short rows at
+    // once. One loop over a tile prefetches the first half of each few rows, the other the second half.
     void prefetch(i64 first, i64 last) const {
         if (last > n) return;
         for (i64 i = first; i < last; ++i)
             for (i64 j = 0; j < p; j += 64 / i64(sizeof(R))) __builtin_prefetch(x + i * p + j);
     }
 
-    // out[c][r] = (x_(start + r), 1) . coefficients of c, for a tile of rows; after the last comes anything.
+    // out[c][r] = (x_(start + r), 1) . coefficients of c, for a tile of rows; numbers after the last row are undefined.
     template <class C> void linear_predictor(const C* coef, i64 q, i64 width, i64 start, i64 rows, C* out) const {
         for (i64 c = 0; c < width; c += 4) {
             i64 r = 0;
-            for (; r + 4 < rows; r += TOGETHER) predict<TOGETHER>(coef + c, q, width, start, r, rows, out + c * tile);
+            for (; r + 4 < rows; r += ROWS_PER_LOAD) predict<ROWS_PER_LOAD>(coef + c, q, width, start, r, rows, out + c * tile);
             for (; r < rows; r += 4) predict<4>(coef + c, q, width, start, r, rows, out + c * tile);
         }
     }
@@ -43,14 +43,14 @@ template <class R> struct DenseRows {
         for (i64 c = 0; c < width; ++c)
             for (i64 r = rows; r < (rows + 3) / 4 * 4; ++r) weights[c * tile + r] = R(0);
         for (i64 c = 0; c < width; c += 4) {
-            const R* own = weights + c * tile;
+            const R* chains = weights + c * tile;
             i64 r = 0;
-            for (; r + 4 < rows; r += TOGETHER) add<TOGETHER>(own, q, width, start, r, rows, partial + c);
-            for (; r < rows; r += 4) add<4>(own, q, width, start, r, rows, partial + c);
+            for (; r + 4 < rows; r += ROWS_PER_LOAD) add<ROWS_PER_LOAD>(chains, q, width, start, r, rows, partial + c);
+            for (; r < rows; r += 4) add<4>(chains, q, width, start, r, rows, partial + c);
         }
     }
 
-    // Numbers that ``partial`` has.
+    // The size of ``partial``.
     i64 partial_size(i64 q, i64 width) const { return q * width; }
 
     // total += partial (in float64); partial = 0.
@@ -59,7 +59,7 @@ template <class R> struct DenseRows {
     }
 
   private:
-    // Where N rows begin in memory. Of a last few rows, one is there several times.
+    // Pointers to N rows. If fewer are left, the last one is repeated.
     template <int N> void find(i64 first, i64 last, const R** row) const {
         for (int i = 0; i < N; ++i) row[i] = x + least(first + i, last) * p;
     }

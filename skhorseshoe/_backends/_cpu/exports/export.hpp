@@ -1,5 +1,5 @@
-// What the exported functions share. Python reads their prototypes, so each stands on lines of its own and its types are
-// those that ``library.py`` knows. They return 0, NO_MEMORY, or what their comment says. Arrays are C-contiguous.
+// The basis of exports. Python reads their prototypes, so each begins a line and has types that ``library.py`` knows. They
+// return 0, NO_MEMORY, or what their comment says. Arrays are C-contiguous.
 #pragma once
 #include "base.hpp"
 
@@ -10,7 +10,7 @@
 #endif
 constexpr i32 NO_MEMORY = -1000;
 
-// Scratch that is given back at the end of its scope; of small types, uninitialised.
+// Uninitialised memory that is freed at the end of its scope.
 template <class T> struct Scratch {
     T* data;
     explicit Scratch(i64 n) : data(static_cast<T*>(malloc(sizeof(T) * (n > 0 ? n : 1)))) {}

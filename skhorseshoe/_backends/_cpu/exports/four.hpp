@@ -1,5 +1,5 @@
-// Numbers of four chains side by side in one register: they lie next to one another in memory, and each number of X
-// meets all of them. Left to itself, the compiler takes four numbers of X, and gathers what it could have loaded.
+// Numbers of four chains in one register: they are contiguous in memory, and each number of X is multiplied by all of
+// them. Left to itself, the compiler takes four numbers of X, and gathers what it could have loaded.
 #pragma once
 #include "base.hpp"
 

@@ -1,4 +1,4 @@
-// Matrices over the columns, factorised and multiplied in place.
+// Cholesky factors and products of matrices over the columns, in place.
 #include "lapack.hpp"
 
 // The addresses of dpotrf, dsyrk and dtrsm.
@@ -13,7 +13,7 @@ EXPORT i32 add_products(const double* A, i64 m, i64 n, double* total, i32 of_col
     return 0;
 }
 
-// The Cholesky factor of H + diag(d) in the upper triangle; the number of a minor where there is none, or 0.
+// The Cholesky factor of H + diag(d) in the upper triangle; the number of a minor if there is no factor, or 0.
 EXPORT i32 upper_factor(const double* H, const double* d, i64 q, double* factor) {
     return factorise(H, d, q, Triangle::UPPER, factor);
 }

@@ -1,11 +1,10 @@
-// LAPACK and BLAS as SciPy has them, in place, without the GIL: threads work side by side. Fortran's conventions: all
-// arguments are pointers, sizes have 32 bits, and what is row by row here is column by column there, so that "upper" there
-// is the lower triangle here.
+// LAPACK and BLAS of SciPy, in place, without the GIL. By Fortran's conventions all arguments are pointers, sizes have 32
+// bits, and matrices are column-major, so that "upper" there is the lower triangle here.
 #pragma once
 #include "export.hpp"
 #include "linear_algebra.hpp"
 
-// Python hands over their addresses when it loads the library: the one thing that the library remembers.
+// Their addresses, which Python sets when it loads the library: its only global state.
 struct Routines {
     void (*potrf)(const char* triangle, const i32* q, double* A, const i32* stride, i32* minor);
     void (*syrk)(const char* triangle, const char* transposed, const i32* q, const i32* inner, const double* factor,
@@ -15,19 +14,19 @@ struct Routines {
 };
 inline Routines routines;
 
-enum class Triangle : char { LOWER = 'U', UPPER = 'L' };  // of a matrix that is row by row
+enum class Triangle : char { LOWER = 'U', UPPER = 'L' };  // of a row-major matrix
 
-// The Cholesky factor of A (q, q), in place in one triangle; the number of a minor that is not positive, or 0.
+// The Cholesky factor of A (q, q), in place in one triangle. Returns the number of a minor that is not positive, or 0.
 static inline i32 cholesky(double* A, i64 size, Triangle triangle) {
     const char letter = char(triangle);
     const i32 q = i32(size);
     i32 minor = 0;
     routines.potrf(&letter, &q, A, &q, &minor);
-    return minor == 0 && !(A[size * size - 1] > 0.0) ? q : minor;  // OpenBLAS lets NaN pass, which reaches the last
+    return minor == 0 && !(A[size * size - 1] > 0.0) ? q : minor;  // OpenBLAS ignores NaN, which ends in the last
 }
 
-// That of H + diag(d). Rounding can make a nearly singular matrix indefinite: then the diagonal is raised by as little as
-// helps. The number of a minor where nothing does, or 0.
+// The Cholesky factor of H + diag(d). If rounding has made the matrix indefinite, the diagonal is raised by as little as
+// helps. Returns the number of a minor if nothing helps, or 0.
 static inline i32 factorise(const double* H, const double* d, i64 q, Triangle triangle, double* factor) {
     i32 minor = 0;
     for (const double jitter : JITTERS) {

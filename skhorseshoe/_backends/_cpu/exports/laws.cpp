@@ -53,18 +53,19 @@ EXPORT i32 local_scales(const double* beta, const double* tau_sq_inv, double* ou
     return 0;
 }
 
-// steps (n_chains, n_steps). uniform : (n_chains, n_steps + 2). width : a number for each chain, or one for all.
-EXPORT i32 propose_along_lines(const double* uniform, const double* width, i32 each, i64 n_chains, i64 n_steps, double* steps) {
+// steps : (n_chains, n_steps). uniform : (n_chains, n_steps + 2). width : (n_chains,) if by_chain, else (1,).
+EXPORT i32 propose_along_lines(const double* uniform, const double* width, i32 by_chain, i64 n_chains, i64 n_steps,
+                               double* steps) {
     for (i64 c = 0; c < n_chains; ++c)
-        propose_steps(uniform + c * (n_steps + 2), width[each ? c : 0], n_steps, steps + c * n_steps);
+        propose_steps(uniform + c * (n_steps + 2), width[by_chain ? c : 0], n_steps, steps + c * n_steps);
     return 0;
 }
 
-// found (n_chains,), of value and steps (n_chains, n_steps) and a uniform for each chain.
+// first_inside : (n_chains,) steps, from log-densities value and steps (n_chains, n_steps) and uniforms (n_chains,).
 EXPORT i32 find_first_inside(const double* value, const double* steps, const double* uniform, i64 n_chains, i64 n_steps,
-                             double* found) {
+                             double* first_inside) {
     for (i64 c = 0; c < n_chains; ++c)
-        found[c] = first_step_inside(value + c * n_steps, steps + c * n_steps, uniform[c], n_steps);
+        first_inside[c] = first_step_inside(value + c * n_steps, steps + c * n_steps, uniform[c], n_steps);
     return 0;
 }
 
@@ -81,5 +82,5 @@ EXPORT i32 philox_words(const u32* counter, const u32* key, u32* out) {
     return 0;
 }
 
-// The last word of a counter, as bits of what is returned; for tests.
+// The last word of a counter, as the bits of the result; for tests.
 EXPORT i32 stream_word(u32 chain, u32 purpose, i64 index) { return i32(Stream({0, 0, 0}, chain, purpose, u64(index)).word); }

@@ -1,14 +1,12 @@
 // Passes over the rows of X, tile by tile, each row once.
 //
-// A tile of rows stays in cache while everything that is asked of it is computed: the linear predictors of all chains,
-// what is drawn or derived from them, and the sums over rows. The rows, in an array or in CSR form, are as ``rows_of``
-// of Python describes them.
+// A tile of rows stays in cache while everything is computed from it: the linear predictors of all chains, what is drawn
+// or derived from them, and the sums over rows. Rows, in an array or in CSR form, are passed as by ``rows_of`` of Python.
 //
-// coef : (q, width), coefficients of all chains in X's type, q = p or p + 1 of each, the last of which is then the
-// intercept. The chains are the last axis, so that a number of X meets those of four chains side by side, and are
-// padded with zeros to a width that is a multiple of four. sums : for each block an array like ``coef``, added to.
-// y : of each row, 0 or 1. row_weight : w, or null where each is 1. bounds : block b is rows bounds[b] to
-// bounds[b + 1] - 1. shift : ``Shift``, what is added to the linear predictors of rows, or null.
+// coef : (q, width), coefficients of all chains in X's type; q = p, or p + 1 with the intercept last. Chains are the last
+// axis, for ``Four``, and are padded with zeros to a width that is a multiple of four. sums : (n_blocks, q, width), added
+// to. y : (n,) 0 or 1. row_weight : (n,) w, or null if each is 1. bounds : block b is rows bounds[b] to bounds[b + 1] - 1.
+// shift : ``Shift``, or null.
 #include "csr_rows.hpp"
 #include "dense_rows.hpp"
 #include "export.hpp"
@@ -16,24 +14,24 @@
 #include "scored_rows.hpp"
 #include "truncate_tile.hpp"
 
-// What is added to the linear predictors of rows, and what is kept of each row.
+// Terms that are added to linear predictors, and arrays by row that a pass reads or writes.
 struct Shift {  // filled by Python
-    const double* offset;      // (n,) of each row, or null
-    const i32* codes;          // (n,) its group, or null where there are none
-    const double* effects;     // (n_groups, n_chains) of the groups
-    const double* slopes;      // (n_groups, n_chains) by which effects change along a direction, or null
+    const double* offset;      // (n,), or null
+    const i32* codes;          // (n,) the group of each row, or null without groups
+    const double* effects;     // (n_groups, n_chains)
+    const double* slopes;      // (n_groups, n_chains) change of the effects along a direction, or null
     i64 n_chains;
-    const void* known;         // (n, n_known) x beta of the first chains but for a factor, of the type of X; or null
+    const void* known;         // (n, n_known) x beta of the first chains up to a factor, of the type of X; or null
     const double* factor;      // (n_known,)
     i64 n_known;
-    const void* common;        // (n,) that of all others; null where there are none
-    void* predictors;          // (n, n_chains) x beta, of the type of X, to be overwritten; or null
-    void* terms;               // (n, n_chains) what the rows are weighted by in sums over them, likewise
+    const void* common;        // (n,) x beta of all other chains; null if there are none
+    void* predictors;          // (n, n_chains) x beta, of the type of X, overwritten; or null
+    void* terms;               // (n, n_chains) weights of rows in the sums, of the type of X, overwritten; or null
 };
 constexpr Shift NO_SHIFT = {nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0, nullptr, nullptr, nullptr};
 
-// What all passes are given of the rows beside X.
-struct Given {
+// The arguments of all passes but X.
+struct PassRows {
     const u8* y;
     const double* row_weight;
     const i64* bounds;
@@ -41,19 +39,19 @@ struct Given {
     Shift shift = NO_SHIFT;
 };
 
-static Shift shift_of(const void* shift) { return shift ? *static_cast<const Shift*>(shift) : NO_SHIFT; }
+static Shift shift_at(const void* shift) { return shift ? *static_cast<const Shift*>(shift) : NO_SHIFT; }
 
-// Keep a number of each row and chain of a tile.
+// Copies the numbers of a tile to an array by row (n, n_chains).
 template <class C>
-static void keep(const C* __restrict values, i64 tile, i64 start, i64 n_rows, i64 n_chains, void* out) {
+static void store_tile(const C* __restrict values, i64 tile, i64 start, i64 n_rows, i64 n_chains, void* out) {
     C* __restrict to = static_cast<C*>(out) + start * n_chains;
     for (i64 r = 0; r < n_rows; ++r)
         for (i64 c = 0; c < n_chains; ++c) to[r * n_chains + c] = values[c * tile + r];
 }
 
-// The linear predictors of a tile that are known.
+// The known linear predictors of a tile.
 template <class C>
-static void recall(const Shift& shift, i64 tile, i64 start, i64 n_rows, i64 width, C* __restrict eta) {
+static void load_known(const Shift& shift, i64 tile, i64 start, i64 n_rows, i64 width, C* __restrict eta) {
     const C* __restrict from = static_cast<const C*>(shift.known) + start * shift.n_known;
     for (i64 c = 0; c < shift.n_known; ++c)
         for (i64 r = 0; r < n_rows; ++r) eta[c * tile + r] = C(shift.factor[c] * double(from[r * shift.n_known + c]));
@@ -62,23 +60,23 @@ static void recall(const Shift& shift, i64 tile, i64 start, i64 n_rows, i64 widt
         for (i64 r = 0; r < n_rows; ++r) eta[c * tile + r] = common ? common[r] : C(0);
 }
 
-// Add to numbers of the rows of a tile those of their groups, (n_groups, n_chains).
+// Adds values of groups (n_groups, n_chains) to the numbers of a tile.
 template <class C>
-static void add_of_groups(const Shift& shift, const double* of_groups, i64 tile, i64 start, i64 n_rows,
-                          C* __restrict out) {
+static void add_by_group(const Shift& shift, const double* values, i64 tile, i64 start, i64 n_rows,
+                         C* __restrict out) {
     for (i64 r = 0; r < n_rows; ++r) {
-        const double* own = of_groups + shift.codes[start + r] * shift.n_chains;
-        for (i64 c = 0; c < shift.n_chains; ++c) out[c * tile + r] += C(own[c]);
+        const double* group = values + shift.codes[start + r] * shift.n_chains;
+        for (i64 c = 0; c < shift.n_chains; ++c) out[c * tile + r] += C(group[c]);
     }
 }
 
-// Add offsets and effects to the linear predictors of the first chains of a tile; ``width`` are to have offsets.
+// Adds offsets to the linear predictors of ``width`` chains of a tile, and effects to those of the first n_chains.
 template <class C>
 static void add_shift(const Shift& shift, i64 tile, i64 start, i64 n_rows, i64 width, C* __restrict eta) {
     if (shift.offset)
         for (i64 c = 0; c < width; ++c)
             for (i64 r = 0; r < n_rows; ++r) eta[c * tile + r] += C(shift.offset[start + r]);
-    if (shift.codes) add_of_groups(shift, shift.effects, tile, start, n_rows, eta);
+    if (shift.codes) add_by_group(shift, shift.effects, tile, start, n_rows, eta);
 }
 
 struct Coefficients {
@@ -86,7 +84,7 @@ struct Coefficients {
     i64 q, width;
 };
 
-// answer(rows) for rows of any kind: 0 and 1 are arrays of float32 and float64, the others as in ``csr_rows.hpp``.
+// Calls answer(rows) for rows of any kind: 0 and 1 are arrays of float32 and float64, the others as in ``csr_rows.hpp``.
 template <class F>
 static i32 on_rows(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p, F answer) {
     if (kind == 0) return answer(DenseRows<float>(data, n, p));
@@ -94,52 +92,52 @@ static i32 on_rows(i32 kind, const void* data, const void* indices, const void* 
     return on_csr_rows(kind, data, indices, indptr, n, p, answer);
 }
 
-// The linear predictors of tiles, of the type C of the coefficients; at_tile(block, start, n_rows, eta) for each.
+// Computes linear predictors, of the type C of the coefficients, and calls at_tile(block, start, n_rows) for each tile.
 template <class C, class Rows, class F>
-static void for_tiles(const Rows& rows, const Given& given, const Coefficients& coef, C* eta, F at_tile) {
-    for (i64 block = 0; block < given.n_blocks; ++block)
-        for (i64 start = given.bounds[block]; start < given.bounds[block + 1]; start += rows.tile) {
-            const i64 n_rows = least(rows.tile, given.bounds[block + 1] - start);
-            const Shift& shift = given.shift;
-            if (shift.known) recall(shift, rows.tile, start, n_rows, coef.width, eta);
+static void for_tiles(const Rows& rows, const PassRows& pass, const Coefficients& coef, C* eta, F at_tile) {
+    for (i64 block = 0; block < pass.n_blocks; ++block)
+        for (i64 start = pass.bounds[block]; start < pass.bounds[block + 1]; start += rows.tile) {
+            const i64 n_rows = least(rows.tile, pass.bounds[block + 1] - start);
+            const Shift& shift = pass.shift;
+            if (shift.known) load_known(shift, rows.tile, start, n_rows, coef.width, eta);
             else rows.linear_predictor(static_cast<const C*>(coef.values), coef.q, coef.width, start, n_rows, eta);
-            if (shift.predictors) keep(eta, rows.tile, start, n_rows, shift.n_chains, shift.predictors);
+            if (shift.predictors) store_tile(eta, rows.tile, start, n_rows, shift.n_chains, shift.predictors);
             add_shift(shift, rows.tile, start, n_rows, coef.width, eta);
             at_tile(block, start, n_rows);
         }
 }
 
-// As ``for_tiles``, where at_tile replaces the linear predictors by weights of the rows: adds up weighted rows.
+// As ``for_tiles``; at_tile replaces the linear predictors by weights of the rows, and weighted rows are summed.
 template <class C, class Rows, class F>
-static i32 sum_tiles(const Rows& rows, const Given& given, const Coefficients& coef, double* sums, F at_tile) {
+static i32 sum_tiles(const Rows& rows, const PassRows& pass, const Coefficients& coef, double* sums, F at_tile) {
     const i64 size = coef.q * coef.width, n_partial = rows.partial_size(coef.q, coef.width);
     Scratch<C> eta(coef.width * rows.tile), partial(n_partial);
     if (eta.failed() || partial.failed()) return NO_MEMORY;
     memset(partial.data, 0, sizeof(C) * n_partial);
-    for_tiles(rows, given, coef, eta.data, [&](i64 block, i64 start, i64 n_rows) {
+    for_tiles(rows, pass, coef, eta.data, [&](i64 block, i64 start, i64 n_rows) {
         const i64 stop = start + n_rows;
         double* total = sums + block * size;
         at_tile(block, start, n_rows, eta.data);
-        if (given.shift.terms) keep(eta.data, rows.tile, start, n_rows, given.shift.n_chains, given.shift.terms);
+        if (pass.shift.terms) store_tile(eta.data, rows.tile, start, n_rows, pass.shift.n_chains, pass.shift.terms);
         rows.add_weighted_rows(eta.data, coef.q, coef.width, start, n_rows, partial.data, total);
-        if ((stop - given.bounds[block]) % rows.most == 0 || stop == given.bounds[block + 1])
+        if ((stop - pass.bounds[block]) % rows.flushed == 0 || stop == pass.bounds[block + 1])
             rows.flush(size, partial.data, total);
     });
     return 0;
 }
 
-// Draw z_i ~ N(o_i + x_i beta + u_i, 1) truncated to the side of y_i, and add up (z_i - o_i) x_i, o_i being the offset
-// and u_i the effect of the group. first_row : the number of row 0 among those whose random numbers these are.
-// squares : (n_blocks, n_chains), to which the squares of z_i - o_i are added.
+// Draws z_i ~ N(o_i + x_i beta + u_i, 1) truncated to the side of y_i, and adds (z_i - o_i) x_i, with the offset o_i and
+// the effect u_i of the group. Row i has the random numbers of row first_row + i. squares : (n_blocks, n_chains), to which
+// the squares of z_i - o_i are added.
 template <class Rows>
-static i32 draw_latents(const Rows& rows, const Given& given, const Coefficients& coef, i64 n_chains, i64 first_row,
+static i32 draw_latents(const Rows& rows, const PassRows& pass, const Coefficients& coef, i64 n_chains, i64 first_row,
                         Key key, double* sums, double* squares) {
     typedef typename Rows::number R;
-    Waiting<R> waiting;
-    return sum_tiles<R>(rows, given, coef, sums, [&](i64 block, i64 start, i64 n_rows, R* z) {
+    PendingRows<R> pending;
+    return sum_tiles<R>(rows, pass, coef, sums, [&](i64 block, i64 start, i64 n_rows, R* z) {
         for (i64 c = 0; c < n_chains; ++c, z += rows.tile) {
-            truncate_tile(z, given.y + start, n_rows, first_row + start, u32(c), key, waiting);
-            for (i64 r = 0; given.shift.offset && r < n_rows; ++r) z[r] -= R(given.shift.offset[start + r]);
+            truncate_tile(z, pass.y + start, n_rows, first_row + start, u32(c), key, pending);
+            for (i64 r = 0; pass.shift.offset && r < n_rows; ++r) z[r] -= R(pass.shift.offset[start + r]);
             squares[block * n_chains + c] += sum(n_rows, [=](i64 r) { return double(z[r]) * double(z[r]); });
         }
     });
@@ -148,13 +146,13 @@ static i32 draw_latents(const Rows& rows, const Given& given, const Coefficients
 EXPORT i32 latent_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p, const u8* y,
                        const void* shift, const void* coef, i64 q, i64 width, const i64* bounds, i64 n_blocks,
                        i64 n_chains, i64 first_row, u32 sweep, u32 k0, u32 k1, double* sums, double* squares) {
-    const Given given = {y, nullptr, bounds, n_blocks, shift_of(shift)};
+    const PassRows pass = {y, nullptr, bounds, n_blocks, shift_at(shift)};
     return on_rows(kind, data, indices, indptr, n, p, [&](const auto& rows) {
-        return draw_latents(rows, given, {coef, q, width}, n_chains, first_row, {sweep, k0, k1}, sums, squares);
+        return draw_latents(rows, pass, {coef, q, width}, n_chains, first_row, {sweep, k0, k1}, sums, squares);
     });
 }
 
-// Replace eta by w d log Phi(s eta) / d eta, s = 1 or -1 as y is 1 or 0; returns sum w log Phi(s eta).
+// Replaces eta by w d log Phi(s eta) / d eta, s = 1 or -1 as y is 1 or 0; returns sum w log Phi(s eta).
 template <class R>
 static double score_tile(i64 n_rows, R* __restrict eta, const u8* __restrict y, const double* __restrict weight) {
     double squares[LONGEST_TILE], v[LONGEST_TILE];
@@ -175,44 +173,44 @@ static double score_tile(i64 n_rows, R* __restrict eta, const u8* __restrict y, 
 
 // The probit log-likelihood sum_i w_i log Phi(s_i x_i beta) and its gradient. logliks : (n_blocks, n_chains), added to.
 template <class Rows>
-static i32 add_scores(const Rows& rows, const Given& given, const Coefficients& coef, i64 n_chains, double* sums,
+static i32 add_scores(const Rows& rows, const PassRows& pass, const Coefficients& coef, i64 n_chains, double* sums,
                       double* logliks) {
     typedef typename Rows::number R;
-    return sum_tiles<R>(rows, given, coef, sums, [&](i64 block, i64 start, i64 n_rows, R* eta) {
-        const double* weight = given.row_weight ? given.row_weight + start : nullptr;
+    return sum_tiles<R>(rows, pass, coef, sums, [&](i64 block, i64 start, i64 n_rows, R* eta) {
+        const double* weight = pass.row_weight ? pass.row_weight + start : nullptr;
         for (i64 c = 0; c < n_chains; ++c, eta += rows.tile)
-            logliks[block * n_chains + c] += score_tile(n_rows, eta, given.y + start, weight);
+            logliks[block * n_chains + c] += score_tile(n_rows, eta, pass.y + start, weight);
     });
 }
 
 EXPORT i32 score_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p, const u8* y,
                       const double* row_weight, const void* shift, const void* coef, i64 q, i64 width,
                       const i64* bounds, i64 n_blocks, i64 n_chains, double* sums, double* logliks) {
-    const Given given = {y, row_weight, bounds, n_blocks, shift_of(shift)};
+    const PassRows pass = {y, row_weight, bounds, n_blocks, shift_at(shift)};
     return on_rows(kind, data, indices, indptr, n, p, [&](const auto& rows) {
-        return add_scores(rows, given, {coef, q, width}, n_chains, sums, logliks);
+        return add_scores(rows, pass, {coef, q, width}, n_chains, sums, logliks);
     });
 }
 
-// The log-likelihoods at beta + step d. both : like coef, but float64, for 2 n_chains chains: beta and then the
-// direction d of each. All is computed in float64: what rounding decides would be other draws for rows that lie
-// elsewhere. steps : (n_chains, n_steps). logliks : (n_blocks, n_chains, n_steps), to which is added.
+// The log-likelihoods at beta + step d. both : like coef, but float64, for 2 n_chains chains: beta, then the
+// direction d of each. Arithmetic is in float64, since rounding would change draws for rows in another place. steps :
+// (n_chains, n_steps). logliks : (n_blocks, n_chains, n_steps), added to.
 template <class Rows>
-static i32 add_lines(const Rows& rows, const Given& given, const Coefficients& both, const double* steps, i64 n_chains,
+static i32 add_lines(const Rows& rows, const PassRows& pass, const Coefficients& both, const double* steps, i64 n_chains,
                      i64 n_steps, double* logliks) {
     Scratch<double> eta(both.width * rows.tile), work(4 * rows.tile);
     if (eta.failed() || work.failed()) return NO_MEMORY;
-    const Given plain = {given.y, given.row_weight, given.bounds, given.n_blocks};
-    for_tiles(rows, plain, both, eta.data, [&](i64 block, i64 start, i64 n_rows) {
-        const double* weight = given.row_weight ? given.row_weight + start : nullptr;
-        const Shift& shift = given.shift;
+    const PassRows unshifted = {pass.y, pass.row_weight, pass.bounds, pass.n_blocks};
+    for_tiles(rows, unshifted, both, eta.data, [&](i64 block, i64 start, i64 n_rows) {
+        const double* weight = pass.row_weight ? pass.row_weight + start : nullptr;
+        const Shift& shift = pass.shift;
         add_shift(shift, rows.tile, start, n_rows, n_chains, eta.data);
-        if (shift.slopes) add_of_groups(shift, shift.slopes, rows.tile, start, n_rows, eta + n_chains * rows.tile);
+        if (shift.slopes) add_by_group(shift, shift.slopes, rows.tile, start, n_rows, eta + n_chains * rows.tile);
         for (i64 c = 0; c < n_chains; ++c) {
-            double *own = eta + c * rows.tile, *change = eta + (n_chains + c) * rows.tile;
+            double *at_beta = eta + c * rows.tile, *change = eta + (n_chains + c) * rows.tile;
             for (i64 k = 0; k < n_steps; ++k)
                 logliks[(block * n_chains + c) * n_steps + k] +=
-                    log_likelihood(n_rows, own, change, given.y + start, weight, steps[c * n_steps + k], work);
+                    log_likelihood(n_rows, at_beta, change, pass.y + start, weight, steps[c * n_steps + k], work);
         }
     });
     return 0;
@@ -221,25 +219,25 @@ static i32 add_lines(const Rows& rows, const Given& given, const Coefficients& b
 EXPORT i32 line_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p, const u8* y,
                      const double* row_weight, const void* shift, const double* both, i64 q, i64 width,
                      const double* steps, i64 n_chains, i64 n_steps, const i64* bounds, i64 n_blocks, double* logliks) {
-    const Given given = {y, row_weight, bounds, n_blocks, shift_of(shift)};
+    const PassRows pass = {y, row_weight, bounds, n_blocks, shift_at(shift)};
     return on_rows(kind, data, indices, indptr, n, p, [&](const auto& rows) {
-        return add_lines(rows, given, {both, q, width}, steps, n_chains, n_steps, logliks);
+        return add_lines(rows, pass, {both, q, width}, steps, n_chains, n_steps, logliks);
     });
 }
 
 // X' diag(row_weight) X vectors of rows in CSR form, of (X, 1) where q = p + 1. vectors : like coef, but float64.
 template <class Rows>
-static i32 add_products(const Rows& rows, const Given& given, const Coefficients& vectors, double* sums) {
-    return sum_tiles<double>(rows, given, vectors, sums, [&](i64, i64 start, i64 n_rows, double* eta) {
-        for (i64 c = 0; given.row_weight && c < vectors.width; ++c)
-            for (i64 r = 0; r < n_rows; ++r) eta[c * rows.tile + r] *= given.row_weight[start + r];
+static i32 add_products(const Rows& rows, const PassRows& pass, const Coefficients& vectors, double* sums) {
+    return sum_tiles<double>(rows, pass, vectors, sums, [&](i64, i64 start, i64 n_rows, double* eta) {
+        for (i64 c = 0; pass.row_weight && c < vectors.width; ++c)
+            for (i64 r = 0; r < n_rows; ++r) eta[c * rows.tile + r] *= pass.row_weight[start + r];
     });
 }
 
 EXPORT i32 product_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p,
                         const double* row_weight, const double* vectors, i64 q, i64 width, const i64* bounds,
                         i64 n_blocks, double* sums) {
-    const Given given = {nullptr, row_weight, bounds, n_blocks};
+    const PassRows pass = {nullptr, row_weight, bounds, n_blocks};
     return on_csr_rows(kind, data, indices, indptr, n, p,
-                       [&](const auto& rows) { return add_products(rows, given, {vectors, q, width}, sums); });
+                       [&](const auto& rows) { return add_products(rows, pass, {vectors, q, width}, sums); });
 }

@@ -1,4 +1,4 @@
-// What a fitted model answers: blocks of rows under all draws.
+// Linear predictors and probabilities of blocks of rows for all draws.
 #include "export.hpp"
 #include "four.hpp"
 #include "normal_tail.hpp"
@@ -6,7 +6,7 @@
 HD Four<double> wide_four(const double* from) { return load_four(from); }
 HD Four<double> wide_four(const float* from) { return __builtin_convertvector(load_four(from), Four<double>); }
 
-// Four sums over j of x[j] coef[s][j], each in eight parts: they share each load of x.
+// Four sums over j of x[j] coef[s][j], each in eight partial sums, which share the loads of x.
 template <class C>
 static void multiply_four(const double* __restrict x, const C* const* coef, i64 p, double* __restrict out) {
     CONTRACT
@@ -30,16 +30,16 @@ static void multiply_four(const double* __restrict x, const C* const* coef, i64 
 }
 
 template <class C> static void multiply_rows(const double* X, const C* coef, i64 n, i64 n_draws, i64 p, double* out) {
-    constexpr i64 held = i64(1) << 15;  // coefficients of draws that stay in cache for all rows
-    const i64 together = largest(i64(4), held / p / 4 * 4);
-    for (i64 first = 0; first < n_draws; first += together) {
-        const i64 last = least(n_draws, first + together) - 1;
+    constexpr i64 CACHED = i64(1) << 15;  // coefficients of draws that stay in cache for all rows
+    const i64 n_cached = largest(i64(4), CACHED / p / 4 * 4);
+    for (i64 first = 0; first < n_draws; first += n_cached) {
+        const i64 last = least(n_draws, first + n_cached) - 1;
         for (i64 i = 0; i < n; ++i)
             for (i64 s = first; s <= last; s += 4) {
-                const C* own[4];
+                const C* draws[4];
                 double product[4];
-                for (int k = 0; k < 4; ++k) own[k] = coef + least(s + k, last) * p;
-                multiply_four(X + i * p, own, p, product);
+                for (int k = 0; k < 4; ++k) draws[k] = coef + least(s + k, last) * p;
+                multiply_four(X + i * p, draws, p, product);
                 for (int k = 0; k < 4 && s + k <= last; ++k) out[i * n_draws + s + k] = product[k];
             }
     }
@@ -52,20 +52,20 @@ EXPORT i32 multiply(const double* X, i32 is_single, const void* coef, i64 n, i64
     return 0;
 }
 
-// Averages of Phi(-eta) and Phi(eta) over the draws, eta (n, n_draws), out (n, 2). Both tails are summed, so that a small
-// probability keeps its relative accuracy.
-EXPORT i32 average_phi(const double* eta, i64 n, i64 n_draws, double* out) {
-    constexpr i64 DRAWS = 256;  // of a row, whose probabilities are computed together
+// Averages of Phi(-eta) and Phi(eta) over the draws, eta (n_rows, n_draws), out (n_rows, 2). Both tails are summed, so that
+// a small probability keeps its relative accuracy.
+EXPORT i32 average_phi(const double* eta, i64 n_rows, i64 n_draws, double* out) {
+    constexpr i64 DRAWS = 256;  // number of draws whose probabilities are computed at a time
     double tail[DRAWS];
-    for (i64 i = 0; i < n; ++i) {
+    for (i64 i = 0; i < n_rows; ++i) {
         double lower = 0.0, upper = 0.0;
         for (i64 start = 0; start < n_draws; start += DRAWS) {
             const double* __restrict t = eta + i * n_draws + start;
-            const i64 some = least(DRAWS, n_draws - start);
+            const i64 n = least(DRAWS, n_draws - start);
             SIDE_BY_SIDE
-            for (i64 s = 0; s < some; ++s) tail[s] = upper_tail(t[s]);
-            lower += sum(some, [&](i64 s) { return t[s] > 0.0 ? tail[s] : 1.0 - tail[s]; });
-            upper += sum(some, [&](i64 s) { return t[s] > 0.0 ? 1.0 - tail[s] : tail[s]; });
+            for (i64 s = 0; s < n; ++s) tail[s] = upper_tail(t[s]);
+            lower += sum(n, [&](i64 s) { return t[s] > 0.0 ? tail[s] : 1.0 - tail[s]; });
+            upper += sum(n, [&](i64 s) { return t[s] > 0.0 ? 1.0 - tail[s] : tail[s]; });
         }
         out[2 * i] = lower / double(n_draws);
         out[2 * i + 1] = upper / double(n_draws);
@@ -73,11 +73,11 @@ EXPORT i32 average_phi(const double* eta, i64 n, i64 n_draws, double* out) {
     return 0;
 }
 
-// From He_k(x) f(x) and He_{k-1}(x) f(x), own and before, to He_{k+1}(x) f(x), which overwrites before; f is any function.
-EXPORT i32 next_hermite(const double* x, const double* own, double* before, i64 n, double k) {
+// From He_k(x) f(x) and He_{k-1}(x) f(x), current and last, to He_{k+1}(x) f(x), which overwrites last; f is any function.
+EXPORT i32 next_hermite(const double* x, const double* current, double* last, i64 n, double k) {
     CONTRACT
-    const double *__restrict at = x, *__restrict now = own;
-    double* __restrict to = before;
-    for (i64 i = 0; i < n; ++i) to[i] = at[i] * now[i] - k * to[i];
+    const double *__restrict at = x, *__restrict from = current;
+    double* __restrict to = last;
+    for (i64 i = 0; i < n; ++i) to[i] = at[i] * from[i] - k * to[i];
     return 0;
 }

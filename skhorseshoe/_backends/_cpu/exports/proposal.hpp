@@ -1,4 +1,4 @@
-// What a path or an exchange proposes to all chains, and the test of it.
+// Proposals of trajectories and exchanges for all chains, and their Metropolis test.
 #pragma once
 #include "export.hpp"
 #include "trajectory.hpp"
@@ -19,13 +19,13 @@ struct Proposal {
     }
 };
 
-// The chains for which a Metropolis test accepts the change of energy go to what is proposed. p : as above. chance :
-// (n_chains,) of acceptance.
-static inline void test(const double* change, Key key, const State& proposed, i64 n_chains, i64 p, i64 q,
-                        const State& state, double* chance) {
+// Chains for which a Metropolis test accepts the change of energy take the proposed state. p : as above. acceptance :
+// (n_chains,) the probabilities.
+static inline void metropolis(const double* change, Key key, const State& proposed, i64 n_chains, i64 p, i64 q,
+                              const State& state, double* acceptance) {
     const auto copy = [](double* to, const double* from, i64 n) { memcpy(to, from, sizeof(double) * n); };
     for (i64 c = 0; c < n_chains; ++c) {
-        if (!accepts(change[c], Stream(key, u32(c), ACCEPT), chance[c])) continue;
+        if (!accepts(change[c], Stream(key, u32(c), ACCEPT), acceptance[c])) continue;
         copy(state.beta + c * q, proposed.beta + c * q, q), copy(state.score + c * q, proposed.score + c * q, q);
         if (p) copy(state.lambda_sq_inv + c * p, proposed.lambda_sq_inv + c * p, p);
         state.tau_sq_inv[c] = proposed.tau_sq_inv[c], state.loglik[c] = proposed.loglik[c];

@@ -1,7 +1,7 @@
-// The score of rows in the sampler's coefficients: bit for bit what ``Columns`` and a pass answer.
+// The score of near rows in the sampler's coefficients, with the bits of ``Columns`` and a pass.
 #include "scored_rows.hpp"
 
-constexpr i64 PAIRED = 128;  // numbers that NumPy adds in one loop; more are halved
+constexpr i64 PAIRED = 128;  // largest number of numbers that NumPy adds in one loop; longer sums are halved
 
 // The sum of n numbers, rounded as NumPy rounds it.
 static double sum_as_numpy(const double* a, i64 n) {
@@ -24,23 +24,23 @@ static double sum_as_numpy(const double* a, i64 n) {
 // The sampler's coefficients beta (n_chains, q) as those of X's own columns, by column; (q, width). work : (2 q,).
 template <class R>
 static void by_column(const ScoredRows& rows, const double* beta, i64 n_chains, i64 width, double* work, R* coef) {
-    double *own = work, *shift = work + rows.q;
+    double *coefs = work, *shift = work + rows.q;
     for (i64 c = 0; c < width; ++c) {
         for (i64 j = 0; j < rows.q; ++j) {
-            own[j] = c >= n_chains ? 0.0 : beta[c * rows.q + (rows.translated ? rows.place[j] : j)];
-            if (rows.translated) own[j] = own[j] / rows.unit[j] + 0.0, shift[j] = own[j] * rows.centre[j];
+            coefs[j] = c >= n_chains ? 0.0 : beta[c * rows.q + (rows.translated ? rows.place[j] : j)];
+            if (rows.translated) coefs[j] = coefs[j] / rows.unit[j] + 0.0, shift[j] = coefs[j] * rows.centre[j];
         }
-        if (rows.translated && rows.fit_intercept) own[rows.q - 1] -= sum_as_numpy(shift, rows.q);
-        for (i64 j = 0; j < rows.q; ++j) coef[j * width + c] = R(own[j]);
+        if (rows.translated && rows.fit_intercept) coefs[rows.q - 1] -= sum_as_numpy(shift, rows.q);
+        for (i64 j = 0; j < rows.q; ++j) coef[j * width + c] = R(coefs[j]);
     }
 }
 
-// The sum of m arrays of a size, in the first of them, as a tree: ``add_pairs`` of ``_cpu/dense.py``.
+// The sum of m arrays of ``size`` numbers as a tree, in the first of them: ``add_pairs`` of ``_cpu/dense.py``.
 static void add_pairs(double* sums, i64 m, i64 size) {
     for (; m > 1; m = (m + 1) / 2)
         for (i64 i = 0; i < m; i += 2) {
-            double *to = sums + i / 2 * size, *one = sums + i * size, *other = one + size;
-            for (i64 k = 0; k < size; ++k) to[k] = i + 1 < m ? one[k] + other[k] : one[k];
+            double *out = sums + i / 2 * size, *left = sums + i * size, *right = left + size;
+            for (i64 k = 0; k < size; ++k) out[k] = i + 1 < m ? left[k] + right[k] : left[k];
         }
 }
 
@@ -60,9 +60,9 @@ i32 score_at(const ScoredRows& rows, const double* beta, i64 n_chains, double* l
     for (i64 c = 0; c < n_chains; ++c)
         for (i64 k = 0; k < q; ++k) {
             const i64 j = rows.translated ? rows.order[k] : k;
-            double own = sums[j * width + c];
-            if (rows.translated && rows.fit_intercept) own -= sums[(q - 1) * width + c] * rows.centre[j];
-            score[c * q + k] = rows.translated ? own / rows.unit[j] : own;
+            double value = sums[j * width + c];
+            if (rows.translated && rows.fit_intercept) value -= sums[(q - 1) * width + c] * rows.centre[j];
+            score[c * q + k] = rows.translated ? value / rows.unit[j] : value;
         }
     return 0;
 }

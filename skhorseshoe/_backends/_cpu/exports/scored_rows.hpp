@@ -1,4 +1,4 @@
-// Rows in an array, of which a path asks the score without a call of Python between its steps.
+// Near rows in an array, whose score a trajectory needs without a call of Python between its steps.
 #pragma once
 #include "export.hpp"
 
@@ -13,9 +13,9 @@ struct ScoredRows {  // filled by Python
     const double* weight;  // (n,), or null
     i64 q;                 // coefficients, with the intercept's
     i32 fit_intercept;
-    i32 translated;        // whether the sampler's coefficients are those of other columns than X's; see ``Columns``
+    i32 translated;        // whether the sampler's coefficients differ from those of X's columns; see ``Columns``
     const i64* order;      // (q,) the columns of X in the sampler's order
-    const i64* place;      // (q,) the way back
+    const i64* place;      // (q,) the inverse of ``order``
     const double* unit;    // (q,)
     const double* centre;  // (q,)
 };
@@ -23,7 +23,7 @@ struct ScoredRows {  // filled by Python
 // Log-likelihoods (n_chains,) and their gradients (n_chains, q) at the sampler's coefficients; 0 or NO_MEMORY.
 i32 score_at(const ScoredRows& rows, const double* beta, i64 n_chains, double* loglik, double* score);
 
-// Of ``passes.cpp``, which includes this, so that the compiler holds both to each other.
+// Defined in ``passes.cpp``, which includes this, so that the compiler compares both.
 EXPORT i32 score_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p, const u8* y,
                       const double* row_weight, const void* shift, const void* coef, i64 q, i64 width,
                       const i64* bounds, i64 n_blocks, i64 n_chains, double* sums, double* logliks);

@@ -1,4 +1,4 @@
-// What only rows in CSR form are asked for, and columns in CSC form. Rows are as ``rows_of`` of Python describes them.
+// Functions of rows in CSR form alone, and of columns in CSC form. Rows are passed as by ``rows_of`` of Python.
 #include "csr_rows.hpp"
 #include "export.hpp"
 #include "random.hpp"
@@ -16,8 +16,8 @@ static i32 add_noise(const Rows& rows, const double* row_weight, i64 n_chains, c
             for (i64 c = 0; c < n_chains; ++c)
                 for (i64 r = 0; r < n_rows; ++r) {
                     const u64 row = u64(start + r);
-                    const double drawn = normal(Stream(key, u32(c), purpose, row), u32(row), attempt);
-                    e[c * rows.tile + r] = row_weight ? drawn * sqrt(row_weight[row]) : drawn;
+                    const double noise = normal(Stream(key, u32(c), purpose, row), u32(row), attempt);
+                    e[c * rows.tile + r] = row_weight ? noise * sqrt(row_weight[row]) : noise;
                 }
             rows.add_weighted_rows(e.data, q, width, start, n_rows, e.data, sums + block * q * width);
         }
@@ -61,7 +61,7 @@ struct Moments {
     double *mean, *square, *stored, *size;
 };
 
-// A first pass for the means, a second one about them.
+// Means in a first pass, squares about them in a second one.
 template <class Rows> static void add_moments(const Rows& rows, const double* row_weight, const Moments& out) {
     const auto weight = [=](i64 i) { return row_weight ? row_weight[i] : 1.0; };
     double* shift = out.square;  // until the second pass
@@ -83,8 +83,8 @@ template <class Rows> static void add_moments(const Rows& rows, const double* ro
     }
     for (i64 i = 0; i < rows.n; ++i)
         for (i64 k = rows.indptr[i]; k < i64(rows.indptr[i + 1]); ++k) {
-            const double away = rows.data[k] - out.mean[rows.indices[k]];
-            out.square[rows.indices[k]] += weight(i) * (away * away);
+            const double deviation = rows.data[k] - out.mean[rows.indices[k]];
+            out.square[rows.indices[k]] += weight(i) * (deviation * deviation);
         }
 }
 

@@ -1,22 +1,22 @@
 // One-sided truncated normals for a tile of rows: z_i ~ N(mean_i, 1), positive if y_i = 1, negative if 0.
 //
-// A proposal is made and judged for all rows at once, in loops that vectorise; the rows that reject it move to the
-// front, and the next one is for these. Which proposal a row ends with does not depend on this.
+// Each proposal is made and tested for all rows at once, in loops that vectorise; rows that reject it move to the front,
+// and the next proposal is for these. The accepted proposal of a row does not depend on this.
 #pragma once
 #include "truncated_normal.hpp"
 
 constexpr i64 LONGEST_TILE = 256;
 
-// Numbers of the rows that wait for a proposal, in their order.
-template <class R> struct Waiting {
-    u32 row[LONGEST_TILE], first[LONGEST_TILE], second[LONGEST_TILE];  // in the tile; and its random words
+// Numbers of the rows without an accepted proposal, in their order.
+template <class R> struct PendingRows {
+    u32 row[LONGEST_TILE], first[LONGEST_TILE], second[LONGEST_TILE];  // index in the tile, and random words
     R mean[LONGEST_TILE], proposed[LONGEST_TILE];
     float exponential[LONGEST_TILE], log_u[LONGEST_TILE], along[LONGEST_TILE], across[LONGEST_TILE];
 };
 
-// The random words of a proposal; a block of them is for two.
+// The random words of a proposal; a block of words is for two proposals.
 template <class R>
-static void take_words(Waiting<R>& rows, i64 n, i64 first_row, u32 chain, Key key, u32 proposal) {
+static void take_words(PendingRows<R>& rows, i64 n, i64 first_row, u32 chain, Key key, u32 proposal) {
     for (i64 k = 0; k < n; ++k) {
         const u64 row = u64(first_row) + rows.row[k];
         const Words w = Stream(key, chain, LATENT, row).words(u32(row), proposal / 2);
@@ -25,36 +25,36 @@ static void take_words(Waiting<R>& rows, i64 n, i64 first_row, u32 chain, Key ke
     }
 }
 
-// In two loops, since loops over one type vectorise better.
-template <class R> static void propose_all(Waiting<R>& rows, i64 n) {
+// In two loops, since loops over a single type vectorise better.
+template <class R> static void propose_all(PendingRows<R>& rows, i64 n) {
     for (i64 k = 0; k < n; ++k) {
-        const Standard given = standard(rows.first[k], rows.second[k]);
-        rows.exponential[k] = given.exponential, rows.log_u[k] = given.log_u;
-        rows.along[k] = given.along, rows.across[k] = given.across;
+        const Standard variates = standard(rows.first[k], rows.second[k]);
+        rows.exponential[k] = variates.exponential, rows.log_u[k] = variates.log_u;
+        rows.along[k] = variates.along, rows.across[k] = variates.across;
     }
     for (i64 k = 0; k < n; ++k)
         rows.proposed[k] = propose(rows.mean[k], {rows.exponential[k], rows.log_u[k], rows.along[k], rows.across[k]});
 }
 
-// Replace the means z[r] of rows first_row + r, at most LONGEST_TILE, by truncated normals.
+// Replaces the means z[r] of rows first_row + r, at most LONGEST_TILE, by truncated normals.
 template <class R>
 static void truncate_tile(R* __restrict z, const u8* __restrict y, i64 n_rows, i64 first_row, u32 chain, Key key,
-                          Waiting<R>& rows) {
+                          PendingRows<R>& rows) {
     for (i64 r = 0; r < n_rows; ++r) rows.row[r] = u32(r), rows.mean[r] = y[r] ? z[r] : -z[r];
     i64 n = n_rows;
     u32 proposal = 0;
     for (; n && proposal < 8; ++proposal) {
-        const i64 padded = (n + 7) / 8 * 8;  // what is there of rows before does no harm
+        const i64 padded = (n + 7) / 8 * 8;  // numbers of earlier rows do no harm
         take_words(rows, padded, first_row, chain, key, proposal);
         propose_all(rows, padded);
-        i64 left = 0;
+        i64 n_left = 0;
         for (i64 k = 0; k < n; ++k) {
             const R proposed = rows.proposed[k];
             z[rows.row[k]] = proposed;
-            rows.row[left] = rows.row[k], rows.mean[left] = rows.mean[k];
-            left += !(proposed > R(0));
+            rows.row[n_left] = rows.row[k], rows.mean[n_left] = rows.mean[k];
+            n_left += !(proposed > R(0));
         }
-        n = left;
+        n = n_left;
     }
     for (i64 k = 0; k < n; ++k) {
         const u64 row = u64(first_row) + rows.row[k];

@@ -1,19 +1,19 @@
-// Truncated normals of rows in order, and the standard variates that they are made of, for tests.
+// Truncated normals of rows in order, and the standard variates from which they are computed, for tests.
 #include "export.hpp"
 #include "truncate_tile.hpp"
 
 template <class R>
-static void truncate_all(R* z, const u8* y, i64 n, i64 first_row, u32 chain, Key key, Waiting<R>& work) {
+static void truncate_all(R* z, const u8* y, i64 n, i64 first_row, u32 chain, Key key, PendingRows<R>& work) {
     for (i64 start = 0; start < n; start += LONGEST_TILE) {
         const i64 rows = least(LONGEST_TILE, n - start);
         truncate_tile(z + start, y + start, rows, first_row + start, chain, key, work);
     }
 }
 
-// Replace means by truncated normals, float32 if is_single, else float64; tile by tile, or where one_by_one row by row.
+// Replaces means by truncated normals, float32 if is_single, else float64; tile by tile, or where one_by_one row by row.
 template <class R>
 static void truncate(R* z, const u8* y, i64 n, i64 first_row, i32 one_by_one, u32 chain, Key key) {
-    Waiting<R> work;
+    PendingRows<R> work;
     if (!one_by_one) return truncate_all(z, y, n, first_row, chain, key, work);
     for (i64 i = 0; i < n; ++i) {
         const i64 row = first_row + i;
@@ -30,11 +30,11 @@ EXPORT i32 truncated_normals(i32 is_single, void* z, const u8* y, i64 n, i64 fir
     return 0;
 }
 
-// -log(u) of the uniform u of each word, and cosine and sine of a turn of as much.
+// -log(u) of the uniform u of each word, and cosine and sine of 2 pi u.
 EXPORT i32 standard_variates(const u32* word, float* minus_log, float* cosine, float* sine, i64 n) {
     for (i64 i = 0; i < n; ++i) {
-        const Turn turn = cos_sin_turn(word[i]);
-        minus_log[i] = minus_log_unit(word[i]), cosine[i] = turn.cosine, sine[i] = turn.sine;
+        const CosSin angle = cos_sin(word[i]);
+        minus_log[i] = minus_log_unit(word[i]), cosine[i] = angle.cosine, sine[i] = angle.sine;
     }
     return 0;
 }

@@ -1,4 +1,4 @@
-"""The CUDA C++ sources, which include ``core``, and how a pass over X is laid out. Nothing here needs a GPU."""
+"""The CUDA C++ sources, which include ``core``, and the layout of a pass over X. Nothing here needs a GPU."""
 
 import re
 from functools import cache
@@ -10,85 +10,86 @@ from ... import constants
 
 MODULES = "probe", "chains", "answers", "dense_passes"  # files, each compiled with what it includes
 OPTIONS = ("-std=c++17",)
-THREADS = 256  # of every block
+THREADS = 256  # number of threads of every block
 WARPS = THREADS // 32
-MAX_CHAINS = 16  # that one launch of a pass carries; more chains are several launches
-MOST_BLOCKS = 8  # of a pass, for each multiprocessor; the forecast of memory counts on it
+PASS_CHAINS = 16  # largest number of chains of one launch of a pass
+MOST_BLOCKS = 8  # largest number of blocks of a pass for each multiprocessor, which the forecast of memory assumes
+# By the type of X: the types of C++ of a number of X and of arithmetic, and their bytes.
 TYPES = {"float16": ("Half", "float", 2, 4), "float32": ("float", "float", 4, 4), "float64": ("double", "double", 8, 8)}
 
 _INCLUDE = re.compile(r'^#include "(.*)"\n', re.M)
-_TILE_BYTES = 32 * 1024  # of X in a tile, where rows are short; two such tiles hide the latency of memory
-_TILES = (256, 128, 64, 32, 16, 8, 4)  # rows
-_SHARE = 32  # of X a block reads at least so many times the bytes of its sums, where it could read more
+_TILE_BYTES = 32 * 1024  # largest size of a tile of short rows: two such tiles hide the latency of memory
+_TILES = (256, 128, 64, 32, 16, 8, 4)  # numbers of rows of a tile
+_LEAST_SHARE = 32  # least size of the rows of a block relative to its sums, if there is more than one wave
 
 
 @cache
 def source(module):
-    """The text of a module, with that of the files which it includes, each once: NVRTC needs no folder, and CuPy, which
-    keeps what it has compiled by the text, sees what has changed."""
+    """The text of a module with the files that it includes, each once, so that NVRTC needs no folder, and CuPy, which
+    caches kernels by their text, sees changes of included files."""
     return f"constexpr int THREADS = {THREADS}, WARPS = {WARPS};\n{_text(f'{module}.cuh', set())}"
 
 
-def _text(name, seen):
-    if name in seen:
+def _text(name, included):
+    if name in included:
         return ""
-    seen.add(name)
+    included.add(name)
     if name == "constants.hpp":
         return constants.header().replace("#pragma once\n", "")
     folder = Path(__file__).parent
     folder = folder if name.endswith(".cuh") else folder.parents[1] / "core"
     text = (folder / name).read_text().replace("#pragma once\n", "")
-    return _INCLUDE.sub(lambda found: _text(found[1], seen), text)
+    return _INCLUDE.sub(lambda match: _text(match[1], included), text)
 
 
 def compiled_chains(n_chains):
-    """The number of chains that a kernel for so many is compiled for."""
+    """The number of chains for which the kernel of n_chains is compiled."""
     return next(c for c in (1, 2, 4, 8, 16) if c >= n_chains)
 
 
 class Layout(NamedTuple):
-    """How a pass is cut up."""
+    """The layout of a pass."""
 
-    chains: int  # that the kernel is compiled for: 1, 2, 4, 8 or 16
+    chains: int  # number of chains for which the kernel is compiled: 1, 2, 4, 8 or 16
     staged: bool  # whether tiles, coefficients and sums are in shared memory
-    tile: int  # rows
-    shared_bytes: int
-    at_a_time: int = MOST_BLOCKS  # blocks that a multiprocessor runs, at most
+    tile: int  # number of rows of a tile
+    shared_bytes: int  # shared memory of a block
+    at_a_time: int = MOST_BLOCKS  # largest number of blocks that run on a multiprocessor
 
 
 def layout(p, q, n_chains, dtype, limits, cached, sums=True):
     """The largest tile of which two fit into shared memory: the next is copied while one is used.
 
-    Where none does, tiles are looked at twice, and are as small and as few as the cache has room for.
+    If none fits, tiles are read twice, and are as small and as few as fit into the cache.
 
-    limits : bytes that a block has where two are to run on a multiprocessor, and at most. cached : bytes of the cache
-    of all multiprocessors, for each of them. sums : whether rows are added up; if not, a tile is looked at once.
+    limits : bytes of shared memory of a block, if two run on a multiprocessor and if one does. cached : bytes of the
+    L2 cache for each multiprocessor. sums : whether rows are summed; if not, a tile is read once.
     """
     chains = compiled_chains(n_chains)
     _, _, element, real = TYPES[dtype]
     least = max(4, 16 // element)  # four rows share a coefficient, and a tile begins at a multiple of 16 bytes
     tiles = [t for t in _TILES if t >= least and (t <= 8 or t * p * element <= _TILE_BYTES)]
-    least_shared = 0 if sums else 8 * THREADS  # for a total of each thread
-    some = limits if real * chains <= 32 else limits[1:]  # the registers of two blocks, as in dense_passes.cuh
-    for limit, rows in product(some, tiles):
+    least_shared = 0 if sums else 8 * THREADS  # a total for each thread
+    limits = limits if real * chains <= 32 else limits[1:]  # registers suffice for two blocks, as in dense_passes.cuh
+    for limit, rows in product(limits, tiles):
         size = _round_16(8 * q * chains * sums) + _round_16(real * q * chains) + 2 * rows * p * element
         size = max(least_shared, size + _scratch(rows, chains, real))
         if size <= limit:
             return Layout(chains, True, rows, size)
     if not sums:
         return Layout(chains, False, 16, max(least_shared, _scratch(16, chains, real)))
-    again = {rows: rows * p * element + 8 * q * chains for rows in (16, 8, 4)}  # bytes that a block looks at again
-    rows = next((rows for rows in again if again[rows] <= cached), 16)
-    return Layout(chains, False, rows, _scratch(rows, chains, real), max(1, min(MOST_BLOCKS, cached // again[rows])))
+    reread = {rows: rows * p * element + 8 * q * chains for rows in (16, 8, 4)}  # bytes that a block reads twice
+    rows = next((rows for rows in reread if reread[rows] <= cached), 16)
+    return Layout(chains, False, rows, _scratch(rows, chains, real), max(1, min(MOST_BLOCKS, cached // reread[rows])))
 
 
 def waves(layout, q, resident, multiprocessors, size):
-    """How many times as many blocks as run at a time a pass over ``size`` bytes of X is cut into.
+    """Number of blocks of a pass over ``size`` bytes of X, in units of those that run at a time.
 
-    As they come to their ends one by one, other kernels find room. But each has sums to begin, to keep and to write.
+    With more waves, blocks end one by one, and other kernels can start. Each has sums to initialise and write.
     """
-    of_sums = 8 * (q + 1) * layout.chains
-    return max(1, min(MOST_BLOCKS * multiprocessors // resident, size // (_SHARE * of_sums * resident)))
+    sum_bytes = 8 * (q + 1) * layout.chains
+    return max(1, min(MOST_BLOCKS * multiprocessors // resident, size // (_LEAST_SHARE * sum_bytes * resident)))
 
 
 def definitions(chains, dtype, staged):

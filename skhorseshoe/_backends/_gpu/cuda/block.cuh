@@ -1,4 +1,4 @@
-// A block of threads as the team of one chain: its sums, and vectors that its threads share out.
+// A block of threads as the team of one chain: its sums, and vectors that its threads share.
 #include "primitives.cuh"
 #include "base.hpp"
 

@@ -1,4 +1,4 @@
-// What has the size of the chains; all float64.
+// The kernels on arrays of the chains; all float64.
 #include "cholesky.cuh"
 #include "gaussian.cuh"
 #include "line_moves.cuh"

@@ -1,25 +1,25 @@
-// The fused passes over the rows of X: linear predictors of all chains, what is drawn or derived from them, and the
-// sums over rows, while a tile of rows is at hand. X is read from global memory once (STAGED) for all chains.
+// The fused passes over the rows of X: for each tile the linear predictors of all chains, what is drawn or derived from
+// them, and the sums over rows. X is read from global memory once (STAGED) for all chains.
 //
-// Compiled for CHAINS (1, 2, 4, 8 or 16), ELEMENT (float, double or Half), REAL (in which rows are computed) and STAGED:
-// 1 where tiles, coefficients and sums fit into shared memory, 0 where they stay in global memory and the second look
-// at a tile comes from a cache. A tile in shared memory has a multiple of 4 rows, of 8 in 16 bits, so it begins at a
-// multiple of 16 bytes whatever p is.
+// Compiled for CHAINS (1, 2, 4, 8 or 16), ELEMENT (float, double or Half), REAL (the type of arithmetic) and STAGED: 1 if
+// tiles, coefficients and sums fit into shared memory, 0 if they stay in global memory and a tile is read again from a
+// cache. A tile in shared memory has a multiple of 4 rows, of 8 in 16 bits, so that it begins at a multiple of 16 bytes
+// for any p.
 //
 // Sums of a tile are held in REAL, sums of tiles in float64. No atomics: every sum has one owner and a fixed order.
 #include "primitives.cuh"
 #include "row_tasks.cuh"
 
 struct Rows {
-    const ELEMENT* X;        // (n, p), or what there is of it from the row X_row on
-    const u8* y;  // (n,) 0 or 1
-    const double* weight;    // (n,) that multiplies the score of a row, or null
+    const ELEMENT* X;        // (n, p), or a part of it from row X_row on
+    const u8* y;             // (n,) 0 or 1
+    const double* weight;    // (n,), or null
     const REAL* coef;        // (q, CHAINS)
     i64 n;
     int p, q, chains, chain0;  // chain0 : the number of the first chain
     int tile;  // rows
     i64 X_row;
-    int block0, blocks;  // the number of the first block, and of all; this launch may be a part of the pass
+    int block0, blocks;  // index of the first block of this launch, and number of blocks of the pass
 };
 
 HD i64 round_16(i64 bytes) { return (bytes + 15) & ~15LL; }
@@ -46,10 +46,10 @@ struct Fold<V, 0> {
     HD_MEMBER static void sum(REAL*, int) {}
 };
 
-// Start to copy count rows; what is left of 16 bytes at the very end of X goes element by element.
+// Starts to copy count rows; a rest of less than 16 bytes is copied element by element.
 HD void fetch(ELEMENT* tile, const ELEMENT* from, int count, int p) {
-    const int each = 16 / sizeof(ELEMENT), size = count * p, whole = size / each * each;
-    for (int i = threadIdx.x * each; i < whole; i += THREADS * each) copy_16(tile + i, from + i);
+    const int step = 16 / sizeof(ELEMENT), size = count * p, whole = size / step * step;
+    for (int i = threadIdx.x * step; i < whole; i += THREADS * step) copy_16(tile + i, from + i);
     for (int i = whole + threadIdx.x; i < size; i += THREADS) tile[i] = from[i];
 }
 
@@ -104,12 +104,11 @@ HD void add_column(Value value, const REAL* weights, double* total, int count) {
 }
 
 // total[j][chain] += sum over the rows of weight x_j; a column has one owner, from the first tile to the last.
-HD void add_weighted_rows(const ELEMENT* tile, const REAL* weights, double* total, int count,
-                                                  int p, int q) {
+HD void add_weighted_rows(const ELEMENT* tile, const REAL* weights, double* total, int count, int p, int q) {
     for (int j = threadIdx.x; j < q; j += THREADS) {
-        double* own = total + (i64)j * CHAINS;
-        if (j < p) add_column([=](int r) { return REAL(number(tile[(i64)r * p + j])); }, weights, own, count);
-        else add_column([](int) { return REAL(1); }, weights, own, count);  // the intercept
+        double* column = total + (i64)j * CHAINS;
+        if (j < p) add_column([=](int r) { return REAL(number(tile[(i64)r * p + j])); }, weights, column, count);
+        else add_column([](int) { return REAL(1); }, weights, column, count);  // the intercept
     }
 }
 
@@ -120,9 +119,8 @@ HD unsigned char* behind_weights(const Rows& rows) {
     return memory + round_16((parts + 1LL) * rows.tile * CHAINS * sizeof(REAL));
 }
 
-// One block's share of the rows, a tile after the other. task : makes the weight of a row and chain from the linear
-// predictor. use(x, weights, count, row) : what is done with the rows of a tile, which begins at this row. rest : the
-// shared memory that is free.
+// The rows of a block, tile by tile. task : the weight of a row and chain from the linear predictor. use(x, weights, count,
+// row) : called for each tile, which begins at this row. rest : free shared memory.
 template <class Task, class Use>
 HD void each_tile(const Rows& rows, unsigned char* rest, Task& task, Use use) {
     DYNAMIC_SHARED(unsigned char, memory);
@@ -132,10 +130,10 @@ HD void each_tile(const Rows& rows, unsigned char* rest, Task& task, Use use) {
     REAL* weights = dots + parts * tile * CHAINS;
     const REAL* coef = rows.coef;
 #if STAGED
-    REAL* held = (REAL*)rest;
+    REAL* staged = (REAL*)rest;
     rest += round_16((i64)sizeof(REAL) * q * CHAINS);
-    for (int i = tid; i < q * CHAINS; i += THREADS) held[i] = coef[i];
-    coef = held;
+    for (int i = tid; i < q * CHAINS; i += THREADS) staged[i] = coef[i];
+    coef = staged;
 #endif
 
     const i64 tiles = (rows.n + tile - 1) / tile;
@@ -177,12 +175,12 @@ HD void each_tile(const Rows& rows, unsigned char* rest, Task& task, Use use) {
     }
 }
 
-// One block's share of the rows; sums (gridDim, q + 1, CHAINS): its sums over rows, and in the last row its totals.
+// The rows of a block; sums (gridDim, q + 1, CHAINS): its sums over rows, and in the last row its totals.
 template <class Task>
 HD void pass(const Rows& rows, Task& task, double* sums) {
     const int p = rows.p, q = rows.q, tid = threadIdx.x;
-    double* mine = sums + blockIdx.x * (q + 1LL) * CHAINS;
-    double* total = mine;
+    double* block_sums = sums + blockIdx.x * (q + 1LL) * CHAINS;
+    double* total = block_sums;
     unsigned char* rest = behind_weights(rows);
 #if STAGED
     total = (double*)rest;
@@ -195,9 +193,9 @@ HD void pass(const Rows& rows, Task& task, double* sums) {
     });
 #if STAGED
     for (int j = tid; j < q; j += THREADS)
-        for (int c = 0; c < CHAINS; ++c) mine[(i64)j * CHAINS + c] = total[(i64)j * CHAINS + c];
+        for (int c = 0; c < CHAINS; ++c) block_sums[(i64)j * CHAINS + c] = total[(i64)j * CHAINS + c];
 #endif
-    add_totals(task.total, mine + (i64)q * CHAINS);
+    add_totals(task.total, block_sums + (i64)q * CHAINS);
 }
 
 #define BOUNDS __launch_bounds__(THREADS, CHAINS * sizeof(REAL) <= 32 ? 2 : 1)
@@ -222,16 +220,16 @@ extern "C" __global__ void BOUNDS score_pass(const ELEMENT* X, const u8* y, cons
     pass(rows, task, sums);
 }
 
-// Log-likelihoods along lines. The chains here are 2 n_lines: the coefficients of each line, and behind them its direction.
-// sums (gridDim, n_lines, n_steps): those of a block's rows. Of a tile the linear predictors are kept, in place of weights.
+// Log-likelihoods along lines. The chains are 2 n_lines: the coefficients of each line, followed by its direction. sums
+// (gridDim, n_lines, n_steps). The linear predictors of a tile are stored in place of weights.
 extern "C" __global__ void BOUNDS line_pass(const ELEMENT* X, const u8* y, const double* weight,
                                             const REAL* coef, double* sums, i64 n, int p, int q, int n_lines,
                                             int weighted, const double* steps, int n_steps, int tile,
                                             i64 X_row, int block0, int blocks) {
     const Rows rows = {X, y, weighted ? weight : 0, coef, n, p, q, 2 * n_lines, 0, tile, X_row, block0, blocks};
     Line line(steps, n_lines, n_steps);
-    Predictor as_it_is;
-    each_tile(rows, behind_weights(rows), as_it_is, [&](const ELEMENT*, const REAL* eta, int count, i64 row) {
+    Predictor predictor;
+    each_tile(rows, behind_weights(rows), predictor, [&](const ELEMENT*, const REAL* eta, int count, i64 row) {
         line.add([=](int r, int v) { return eta[r * CHAINS + v]; }, rows.y, rows.weight, row, count);
     });
     line.write(sums + blockIdx.x * (i64)line.size);

@@ -1,4 +1,4 @@
-// What the CPU emulator of the tests replaces (tests/cuda_emulator): shared memory, barriers, asynchronous copies, and
+// The primitives that the CPU emulator (tests/cuda_emulator) replaces: shared memory, barriers, asynchronous copies, and
 // conversion from 16 bits. Everything else in this folder runs as it stands on both.
 #define DYNAMIC_SHARED(T, name) extern __shared__ __align__(16) T name[]
 #define SYNC(which) __syncthreads()  // named, so that a test can leave one of them out

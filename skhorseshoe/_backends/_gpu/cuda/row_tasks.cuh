@@ -1,28 +1,28 @@
-// What is drawn or derived from the linear predictor of a row in a pass, and its totals over a block. Compiled for CHAINS
-// (1, 2, 4, 8 or 16) and REAL, in which rows are computed.
+// The tasks of passes: the weight of a row from its linear predictor, and totals over a block. Compiled for CHAINS (1, 2, 4,
+// 8 or 16) and REAL, the type of arithmetic.
 #include "normal_tail.hpp"
 #include "truncated_normal.hpp"
 
 struct Latent {
     Key key;
-    i64 first_row;  // the number of row 0 among those whose random numbers these are
-    double total;  // of z^2 over the rows that this thread has seen, all for one chain
-    HD_MEMBER REAL operator()(REAL eta, bool one, const double*, i64 row, u32 chain) {
+    i64 first_row;  // row i has the random numbers of row first_row + i
+    double total;   // sum of z^2 over the rows of this thread, all for one chain
+    HD_MEMBER REAL operator()(REAL eta, bool is_one, const double*, i64 row, u32 chain) {
         row += first_row;
-        const REAL z = truncated_normal(one ? eta : -eta, Stream(key, chain, LATENT, u64(row)), u32(row));
+        const REAL z = truncated_normal(is_one ? eta : -eta, Stream(key, chain, LATENT, u64(row)), u32(row));
         total += (double)z * (double)z;
-        return one ? z : -z;
+        return is_one ? z : -z;
     }
 };
 
 struct Score {
-    double total;  // of the log-likelihood
-    HD_MEMBER REAL operator()(REAL eta, bool one, const double* weight, i64 row, u32) {
-        const double t = (double)(one ? eta : -eta), w = weight ? weight[row] : 1.0;
+    double total;  // the log-likelihood
+    HD_MEMBER REAL operator()(REAL eta, bool is_one, const double* weight, i64 row, u32) {
+        const double t = (double)(is_one ? eta : -eta), w = weight ? weight[row] : 1.0;
         const CdfParts parts = cdf_parts(t);
         const double ratio = mills_ratio(t, parts.e, parts.v);
         total += w * log_cdf(parts);
-        return REAL(one ? w * ratio : -w * ratio);
+        return REAL(is_one ? w * ratio : -w * ratio);
     }
 };
 
@@ -30,11 +30,11 @@ struct Predictor {
     HD_MEMBER REAL operator()(REAL eta, bool, const double*, i64, u32) { return eta; }
 };
 
-// The log-likelihood of a block's rows along lines. A thread has one step of one line and some of the rows of a tile: as
-// often as all steps of all lines find room among the threads, each tile is shared by so many. n_lines n_steps is at most
-// THREADS. The linear predictors of line l are those of chain 2 l, their changes those of chain 2 l + 1.
+// The log-likelihood of the rows of a block along lines. A thread has one step of one line, and each ``stride``-th row of a
+// tile. n_lines n_steps is at most THREADS. The linear predictors of line l are those of chain 2 l, their changes those of
+// chain 2 l + 1.
 struct Line {
-    int size, line, first, stride;  // of the totals; the first row of a tile that is this thread's, and how far the next is
+    int size, line, first, stride;  // number of totals; of this thread the line, the first row, the distance of rows
     double step, total;
 
     HD_MEMBER Line(const double* steps, int n_lines, int n_steps) {
@@ -47,11 +47,10 @@ struct Line {
         total = 0.0;
     }
 
-    // value(r, chain) : the linear predictor of row r of a tile that begins at row start and has count of them.
+    // value(r, chain) : the linear predictor of row r of a tile that begins at row start and has count rows.
     template <class Value>
-    HD_MEMBER void add(Value value, const u8* y, const double* weight, i64 start,
-                                        int count) {
-        if (first == stride) return;  // the last threads, for which there is no step
+    HD_MEMBER void add(Value value, const u8* y, const double* weight, i64 start, int count) {
+        if (first == stride) return;  // the last threads have no step
         for (int r = first; r < count; r += stride) {
             const double eta = (double)value(r, 2 * line) + step * (double)value(r, 2 * line + 1);
             const double log_phi = log_cdf(cdf_parts(y[start + r] != 0 ? eta : -eta));
@@ -59,10 +58,10 @@ struct Line {
         }
     }
 
-    // out (n_lines, n_steps) = the sums over the block, in 8 THREADS bytes of shared memory that nobody needs any more.
+    // out (n_lines, n_steps) = the sums over the block, in 8 THREADS bytes of shared memory that are free by then.
     HD_MEMBER void write(double* out) {
         DYNAMIC_SHARED(unsigned char, memory);
-        double* shared = (double*)memory;  // (stride, size), and what is left
+        double* shared = (double*)memory;  // (stride, size)
         SYNC(LINES_FREE);
         shared[threadIdx.x] = total;
         SYNC(LINES_READY);
@@ -75,7 +74,7 @@ struct Line {
 // out[chain] = the sum over the block of the threads' totals; thread t has that of chain t % CHAINS.
 HD void add_totals(double total, double* out) {
     DYNAMIC_SHARED(unsigned char, memory);
-    double* shared = (double*)memory;  // (WARPS, CHAINS), no longer than the dots that were there and have been read
+    double* shared = (double*)memory;  // (WARPS, CHAINS), in place of dots that have been read
 #pragma unroll
     for (int offset = 16; offset >= CHAINS; offset >>= 1) total += __shfl_xor_sync(0xffffffffu, total, offset);
     if ((threadIdx.x & 31) < CHAINS) shared[(threadIdx.x >> 5) * CHAINS + (threadIdx.x & 31)] = total;

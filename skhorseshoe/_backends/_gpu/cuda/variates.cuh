@@ -4,7 +4,7 @@
 #include "scales.hpp"
 #include "trajectory.hpp"
 
-// out (n_chains, m), in C order: draw(stream, index) of each.
+// Fills out (n_chains, m) with draw(stream, index, i).
 template <class F>
 HD void fill(double* out, i64 size, int m, Key key, u32 purpose, F draw) {
     const i64 i = blockIdx.x * (i64)blockDim.x + threadIdx.x;
@@ -38,7 +38,7 @@ extern "C" __global__ void local_scales(const double* beta, const double* tau_sq
     });
 }
 
-// beta (n_chains, p). In shared memory: a number for each warp.
+// beta (n_chains, p). Shared memory: a number for each warp.
 extern "C" __global__ void __launch_bounds__(THREADS, 4)
 global_scale(const double* beta, const double* tau_sq_inv, double tau_0, double* out, int p, u32 sweep, u32 k0, u32 k1) {
     DYNAMIC_SHARED(double, shared);
@@ -48,7 +48,7 @@ global_scale(const double* beta, const double* tau_sq_inv, double tau_0, double*
     if (threadIdx.x == 0) out[c] = drawn;
 }
 
-// P (n_chains, k, k), m and x (n_chains, k). In shared memory: k numbers.
+// P (n_chains, k, k), m and x (n_chains, k). Shared memory: k numbers.
 extern "C" __global__ void __launch_bounds__(THREADS, 4)
 move_slow_scales(double* P, double* m, double* x, const double* tau_sq_inv, int k, u32 sweep, u32 k0, u32 k1) {
     DYNAMIC_SHARED(double, column);
@@ -57,8 +57,8 @@ move_slow_scales(double* P, double* m, double* x, const double* tau_sq_inv, int 
     move_local_scales(Block{nullptr}, P + c * k * k, m + c * k, x + c * k, k, tau_sq_inv[c], stream, column);
 }
 
-// Proposals of tau^-2, the level that the constant of each must exceed, x (n_chains, p) = lambda^-2 with it, and the
-// diagonal d (n_chains, q). tau_step : one number. In shared memory: a number for each warp.
+// Proposals of tau^-2, the level that ``log_norm`` of each must exceed, its x (n_chains, p) = lambda^-2, and its diagonal d
+// (n_chains, q). tau_step : (1,). Shared memory: a number for each warp.
 extern "C" __global__ void __launch_bounds__(THREADS, 4)
 propose_scales(const double* H, int p, int q, const double* log_norm, double tau_0, const double* tau_step,
                const double* lambda_sq_inv, const double* tau_sq_inv, double* proposed, double* level, double* x, double* d,
@@ -66,27 +66,27 @@ propose_scales(const double* H, int p, int q, const double* log_norm, double tau
     DYNAMIC_SHARED(double, shared);
     const i64 c = blockIdx.x;
     const TauStreams streams({sweep, k0, k1}, u32(c));
-    const double now = tau_sq_inv[c];
-    const TauProposal proposal = propose_tau(now, log_norm[c], tau_0, *tau_step, streams, move);
-    Gaussians of = {};
-    of.H = H, of.p = p, of.q = q;
+    const double current = tau_sq_inv[c];
+    const TauProposal proposal = propose_tau(current, log_norm[c], tau_0, *tau_step, streams, move);
+    Gaussians all = {};
+    all.H = H, all.p = p, all.q = q;
     Held held;
-    const double growth = now / proposal.tau_sq_inv;
+    const double growth = current / proposal.tau_sq_inv;
     x += c * p, d += c * q;
     for (i64 j = threadIdx.x; j < q; j += blockDim.x) {
         d[j] = 0.0;
         if (j >= p) continue;
         x[j] = lambda_sq_inv[c * p + j];
-        held.see(of, j, x, now, growth, uniform(streams.held, move * u32(p) + u32(j)));
+        held.add(all, j, x, current, growth, uniform(streams.held, move * u32(p) + u32(j)));
         d[j] = proposal.tau_sq_inv * x[j];
     }
     const double rise = block_sum(held.value(growth), shared);
     if (threadIdx.x == 0) proposed[c] = proposal.tau_sq_inv, level[c] = proposal.level - rise;
 }
 
-// Whether a Metropolis test accepts the changes of energy, and the probabilities with which it would.
-extern "C" __global__ void accept_paths(const double* change, int n_chains, u32 sweep, u32 k0, u32 k1, bool* accepted,
-                                        double* chance) {
+// Whether a Metropolis test accepts the changes of energy, and the probabilities with which it does.
+extern "C" __global__ void accept_proposals(const double* change, int n_chains, u32 sweep, u32 k0, u32 k1, bool* accepted,
+                                            double* acceptance) {
     const int c = blockIdx.x * blockDim.x + threadIdx.x;
-    if (c < n_chains) accepted[c] = accepts(change[c], Stream({sweep, k0, k1}, c, ACCEPT), chance[c]);
+    if (c < n_chains) accepted[c] = accepts(change[c], Stream({sweep, k0, k1}, c, ACCEPT), acceptance[c]);
 }

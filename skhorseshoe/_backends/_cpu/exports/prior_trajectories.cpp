@@ -1,4 +1,4 @@
-// Paths of the chains in the coordinates of the prior: u = (w - centre) / size of each coordinate.
+// Trajectories of the chains in the coordinates of the prior: u = (w - centre) / size of each coordinate.
 #include "prior_coordinates.hpp"
 #include "proposal.hpp"
 #include "scored_rows.hpp"
@@ -10,21 +10,21 @@ struct PriorCoordinates {  // filled by Python
     const double* size;        // (q + 1,)
     const double* distance;    // (p,) d
     double tau_0;
-    const double* cubics;      // of the table of quantiles
+    const double* cubics;      // the table of quantiles, see ``horseshoe_quantile.py``
     const double* starts;
     i64 n_starts;
     i64 p;                     // shrunk coefficients
     i64 q;                     // all coefficients
-    double* slope;             // (n_chains, p) derivatives of beta_j by w_j, made on the path
-    double* carried;           // (n_chains, p) those by log tau
-    double* pull;              // (n_chains, p) those of the logarithm of the prior by w_j
-    double* pull_of_tau;       // (n_chains,) its derivative by log tau
-    double* energy;            // (n_chains,) minus the logarithm itself
+    double* slope;             // (n_chains, p) derivatives of beta_j by w_j; these and the next are overwritten
+    double* carried;           // (n_chains, p) derivatives of beta_j by log tau
+    double* pull;              // (n_chains, p) derivatives of the log-density of w_j by w_j
+    double* pull_of_tau;       // (n_chains,) derivative of the log-density of w and log tau by log tau
+    double* prior_energy;      // (n_chains,) minus that log-density
 };
 
-constexpr i64 TILE = 128;  // columns placed together: their numbers fit into the fastest memory
+constexpr i64 TILE = 128;  // columns whose numbers fit into the fastest memory together
 
-// A tile of columns of a chain: coordinates, and what they lead to. Each loop over it sees few of its arrays.
+// A tile of columns of a chain: coordinates and what is computed from them. Each loop reads few of its arrays.
 struct Tile {
     double w[TILE], ratio[TILE], v[TILE], g[TILE], g1[TILE], g2[TILE], growth[TILE];
     double within[TILE], a0[TILE], a1[TILE], a2[TILE], a3[TILE], is_enough[TILE];
@@ -47,7 +47,7 @@ static void quantiles_of_tile(Tile& t, i64 m, const double* cubics) {
     }
 }
 
-// v and the derivatives of g for the w of a tile: by two steps where these are enough, as they are for noise.
+// v and the derivatives of g for the w of a tile, in two steps where these are enough, as they are for noise.
 static void solve_tile(Tile& t, i64 m, const double* cubics) {
     for (i64 k = 0; k < m; ++k) t.v[k] = fabs(t.w[k]);
     quantiles_of_tile(t, m, cubics);
@@ -91,8 +91,8 @@ static void derive_tile(Tile& t, i64 m, double tau, double* __restrict beta, dou
     }
 }
 
-// beta and tau^-2 of a chain at u, and what the force needs beside the score.
-static void place(const PriorCoordinates& at, i64 c, const double* u, double* beta, double* tau_sq_inv) {
+// beta and tau^-2 of a chain at u, and what the force needs but for the score.
+static void to_beta(const PriorCoordinates& at, i64 c, const double* u, double* beta, double* tau_sq_inv) {
     const i64 p = at.p, q = at.q;
     const double log_tau = at.centre[q] + at.size[q] * u[q], tau = exp(log_tau);
     *tau_sq_inv = exp(-2.0 * log_tau);
@@ -107,27 +107,27 @@ static void place(const PriorCoordinates& at, i64 c, const double* u, double* be
             t.ratio[k] = tau / at.distance[first + k];
         }
         solve_tile(t, m, at.cubics);
-        const i64 here = c * p + first;
-        derive_tile(t, m, tau, beta + first, at.slope + here, at.carried + here, at.pull + here, &squares, &of_tau);
+        const i64 start = c * p + first;
+        derive_tile(t, m, tau, beta + first, at.slope + start, at.carried + start, at.pull + start, &squares, &of_tau);
         for (i64 k = 0; k < m; ++k) growth.add(t.growth[k]);
     }
     for (i64 j = p; j < q; ++j) beta[j] = at.centre[j] + at.size[j] * u[j];
     const double odds = (tau / at.tau_0) * (tau / at.tau_0);
-    at.energy[c] = 0.5 * squares + growth.value() - log_tau + log1p(odds);
+    at.prior_energy[c] = 0.5 * squares + growth.value() - log_tau + log1p(odds);
     at.pull_of_tau[c] = of_tau + (1.0 - odds) / (1.0 + odds);
 }
 
 // The force at beta, a half-kick of v, and the energy of a chain.
 static void kick(const PriorCoordinates& at, i64 c, double angle, const double* __restrict beta, double loglik,
                  const double* __restrict score, const double* __restrict u, double* __restrict v,
-                 double* __restrict force, double* total) {
+                 double* __restrict force, double* energy) {
     CONTRACT
     const i64 p = at.p, q = at.q;
     const double *slope = at.slope + c * p, *carried = at.carried + c * p, *pull = at.pull + c * p;
     const double *anchor = at.anchor, *diagonal = at.diagonal, *size = at.size;
     const double level = sum(q, [=](i64 j) { CONTRACT return anchor[j] * beta[j]; });
     const double squares = sum(q, [=](i64 j) { CONTRACT return diagonal[j] * beta[j] * beta[j]; });
-    for (i64 j = 0; j < q; ++j)  // of the logarithm of the likelihood and the fixed prior
+    for (i64 j = 0; j < q; ++j)  // the gradient of log-likelihood and log fixed prior
         force[j] = score[j] - level * anchor[j] - diagonal[j] * beta[j];
     const double of_tau = at.pull_of_tau[c] + sum(p, [=](i64 j) { CONTRACT return carried[j] * force[j]; });
     for (i64 j = 0; j < p; ++j) force[j] = -size[j] * (pull[j] + slope[j] * force[j]) - u[j];
@@ -135,7 +135,7 @@ static void kick(const PriorCoordinates& at, i64 c, double angle, const double* 
     force[q] = -size[q] * of_tau - u[q];
     for (i64 j = 0; j <= q; ++j) v[j] -= 0.5 * angle * force[j];
     const double kinetic = sum(q + 1, [=](i64 j) { CONTRACT return v[j] * v[j]; });
-    *total = 0.5 * (kinetic + level * level + squares) - loglik + at.energy[c];
+    *energy = 0.5 * (kinetic + level * level + squares) - loglik + at.prior_energy[c];
 }
 
 static void coordinates_of(const PriorCoordinates& at, const double* beta, double tau_sq_inv, double* out) {
@@ -155,69 +155,69 @@ EXPORT i32 prior_coordinates(const void* coordinates, const double* beta, const 
 }
 
 // u of a state, v ~ N(0, I), the force there and the energy, of the chains first to last - 1.
-EXPORT i32 begin_prior_path(const void* coordinates, const double* beta, const double* tau_sq_inv, const double* loglik,
-                            const double* score, u32 sweep, u32 k0, u32 k1, i64 first, i64 last, double* u, double* v,
-                            double* force, double* total) {
+EXPORT i32 begin_prior_trajectory(const void* coordinates, const double* beta, const double* tau_sq_inv,
+                                  const double* loglik, const double* score, u32 sweep, u32 k0, u32 k1, i64 first,
+                                  i64 last, double* u, double* v, double* force, double* energy) {
     const PriorCoordinates& at = *static_cast<const PriorCoordinates*>(coordinates);
     const i64 q = at.q;
-    Scratch<double> again(q);
-    if (again.failed()) return NO_MEMORY;
+    Scratch<double> scratch_beta(q);
+    if (scratch_beta.failed()) return NO_MEMORY;
     for (i64 c = first; c < last; ++c) {
-        const i64 here = c * (q + 1);
-        double *own_u = u + here, *own_v = v + here, tau_again;
-        coordinates_of(at, beta + c * q, tau_sq_inv[c], own_u);
-        for (i64 j = 0; j <= q; ++j) own_u[j] = (own_u[j] - at.centre[j]) / at.size[j];
+        const i64 start = c * (q + 1);
+        double *chain_u = u + start, *chain_v = v + start, scratch_tau;
+        coordinates_of(at, beta + c * q, tau_sq_inv[c], chain_u);
+        for (i64 j = 0; j <= q; ++j) chain_u[j] = (chain_u[j] - at.centre[j]) / at.size[j];
         const Stream stream({sweep, k0, k1}, u32(c), MOMENTUM);
-        for (i64 j = 0; j <= q; ++j) own_v[j] = normal(stream, u32(j));
-        place(at, c, own_u, again, &tau_again);
-        kick(at, c, 0.0, beta + c * q, loglik[c], score + c * q, own_u, own_v, force + here, total + c);
+        for (i64 j = 0; j <= q; ++j) chain_v[j] = normal(stream, u32(j));
+        to_beta(at, c, chain_u, scratch_beta, &scratch_tau);
+        kick(at, c, 0.0, beta + c * q, loglik[c], score + c * q, chain_u, chain_v, force + start, energy + c);
     }
     return 0;
 }
 
 // beta and tau^-2 at u.
-EXPORT i32 place_prior_path(const void* coordinates, const double* u, i64 first, i64 last, double* beta,
-                            double* tau_sq_inv) {
+EXPORT i32 prior_trajectory_beta(const void* coordinates, const double* u, i64 first, i64 last, double* beta,
+                                 double* tau_sq_inv) {
     const PriorCoordinates& at = *static_cast<const PriorCoordinates*>(coordinates);
-    for (i64 c = first; c < last; ++c) place(at, c, u + c * (at.q + 1), beta + c * at.q, tau_sq_inv + c);
+    for (i64 c = first; c < last; ++c) to_beta(at, c, u + c * (at.q + 1), beta + c * at.q, tau_sq_inv + c);
     return 0;
 }
 
-// A half-kick at beta; with it the path knows its force and its energy there.
-EXPORT i32 kick_prior_path(const void* coordinates, double angle, const double* beta, const double* loglik,
-                           const double* score, i64 first, i64 last, const double* u, double* v, double* force,
-                           double* total) {
+// The force at beta, a half-kick of v, and the energy.
+EXPORT i32 kick_prior_trajectory(const void* coordinates, double angle, const double* beta, const double* loglik,
+                                 const double* score, i64 first, i64 last, const double* u, double* v, double* force,
+                                 double* energy) {
     const PriorCoordinates& at = *static_cast<const PriorCoordinates*>(coordinates);
     for (i64 c = first; c < last; ++c) {
-        const i64 own = c * at.q, here = c * (at.q + 1);
-        kick(at, c, angle, beta + own, loglik[c], score + own, u + here, v + here, force + here, total + c);
+        const i64 beta_start = c * at.q, start = c * (at.q + 1);
+        kick(at, c, angle, beta + beta_start, loglik[c], score + beta_start, u + start, v + start, force + start, energy + c);
     }
     return 0;
 }
 
-// The state after a path of n_turns and its test, in place, without a call of Python between the steps; ``_path`` of
-// ``_mcmc/hmc_prior.py``. chance : (n_chains,) of acceptance. Bit for bit the numbers of the steps one by one.
-EXPORT i32 near_prior_path(const void* coordinates, const ScoredRows* rows, double angle, i64 n_turns, u32 sweep, u32 k0,
-                           u32 k1, i64 n_chains, double* beta, double* tau_sq_inv, double* loglik, double* score,
-                           double* chance) {
+// The state after a trajectory of n_steps and its test, in place: ``_trajectory`` of ``_mcmc/hmc_prior.py``. acceptance :
+// (n_chains,). The numbers are, bit for bit, those of the functions above.
+EXPORT i32 near_prior_trajectory(const void* coordinates, const ScoredRows* rows, double angle, i64 n_steps, u32 sweep,
+                                 u32 k0, u32 k1, i64 n_chains, double* beta, double* tau_sq_inv, double* loglik,
+                                 double* score, double* acceptance) {
     const i64 q = rows->q, size = n_chains * (q + 1);
-    Scratch<double> path(3 * size + 2 * n_chains);
-    Proposal now(n_chains, 0, q);
-    if (path.failed() || now.memory.failed()) return NO_MEMORY;
-    double *u = path, *v = u + size, *force = v + size, *total = force + size, *change = total + n_chains;
-    const State& at = now.state;
-    i32 status = begin_prior_path(coordinates, beta, tau_sq_inv, loglik, score, sweep, k0, k1, 0, n_chains, u, v, force,
-                                  total);
-    for (i64 c = 0; c < n_chains; ++c) change[c] = -total[c];
-    for (i64 step = 0; step < n_turns && !status; ++step) {
-        turn(angle, u, v, force, size);
-        place_prior_path(coordinates, u, 0, n_chains, at.beta, at.tau_sq_inv);
+    Scratch<double> memory(3 * size + 2 * n_chains);
+    Proposal proposal(n_chains, 0, q);
+    if (memory.failed() || proposal.memory.failed()) return NO_MEMORY;
+    double *u = memory, *v = u + size, *force = v + size, *energy = force + size, *change = energy + n_chains;
+    const State& at = proposal.state;
+    i32 status = begin_prior_trajectory(coordinates, beta, tau_sq_inv, loglik, score, sweep, k0, k1, 0, n_chains, u, v,
+                                        force, energy);
+    for (i64 c = 0; c < n_chains; ++c) change[c] = -energy[c];
+    for (i64 step = 0; step < n_steps && !status; ++step) {
+        kick_and_rotate(angle, u, v, force, size);
+        prior_trajectory_beta(coordinates, u, 0, n_chains, at.beta, at.tau_sq_inv);
         status = score_at(*rows, at.beta, n_chains, at.loglik, at.score);
-        kick_prior_path(coordinates, angle, at.beta, at.loglik, at.score, 0, n_chains, u, v, force, total);
+        kick_prior_trajectory(coordinates, angle, at.beta, at.loglik, at.score, 0, n_chains, u, v, force, energy);
     }
     if (status) return status;
-    for (i64 c = 0; c < n_chains; ++c) change[c] += total[c];
-    test(change, {sweep, k0, k1}, at, n_chains, 0, q, {beta, nullptr, tau_sq_inv, loglik, score}, chance);
+    for (i64 c = 0; c < n_chains; ++c) change[c] += energy[c];
+    metropolis(change, {sweep, k0, k1}, at, n_chains, 0, q, {beta, nullptr, tau_sq_inv, loglik, score}, acceptance);
     return 0;
 }
 

@@ -1,0 +1,61 @@
+// Split Hamiltonian Monte Carlo step by step, for the chains ``first`` to ``last - 1``. Arrays (n_chains, ...) have all
+// chains and are overwritten. A matrix that is not positive definite is reported by the number of its minor.
+#include "chains.hpp"
+
+// L, m and the normalising constant, computed unless ``same_scales``; u = L'(beta - m), v ~ N(0, I), force and energy.
+EXPORT i32 begin_trajectory(const Gaussians* all, const Reference* reference, double* beta, double* lambda_sq_inv,
+                            double* tau_sq_inv, double* loglik, double* score, u32 sweep, u32 k0, u32 k1,
+                            i32 same_scales, i64 first, i64 last, double* u, double* v, double* force, double* energy) {
+    Scratch<double> work(2 * all->q);
+    if (work.failed()) return NO_MEMORY;
+    const State state{beta, lambda_sq_inv, tau_sq_inv, loglik, score};
+    for (i64 c = first; c < last; ++c)
+        if (const i32 minor = begin_chain(*all, *reference, state, {sweep, k0, k1}, same_scales, c,
+                                          {u, v, force, energy}, work))
+            return minor;
+    return 0;
+}
+
+// A half-kick of v, and a rotation of (u, v) by an angle; n numbers of all chains.
+EXPORT i32 rotate_trajectory(double angle, double* u, double* v, const double* force, i64 n) {
+    kick_and_rotate(angle, u, v, force, n);
+    return 0;
+}
+
+// beta = m + L^-T u.
+EXPORT i32 trajectory_beta(const Gaussians* all, i64 first, i64 last, const double* u, double* beta) {
+    for (i64 c = first; c < last; ++c) to_beta(of_chain(*all, c), u + c * all->q, beta + c * all->q, all->q);
+    return 0;
+}
+
+// The force at beta, a half-kick of v and the energy.
+EXPORT i32 kick_trajectory(double angle, const Gaussians* all, const Reference* reference, double* beta, double* loglik,
+                           double* score, i64 first, i64 last, double* u, double* v, double* force, double* energy) {
+    Scratch<double> work(all->q);
+    if (work.failed()) return NO_MEMORY;
+    for (i64 c = first; c < last; ++c)
+        kick_chain(angle, *all, *reference, {beta, nullptr, nullptr, loglik, score}, c, {u, v, force, energy}, work);
+    return 0;
+}
+
+// See ``ScaleMoves``. accepted : (n_chains,) share of the moves of tau that were accepted. spare : (q, q) scratch.
+EXPORT i32 move_scales(const Gaussians* all, double tau_0, double tau_step, i64 n_moves, const i64* slow, i64 k,
+                       u32 sweep, u32 k0, u32 k1, i64 first, i64 last, double* spare, double* lambda_sq_inv,
+                       double* tau_sq_inv, double* accepted) {
+    Scratch<double> work(2 * all->q + all->p);
+    if (work.failed()) return NO_MEMORY;
+    const ScaleMoves moves{tau_0, tau_step, n_moves, slow, k};
+    const State state{nullptr, lambda_sq_inv, tau_sq_inv, nullptr, nullptr};
+    for (i64 c = first; c < last; ++c)
+        if (const i32 minor = move_chain(*all, moves, state, {sweep, k0, k1}, c, accepted[c], spare, work))
+            return minor;
+    return 0;
+}
+
+// Whether a Metropolis test accepts the changes of energy (n_chains,), and the probabilities with which it does.
+EXPORT i32 accept_proposals(const double* change, i64 n_chains, u32 sweep, u32 k0, u32 k1, u8* accepted,
+                            double* acceptance) {
+    for (i64 c = 0; c < n_chains; ++c)
+        accepted[c] = accepts(change[c], Stream({sweep, k0, k1}, u32(c), ACCEPT), acceptance[c]);
+    return 0;
+}
