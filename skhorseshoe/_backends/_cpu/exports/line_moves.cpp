@@ -73,7 +73,7 @@ static void multiply(const R* __restrict X, i64 n, i64 p, i64 q, const double* _
     }
 }
 
-// out = by (x - centre), x being a column of (X, 1).
+// out = factor (x - centre), with x a column of (X, 1).
 static void take_column(const NearRows& rows, i64 column, double factor, double centre, double* __restrict out) {
     const i64 p = rows.p_of_X;
     if (column >= p) {
