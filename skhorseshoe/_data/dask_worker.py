@@ -66,9 +66,7 @@ class Shard:
             self.segments = {number: self._hold(s) for number, s in zip(numbers, segments, strict=True)}
 
     def _hold(self, segment):
-        # Arrays that Dask sends are read-only; the core takes writable ones faster.
-        y, weight = (array if array.flags.writeable else array.copy() for array in (segment.y, segment.weight))
-        X, y, weight = self.ops.hold(segment.X, y, weight)
+        X, y, weight = self.ops.hold(*segment[:3])
         return segment._replace(X=X, y=y, weight=weight)
 
     def checksums(self):
@@ -77,7 +75,6 @@ class Shard:
 
     def answer(self, question, *args):
         """Sums over the segments, as nodes of the tree of ``collapse``. question : a method of ``Segment``."""
-        args = [np.array(arg) if isinstance(arg, np.ndarray) else arg for arg in args]  # writable copies
         nodes, ops = {}, self.ops
         quiet = np.errstate(over="ignore", invalid="ignore")
         with quiet, open_threads(self.n_threads) as threads, ops.using(self.device):
