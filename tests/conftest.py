@@ -2,10 +2,13 @@
 
 import importlib
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -22,7 +25,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # the checkout's own core, before a
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import device
 from skhorseshoe._backends._cpu import library
-from skhorseshoe._utils import progress
+from skhorseshoe._utils import memory, progress, signals
 from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.datasets import make_sparse_probit
 
@@ -121,6 +124,57 @@ def blas_as_in_a_fit():
         yield
 
 
+# What large data, little memory or much time reach, and the place of each in skhorseshoe; see ``sizes``.
+SIZES = {
+    "bytes_of_a_note": "_utils.atomic_files.LARGEST",
+    "bytes_of_draws": "_fit.plan._ROOM",
+    "bytes_to_a_manifest": "disk._folder.COMMIT",
+    "extensions": "_mcmc.burn_in.MOST_EXTENSIONS",
+    "tuned_burn_in": "_mcmc.burn_in._SHORTEST",
+    "untuned_burn_in": "_mcmc.burn_in._UNTUNED",
+    "window": "_utils.memmap.WINDOW",
+}
+
+
+@pytest.fixture
+def sizes(monkeypatch):
+    """A function that gives some of ``SIZES`` other values, so that little data reach them."""
+
+    def set_to(**values):
+        for name, value in values.items():
+            module, _, attribute = f"skhorseshoe.{SIZES[name]}".rpartition(".")
+            monkeypatch.setattr(importlib.import_module(module), attribute, value)
+
+    return set_to
+
+
+@pytest.fixture
+def free_memory(monkeypatch):
+    """A function that leaves so many bytes of memory available."""
+    return lambda n_bytes: monkeypatch.setattr(memory, "available", lambda: n_bytes)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A function that has a module of skhorseshoe take the seconds from another function."""
+    return lambda module, now: monkeypatch.setattr(f"skhorseshoe.{module}.time", SimpleNamespace(monotonic=now))
+
+
+@pytest.fixture
+def disk_fails(monkeypatch):
+    """A function that has another one, which may raise an error, called where bytes are to be brought to the disk."""
+    return lambda function: monkeypatch.setattr(os, "fsync", function)
+
+
+@pytest.fixture
+def no_ctrl_c_before(monkeypatch):
+    """As if none had come for long, in handlers that are Python's, whatever a shell has set."""
+    monkeypatch.setattr(signals._CtrlC, "last", -np.inf)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def watched_sampler(monkeypatch):
     """Calls a function with the number of sweeps done after each of them; returns the setter of that function."""
@@ -144,6 +198,35 @@ def stop_at(watched_sampler):
         watched_sampler(watch)
 
     return stop
+
+
+class _Killed(Exception):
+    """Stands for the end of the process."""
+
+
+@pytest.fixture
+def killed_at(watched_sampler, tmp_path_factory):
+    """A function of a sweep and of the folder of a checkpoint. In its context a fit ends after that sweep; then the
+    folder is as if the process had ended there. Until then the fit calls ``watch``."""
+
+    @contextmanager
+    def killed(sweep, folder, watch=lambda t: None):
+        left = tmp_path_factory.mktemp("left") / "folder"
+
+        def kill(t):
+            watch(t)
+            if t == sweep:
+                shutil.copytree(folder, left, ignore=shutil.ignore_patterns("*.lock"))
+                raise _Killed
+
+        watched_sampler(kill)
+        with pytest.raises(_Killed):
+            yield
+        watched_sampler(lambda t: None)
+        shutil.rmtree(folder)
+        left.rename(folder)
+
+    return killed
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,6 @@ from skhorseshoe._backends import Trajectory
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu.prior_coordinates import PriorCoordinates
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._fit.checkpoint import Checkpoint
 from skhorseshoe._mcmc import run
 from skhorseshoe._mcmc.hmc_prior_burn_in import PriorChains
 from skhorseshoe._mcmc.prior import FixedPrior
@@ -56,22 +55,11 @@ def test_k_and_then_m_sweeps_are_k_plus_m(wide, params):
     assert then.tuning_ == whole.tuning_
 
 
-class Killed(Exception):
-    """Stands for the end of the process."""
-
-
 @pytest.mark.parametrize("sweeps", [1, 3, 9, 14, 30, 40, 45])
-def test_a_killed_run_goes_on_to_the_same_draws(wide, tmp_path, sweeps, watched_sampler, monkeypatch):
-    def kill(t):
-        if t == sweeps:
-            monkeypatch.setattr(Checkpoint, "write", lambda *args: None)  # no last word
-            raise Killed
-
-    watched_sampler(kill)
+def test_a_killed_run_goes_on_to_the_same_draws(wide, tmp_path, sweeps, killed_at):
     how = {"checkpoint": tmp_path / "run", "sampler": "hmc"}
-    with pytest.raises(Killed):
+    with killed_at(sweeps, tmp_path / "run"):
         model(checkpoint_interval=0, **how).fit(*wide)
-    monkeypatch.undo()
     resumed, whole = model(**how).fit(*wide), model(sampler="hmc").fit(*wide)
     assert same_draws(resumed, whole)
     assert resumed.tuning_ == whole.tuning_
