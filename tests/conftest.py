@@ -25,6 +25,7 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # the checkout's own core, before a
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import device
 from skhorseshoe._backends._cpu import library
+from skhorseshoe._mcmc.burn_in import Halves
 from skhorseshoe._utils import memory, progress, signals
 from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.datasets import make_sparse_probit
@@ -126,12 +127,30 @@ def blas_as_in_a_fit():
 
 # What large data, little memory or much time reach, and the place of each in skhorseshoe; see ``sizes``.
 SIZES = {
+    "blocks_of_a_part": "_backends._gpu.host_streaming._BLOCKS",
     "bytes_of_a_note": "_utils.atomic_files.LARGEST",
+    "bytes_of_a_part": "_backends._gpu.host_streaming.PART",
     "bytes_of_draws": "_fit.plan._ROOM",
+    "bytes_of_factors": "_backends._gpu.gaussian.OVERLAPPED",
     "bytes_to_a_manifest": "disk._folder.COMMIT",
+    "coefficients_in_the_cache": "_backends._cpu.predict._LARGE",
     "columns_of_a_factor": "_backends.limits.LARGEST_FACTOR",
+    "columns_of_one_block": "_backends._gpu.gaussian.THREADS",
+    "correlations_of_a_block": "_posterior.correlated._BLOCK",
+    "draws_of_groups": "_mcmc.group_draws.ROOM",
     "extensions": "_mcmc.burn_in.MOST_EXTENSIONS",
     "few_rows": "_backends.lines.FEW_ROWS",
+    "losses": "_data.dask_rows._TRIES",
+    "numbers_of_a_check": "_data.column_checks._BLOCK",
+    "numbers_of_a_part": "disk._sources._PART",
+    "numbers_of_products": "_mcmc.grouped_chains._PRODUCTS",
+    "numbers_on_a_gpu": "_backends.device._WORTH_A_GPU",
+    "numbers_sorted": "_data.weights._SORTED_SIZE",
+    "predicted_rows": "_backends._gpu.predict.PREDICTED_ROWS",
+    "predictors_of_a_block": "_backends._gpu.predict._BLOCK_NUMBERS",
+    "row_blocks": "_data.row_blocks._MAX_BLOCKS",
+    "seconds_paused": "_data.dask_rows._PAUSED",
+    "seconds_silent": "_data.dask_rows._HUNG",
     "tuned_burn_in": "_mcmc.burn_in._SHORTEST",
     "untuned_burn_in": "_mcmc.burn_in._UNTUNED",
     "window": "_utils.memmap.WINDOW",
@@ -148,6 +167,20 @@ def sizes(monkeypatch):
             monkeypatch.setattr(importlib.import_module(module), attribute, value)
 
     return set_to
+
+
+@pytest.fixture
+def extended(sizes, monkeypatch):
+    """A function that has automatic burn-in extended once, whatever it sees, from so many sweeps, with tuning and
+    without. Returns the set of what was seen, as bytes."""
+
+    def extend(tuned, untuned):
+        sizes(tuned_burn_in=tuned, untuned_burn_in=untuned, extensions=1)
+        looks = set()
+        monkeypatch.setattr(Halves, "agree", lambda seen, *_: looks.add(b"".join(map(np.ndarray.tobytes, seen))))
+        return looks
+
+    return extend
 
 
 @pytest.fixture
@@ -289,10 +322,10 @@ def one_gpu(request):
 
 
 @pytest.fixture(params=["one block", "library"])
-def factors(request, monkeypatch):
+def factors(request, sizes):
     """Who computes them: a block for each chain, in shared memory, or the library, as where they are large."""
     if request.param == "library":
-        monkeypatch.setattr("skhorseshoe._backends._gpu.gaussian.THREADS", 0)
+        sizes(columns_of_one_block=0)
 
 
 @contextmanager

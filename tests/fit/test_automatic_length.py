@@ -94,13 +94,9 @@ def test_one_chain_that_drifts_does_not_agree(seed):
 
 
 @pytest.mark.parametrize(("sampler", "stops"), [("hmc", (51, 86)), ("pxda", (30, 70))])
-def test_a_run_that_was_stopped_ends_with_the_same_draws(
-    weak_problem, sampler, stops, tmp_path, stop_at, sizes, monkeypatch
-):
+def test_a_run_that_was_stopped_ends_with_the_same_draws(weak_problem, sampler, stops, tmp_path, stop_at, extended):
     """It is stopped in the middle of the sweeps that an automatic burn-in looks at, and of an extension."""
-    sizes(tuned_burn_in=80, untuned_burn_in=40, extensions=1)
-    looks = set()  # of which none is content, so that there are extensions
-    monkeypatch.setattr(burn_in.Halves, "agree", lambda seen, *_: looks.add(b"".join(map(np.ndarray.tobytes, seen))))
+    looks = extended(80, 40)
     X, y = (values[:50] for values in weak_problem)
     model = HorseshoeProbitClassifier(sampler=sampler, n_iter=20, random_state=0)
     whole = clone(model).fit(X, y)
