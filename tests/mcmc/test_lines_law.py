@@ -120,9 +120,7 @@ def rows_given(kind, is_near, given=PLAIN, misread=()):
     return given, RowsOfManyDataSets(given.ops, given._replace(**dict(misread)), kind.sampler, is_near)
 
 
-def geweke(
-    kind=Alone, is_near=True, believed=None, slab=SLAB, n_batches=24, n_splits=0, n_columns=None, **rows
-):
+def geweke(kind=Alone, is_near=True, believed=None, slab=SLAB, n_batches=24, n_splits=0, n_columns=None, **rows):
     """``laws.geweke`` for some kind of moves. believed : change(prior) makes the fixed prior that they believe in.
     rows : as for ``rows_given``."""
     rng = np.random.default_rng(5)
