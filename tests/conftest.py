@@ -2,10 +2,13 @@
 
 import importlib
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -22,7 +25,8 @@ if "PYTEST_XDIST_WORKER" not in os.environ:  # the checkout's own core, before a
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import device
 from skhorseshoe._backends._cpu import library
-from skhorseshoe._utils import progress
+from skhorseshoe._mcmc.burn_in import Halves
+from skhorseshoe._utils import memory, progress, signals
 from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.datasets import make_sparse_probit
 
@@ -121,6 +125,91 @@ def blas_as_in_a_fit():
         yield
 
 
+# What large data, little memory or much time reach, and the place of each in skhorseshoe; see ``sizes``.
+SIZES = {
+    "blocks_of_a_part": "_backends._gpu.host_streaming._BLOCKS",
+    "bytes_of_a_note": "_utils.atomic_files.LARGEST",
+    "bytes_of_a_part": "_backends._gpu.host_streaming.PART",
+    "bytes_of_draws": "_fit.plan._ROOM",
+    "bytes_of_factors": "_backends._gpu.gaussian.OVERLAPPED",
+    "bytes_to_a_manifest": "disk._folder.COMMIT",
+    "coefficients_in_the_cache": "_backends._cpu.predict._LARGE",
+    "columns_of_a_factor": "_backends.limits.LARGEST_FACTOR",
+    "columns_of_one_block": "_backends._gpu.gaussian.THREADS",
+    "correlations_of_a_block": "_posterior.correlated._BLOCK",
+    "draws_of_groups": "_mcmc.group_draws.ROOM",
+    "extensions": "_mcmc.burn_in.MOST_EXTENSIONS",
+    "few_rows": "_backends.lines.FEW_ROWS",
+    "losses": "_data.dask_rows._TRIES",
+    "numbers_of_a_check": "_data.column_checks._BLOCK",
+    "numbers_of_a_part": "disk._sources._PART",
+    "numbers_of_products": "_mcmc.grouped_chains._PRODUCTS",
+    "numbers_on_a_gpu": "_backends.device._WORTH_A_GPU",
+    "numbers_sorted": "_data.weights._SORTED_SIZE",
+    "predicted_rows": "_backends._gpu.predict.PREDICTED_ROWS",
+    "predictors_of_a_block": "_backends._gpu.predict._BLOCK_NUMBERS",
+    "row_blocks": "_data.row_blocks._MAX_BLOCKS",
+    "seconds_paused": "_data.dask_rows._PAUSED",
+    "seconds_silent": "_data.dask_rows._HUNG",
+    "tuned_burn_in": "_mcmc.burn_in._SHORTEST",
+    "untuned_burn_in": "_mcmc.burn_in._UNTUNED",
+    "window": "_utils.memmap.WINDOW",
+}
+
+
+@pytest.fixture
+def sizes(monkeypatch):
+    """A function that gives some of ``SIZES`` other values, so that little data reach them."""
+
+    def set_to(**values):
+        for name, value in values.items():
+            module, _, attribute = f"skhorseshoe.{SIZES[name]}".rpartition(".")
+            monkeypatch.setattr(importlib.import_module(module), attribute, value)
+
+    return set_to
+
+
+@pytest.fixture
+def extended(sizes, monkeypatch):
+    """A function that has automatic burn-in extended once, whatever it sees, from so many sweeps, with tuning and
+    without. Returns the set of what was seen, as bytes."""
+
+    def extend(tuned, untuned):
+        sizes(tuned_burn_in=tuned, untuned_burn_in=untuned, extensions=1)
+        looks = set()
+        monkeypatch.setattr(Halves, "agree", lambda seen, *_: looks.add(b"".join(map(np.ndarray.tobytes, seen))))
+        return looks
+
+    return extend
+
+
+@pytest.fixture
+def free_memory(monkeypatch):
+    """A function that leaves so many bytes of memory available."""
+    return lambda n_bytes: monkeypatch.setattr(memory, "available", lambda: n_bytes)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A function that has a module of skhorseshoe take the seconds from another function."""
+    return lambda module, now: monkeypatch.setattr(f"skhorseshoe.{module}.time", SimpleNamespace(monotonic=now))
+
+
+@pytest.fixture
+def disk_fails(monkeypatch):
+    """A function that has another one, which may raise an error, called where bytes are to be brought to the disk."""
+    return lambda function: monkeypatch.setattr(os, "fsync", function)
+
+
+@pytest.fixture
+def no_ctrl_c_before(monkeypatch):
+    """As if none had come for long, in handlers that are Python's, whatever a shell has set."""
+    monkeypatch.setattr(signals._CtrlC, "last", -np.inf)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.fixture
 def watched_sampler(monkeypatch):
     """Calls a function with the number of sweeps done after each of them; returns the setter of that function."""
@@ -144,6 +233,35 @@ def stop_at(watched_sampler):
         watched_sampler(watch)
 
     return stop
+
+
+class _Killed(Exception):
+    """Stands for the end of the process."""
+
+
+@pytest.fixture
+def killed_at(watched_sampler, tmp_path_factory):
+    """A function of a sweep and of the folder of a checkpoint. In its context a fit ends after that sweep; then the
+    folder is as if the process had ended there. Until then the fit calls ``watch``."""
+
+    @contextmanager
+    def killed(sweep, folder, watch=lambda t: None):
+        left = tmp_path_factory.mktemp("left") / "folder"
+
+        def kill(t):
+            watch(t)
+            if t == sweep:
+                shutil.copytree(folder, left, ignore=shutil.ignore_patterns("*.lock"))
+                raise _Killed
+
+        watched_sampler(kill)
+        with pytest.raises(_Killed):
+            yield
+        watched_sampler(lambda t: None)
+        shutil.rmtree(folder)
+        left.rename(folder)
+
+    return killed
 
 
 @pytest.fixture(scope="session")
@@ -204,10 +322,10 @@ def one_gpu(request):
 
 
 @pytest.fixture(params=["one block", "library"])
-def factors(request, monkeypatch):
+def factors(request, sizes):
     """Who computes them: a block for each chain, in shared memory, or the library, as where they are large."""
     if request.param == "library":
-        monkeypatch.setattr("skhorseshoe._backends._gpu.gaussian.THREADS", 0)
+        sizes(columns_of_one_block=0)
 
 
 @contextmanager

@@ -289,12 +289,13 @@ class RowsOfManyDataSets:
     sampler : as for ``Given.rows``. ``y`` (n_chains, 6), as of ``Given.redrawn``, is to be set.
     """
 
-    bounds = range(3)  # of two blocks, which the core does not take in one call
+    bounds = range(3)  # of two blocks, which the core does not take in one call where threads share them
 
     offset = groups = None
 
     def __init__(self, ops, given=PLAIN, sampler="hmc", is_near=False):
-        self.ops, self.given, self.threads, self.is_near = ops, given, ALONE, is_near
+        self.ops, self.given, self.is_near = ops, given, is_near
+        self.threads = SimpleNamespace(n=2, run=ALONE.run)
         self.whole = given.rows(sampler, ops)  # of some data set
         self.n, self.columns = self.whole.n, self.whole.columns
         self.rows = [[self._row_alone(sampler, i, ones) for ones in range(given.trials + 1)] for i in range(6)]

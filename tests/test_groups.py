@@ -9,8 +9,6 @@ from scipy.sparse import csr_array
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skhorseshoe._posterior import correlated
-from skhorseshoe._utils import memory
 from skhorseshoe.diagnostics import ess_bulk
 from skhorseshoe.groups import correlated_groups
 from skhorseshoe.inspection import group_summary
@@ -32,8 +30,8 @@ def model(blocks, short_fit):
 
 
 @pytest.mark.parametrize("block", [1, 10_000])
-def test_groups_are_those_of_a_linkage_of_all_columns(block, monkeypatch, seed):
-    monkeypatch.setattr(correlated, "_BLOCK", block)
+def test_groups_are_those_of_a_linkage_of_all_columns(block, sizes, seed):
+    sizes(correlations_of_a_block=block)
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((30, 40)) + rng.standard_normal((30, 5))[:, rng.integers(0, 5, 40)]
     distance = 1 - np.abs(np.corrcoef(X, rowvar=False))
@@ -56,7 +54,7 @@ def test_numbers_constants_single_columns_and_copies():
     assert list(correlated_groups(pl.DataFrame(X, schema=list("abcde")), 1.0)) == ["a", "b and 1 more", "c"]
 
 
-def test_what_cannot_be_grouped_is_refused(blocks, monkeypatch):
+def test_what_cannot_be_grouped_is_refused(blocks, free_memory):
     X, _ = blocks
     for wrong in (0, 1.5, np.nan):
         with pytest.raises(ValueError, match="threshold"):
@@ -70,7 +68,7 @@ def test_what_cannot_be_grouped_is_refused(blocks, monkeypatch):
         correlated_groups(X.rename(columns={"gene3": "gene0"}))
     with pytest.raises(ValueError, match=r"X is sparse.*model\[:-1\]\.transform\(X\)\.toarray\(\)"):
         correlated_groups(csr_array(X))
-    monkeypatch.setattr(memory, "available", lambda: 383)
+    free_memory(383)
     with pytest.raises(MemoryError, match=r"threshold=0\.7.*4 x 4"):
         correlated_groups(X)
     assert len(correlated_groups(X, 0.999)) == 12

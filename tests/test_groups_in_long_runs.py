@@ -81,14 +81,14 @@ def test_warm_start_adds_draws(fit, more):
     assert_same(model.set_params(n_iter=12).fit(X, y, groups=group), whole)
 
 
-def test_products_that_are_not_kept_are_computed(seed, monkeypatch):
+def test_products_that_are_not_kept_are_computed(seed, sizes):
     rng = np.random.default_rng(seed)
     group = np.repeat(np.arange(30), np.append(np.full(20, 2), np.arange(1, 11)))
     X = rng.standard_normal((len(group), 6))
     y = X[:, 0] + rng.standard_normal(30)[group] + rng.standard_normal(len(group)) > 0
     model = HorseshoeProbitClassifier(sampler="gibbs", n_iter=5, burn_in=0, random_state=0)
     expected = clone(model).fit(X, y, groups=group).coef_draws_
-    monkeypatch.setattr(grouped_chains, "_PRODUCTS", 0)
+    sizes(numbers_of_products=0)
     assert grouped_chains.products_kept(30, 7) < 10  # the number of sizes
     np.testing.assert_allclose(model.fit(X, y, groups=group).coef_draws_, expected, rtol=1e-6)
 
@@ -116,25 +116,25 @@ def test_memory_is_as_forecast(sampler, n, p, n_groups, seed):
     assert forecast / 4 < more < forecast
 
 
-def test_effects_that_an_interrupt_has_torn_are_not_kept(monkeypatch):
+def test_effects_that_an_interrupt_has_torn_are_not_kept(sizes, monkeypatch):
     """Two draws of u have room: the third gives up the first, and the interrupt comes in the middle of that."""
-    whole, columns = group_draws.keep_every_second, SimpleNamespace(order=np.zeros(1, int), n_shrunk=1)
+    columns = SimpleNamespace(order=np.zeros(1, int), n_shrunk=1)
     columns.fit_intercept, columns.of_X = False, lambda beta: beta
 
     def torn(values, n):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(group_draws, "ROOM", 2 * 4 * 2 * 3)
+    sizes(draws_of_groups=2 * 4 * 2 * 3)
     draws = Draws(2, 10, columns, group_draws=partial(group_draws.GroupDraws, n_groups=3))
     taken = [(np.full((2, 1), k), np.ones(2), np.ones(2), np.full((3, 2), k), np.full(2, 1.0 + k)) for k in range(4)]
     for one in taken[:2]:
         draws.add(*one)
-    monkeypatch.setattr(group_draws, "keep_every_second", torn)
     assert not draws.torn
-    with pytest.raises(KeyboardInterrupt):
-        draws.add(*taken[2])
+    with monkeypatch.context() as broken:
+        broken.setattr(group_draws, "keep_every_second", torn)
+        with pytest.raises(KeyboardInterrupt):
+            draws.add(*taken[2])
     assert draws.torn
-    monkeypatch.setattr(group_draws, "keep_every_second", whole)
     for one in taken[2:]:
         draws.add(*one)
     assert not draws.torn

@@ -76,14 +76,20 @@ def test_skops_asks_for_trust_in_a_selector_too(problem):
     assert np.array_equal(skops.io.loads(saved, trusted=ours).get_support(), selector.get_support())
 
 
+@pytest.fixture
+def later(monkeypatch):
+    """A function that makes the library one of a later version."""
+    return lambda: monkeypatch.setattr(skhorseshoe._version, "__version__", "99.0")
+
+
 @pytest.mark.parametrize("kind", LOAD)
 @pytest.mark.filterwarnings("error", "ignore::sklearn.exceptions.ConvergenceWarning")
-def test_loading_warns_in_another_version_alone(kind, fitted, tmp_path, monkeypatch):
+def test_loading_warns_in_another_version_alone(kind, fitted, tmp_path, later):
     SAVE[kind](fitted, tmp_path / "model")
     names = {"path": tmp_path / "model"}
     exec(LOAD[kind], names)
     assert same_draws(names["model"], fitted)
-    monkeypatch.setattr(skhorseshoe._version, "__version__", "99.0")
+    later()
     with pytest.warns(UserWarning, match=rf"{re.escape(skhorseshoe.__version__)}.*99\.0"):
         exec(LOAD[kind], names)
 
@@ -147,12 +153,12 @@ def test_attributes_that_cannot_be_right_are_refused(name, saved):
             assert key == "coef_draws_" or f"its {name} " in str(told.value)
 
 
-def test_another_version_may_have_other_attributes_but_what_predictions_need(fitted, problem, monkeypatch):
+def test_another_version_may_have_other_attributes_but_what_predictions_need(fitted, problem, later):
     """A warning names both versions, as ever."""
     state = {name: value for name, value in vars(fitted).items() if name not in ("_separated", "rhat_", "verbose")}
     saved = pickle.dumps(copied({**state, "more_": 1}))
     lacking = {name: pickle.dumps(copied({key: state[key] for key in state if key != name})) for name in TO_PREDICT}
-    monkeypatch.setattr(skhorseshoe._version, "__version__", "99.0")
+    later()
     with pytest.warns(UserWarning, match=r"99\.0"):
         loaded = pickle.loads(saved)
     assert np.array_equal(loaded.predict_proba(problem[0]), fitted.predict_proba(problem[0]))

@@ -59,20 +59,21 @@ class FixedPrior:
     prior of the intercept is that of the intercept at the mean of the columns, so that their zero does not matter. The
     prior of an unpenalised coefficient is wide for the standard deviation of its column.
 
-    slab_scale : a number, None, or "auto" for ``PER_SD``.
+    slab_scale : a number, None, or "auto" for ``PER_SD``. wide : standard deviation of the intercept and of unpenalised
+    coefficients, times that of their columns.
     """
 
-    def __init__(self, columns, slab_scale):
+    def __init__(self, columns, slab_scale, wide=WIDE):
         p = len(columns.mean)
-        self.anchor = np.append(columns.mean, 1.0) / WIDE if columns.fit_intercept else np.zeros(p)
+        self.anchor = np.append(columns.mean, 1.0) / wide if columns.fit_intercept else np.zeros(p)
         self.slab_scale = slab_of(slab_scale, columns.sd[: columns.n_shrunk])
         self.slab_precision = 0.0 if self.slab_scale is None else self.slab_scale**-2.0
         self.diagonal = np.zeros(len(self.anchor))
         self.diagonal[: columns.n_shrunk] = self.slab_precision
         sd = columns.sd[columns.n_shrunk :]
-        self.diagonal[columns.n_shrunk : p] = (np.where(sd > 0, sd, 1.0) / WIDE) ** 2
+        self.diagonal[columns.n_shrunk : p] = (np.where(sd > 0, sd, 1.0) / wide) ** 2
         # Prior variances of the coefficients that are not shrunk, and of the intercept at the mean of the columns.
-        self.variances = np.append(1.0 / self.diagonal[columns.n_shrunk : p], [WIDE**2] * columns.fit_intercept)
+        self.variances = np.append(1.0 / self.diagonal[columns.n_shrunk : p], [wide**2] * columns.fit_intercept)
 
     def add_to(self, H):
         """Add the precision to H (q, q), in place."""

@@ -43,14 +43,14 @@ def without_gpu(request):
             monkeypatch.delitem(sys.modules, "cupy")
             monkeypatch.setattr(sys, "meta_path", [SimpleNamespace(find_spec=broken_cupy), *sys.meta_path])
         elif request.param in errors:
-            monkeypatch.setattr(runtime, "getDeviceCount", raises(RuntimeError(f"cudaError{errors[request.param]}")))
+            runtime.getDeviceCount = raises(RuntimeError(f"cudaError{errors[request.param]}"))
         elif request.param == "no libraries":
             monkeypatch.delattr(sys.modules["cupy_backends.cuda.libs"], "cusolver")
         elif request.param == "no compiler":
-            monkeypatch.setattr(card, "module", raises(OSError("libnvrtc.so.13: cannot open")))
+            card.module = raises(OSError("libnvrtc.so.13: cannot open"))
         else:
             silent = SimpleNamespace(get_function=lambda name: lambda *arguments: None)
-            monkeypatch.setattr(card, "module", lambda code, options: silent)
+            card.module = lambda code, options: silent
         yield MISSING[request.param]
 
 
@@ -100,9 +100,9 @@ def test_nothing_is_said_of_gpus_where_cupy_is_not_installed(size, monkeypatch):
     assert _device.resolve("auto", size)[1:] == ("cpu", "")
 
 
-def test_the_probe_is_made_once(card, monkeypatch):
+def test_the_probe_is_made_once(card):
     assert _device.gpu_status() == (True, "emulator")
-    monkeypatch.setattr(card, "module", raises(EmulatorError("asked again")))
+    card.module = raises(EmulatorError("asked again"))
     assert _device.gpu_status() == (True, "emulator")
 
 

@@ -29,7 +29,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._backends import limits
 from skhorseshoe._data import row_blocks
 from skhorseshoe._mcmc import draws
 from skhorseshoe._utils.sklearn_compat import HAS_CALLBACKS
@@ -70,10 +69,10 @@ def test_draws_are_those_of_memory_for_any_number_of_workers(
 
 
 @pytest.mark.parametrize("sampler", ["gibbs", "pxda"])
-def test_data_augmentation_draws_what_it_draws_in_memory(client, data, seed, sampler, monkeypatch):
+def test_data_augmentation_draws_what_it_draws_in_memory(client, data, seed, sampler, sizes):
     """With conjugate gradients, where no factor of the matrix has room."""
     if sampler == "pxda":
-        monkeypatch.setattr(limits, "LARGEST_FACTOR", 0)
+        sizes(columns_of_a_factor=0)
     model = HorseshoeProbitClassifier(
         n_iter=5, burn_in=3, sampler=sampler, standardize=sampler == "gibbs", random_state=seed
     )

@@ -18,7 +18,6 @@ from sklearn.base import clone
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._data import dask_input, dask_rows
-from skhorseshoe._utils import signals
 
 
 def kill_first(client, number=signal.SIGKILL):
@@ -79,8 +78,8 @@ def test_a_worker_killed_once_it_has_loaded_changes_nothing(client, data, classi
     assert killed
 
 
-def test_a_stopped_worker_is_replaced(client, data, classifier, expected, monkeypatch, caplog):
-    monkeypatch.setattr(dask_rows, "_HUNG", 3.0)
+def test_a_stopped_worker_is_replaced(client, data, classifier, expected, sizes, monkeypatch, caplog):
+    sizes(seconds_silent=3.0)
     stopped, stop = [], kill_first(client, signal.SIGSTOP)
     try:
         with at_question(monkeypatch, 30, lambda shards: stopped.append(stop(shards))):
@@ -91,8 +90,8 @@ def test_a_stopped_worker_is_replaced(client, data, classifier, expected, monkey
     assert "no sign of life" in caplog.text
 
 
-def test_workers_that_are_lost_again_and_again_are_an_error(client, data, classifier, monkeypatch):
-    monkeypatch.setattr(dask_rows, "_TRIES", 1)
+def test_workers_that_are_lost_again_and_again_are_an_error(client, data, classifier, sizes, monkeypatch):
+    sizes(losses=1)
     with (
         at_question(monkeypatch, 30, kill_first(client)),
         pytest.raises(RuntimeError, match=r"lost 1 times in a row, the last at tcp://.*more memory"),
@@ -124,12 +123,9 @@ def test_a_client_that_is_closed_during_a_fit_is_named(cluster, client, data, cl
 
 
 @pytest.fixture
-def ctrl_c(monkeypatch):
+def ctrl_c(no_ctrl_c_before):
     """Sends one to this process, the first for long."""
-    monkeypatch.setattr(signals._CtrlC, "last", -np.inf)
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
-    yield lambda _: signal.raise_signal(signal.SIGINT)
-    signal.signal(signal.SIGINT, before)
+    return lambda _: signal.raise_signal(signal.SIGINT)
 
 
 def test_an_interrupt_keeps_the_draws_made_so_far(client, data, classifier, monkeypatch, ctrl_c):

@@ -8,7 +8,6 @@ import pytest
 from faults import bits, check_that_nothing_is_left, da, distributed
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._data import dask_rows
 
 MIB = 2**20
 ROWS = 400_000  # of 100 columns, 153 MiB
@@ -91,8 +90,8 @@ def test_chunks_that_kill_every_worker_are_an_error(client, classifier):
 
 
 @pytest.mark.slow
-def test_a_worker_that_dask_has_paused_is_an_error(client, classifier, monkeypatch):
-    monkeypatch.setattr(dask_rows, "_PAUSED", 3.0)
+def test_a_worker_that_dask_has_paused_is_an_error(client, classifier, sizes):
+    sizes(seconds_paused=3.0)
 
     def hoard(first):
         if first == 5 * CHUNK:

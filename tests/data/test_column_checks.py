@@ -14,7 +14,6 @@ from scipy.sparse import csr_array, issparse
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._data import column_checks
 from skhorseshoe._data.column_checks import extremes, far_out, one_sided, sample, step_of, widest
 from skhorseshoe._data.row_blocks import Segment
 from skhorseshoe._data.rows import Columns, Rows
@@ -51,9 +50,9 @@ def named(X, low, high):
 
 @pytest.mark.parametrize("block", [1, 10**6])
 @pytest.mark.parametrize(("kind", "fit_intercept"), [(np.asarray, True), (np.float16, False), (csr_array, True)])
-def test_separating_columns(kind, fit_intercept, block, monkeypatch):
+def test_separating_columns(kind, fit_intercept, block, sizes):
     X, y = sides()
-    monkeypatch.setattr(column_checks, "_BLOCK", block * X.shape[1])
+    sizes(numbers_of_a_check=block * X.shape[1])
     found = named(X, *extremes(kind(X.to_numpy()), y, fit_intercept))
     assert found == (WITH_INTERCEPT if fit_intercept else WITHOUT)
 

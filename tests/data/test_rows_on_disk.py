@@ -10,7 +10,7 @@ from laws import resident
 
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import dense_passes
-from skhorseshoe._utils import memmap, memory
+from skhorseshoe._utils import memory
 from skhorseshoe._utils.memmap import ahead, cut, is_on_disk, taken
 from skhorseshoe._utils.threads import Threads
 
@@ -24,10 +24,9 @@ def on_disk(X, folder, mode="r"):
 
 
 @pytest.fixture
-def small_windows(monkeypatch):
+def small_windows(sizes):
     """Many windows in a small file, not of whole rows, pages or blocks."""
-    monkeypatch.setattr(memmap, "WINDOW", 5000)
-    monkeypatch.setattr(dense_passes, "WINDOW", 5000)
+    sizes(window=5000)
 
 
 @pytest.mark.parametrize(("dtype", "params"), [
@@ -57,13 +56,13 @@ def test_more_columns_than_rows(seed, short_fit, tmp_path):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("p", [1, 7, 300])
-def test_a_block_may_be_cut_where_its_sums_are_flushed(p, dtype, seed, tmp_path, monkeypatch):
+def test_a_block_may_be_cut_where_its_sums_are_flushed(p, dtype, seed, tmp_path, sizes):
     """To the bit, whatever the number of rows in a tile."""
     rng = np.random.default_rng(seed)
     n, key = 1100, np.array([1, 2], np.uint32)
     X, y = rng.standard_normal((n, p)).astype(dtype), rng.integers(0, 2, n).astype(np.uint8)
     coef, bounds = rng.standard_normal((2, p + 1)) / np.sqrt(p), np.array([0, 530, 1100])
-    monkeypatch.setattr(dense_passes, "WINDOW", 1)  # the shortest pieces there are
+    sizes(window=1)  # the shortest pieces there are
     held, file = cpu.hold(X, y, np.empty(0)), cpu.hold(on_disk(X, tmp_path), y, np.empty(0))
     assert len(list(dense_passes.pieces(file[0], bounds, 0, 2))) >= 6
 
@@ -86,8 +85,8 @@ def test_what_is_not_finite_is_found_in_any_block(value, dtype, says, long_probl
 
 
 @LINUX
-def test_rows_are_read_ahead_and_leave_the_process(tmp_path, monkeypatch):
-    monkeypatch.setattr(memmap, "WINDOW", 2**20)
+def test_rows_are_read_ahead_and_leave_the_process(tmp_path, sizes):
+    sizes(window=2**20)
     file = on_disk(np.zeros((4096, 4096), np.float32), tmp_path)  # 64 MiB
     X, before = np.asarray(file), resident("RssFile")
     most, rows_seen = 0, 0

@@ -36,9 +36,9 @@ def test_whole_weights_are_repeated_rows_to_the_bit(data, sampler):
     assert np.array_equal(weighted, all_draws(model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))))
 
 
-def test_whole_weights_are_repeated_rows_in_law(data, monkeypatch):
+def test_whole_weights_are_repeated_rows_in_law(data, sizes):
     """Where rows are not sorted, sums over them are rounded in another way, and chains are chaotic."""
-    monkeypatch.setattr("skhorseshoe._data.weights._SORTED_SIZE", 0)
+    sizes(numbers_sorted=0)
     X, y, weight = data
     model = short_model(n_iter=4000, burn_in=500)
     weighted = all_draws(model.fit(X, y, sample_weight=weight))

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skhorseshoe.disk import _folder, _sources
+from skhorseshoe.disk import _folder
 
 
 @pytest.fixture
@@ -22,10 +22,9 @@ def frame(seed):
 
 
 @pytest.fixture(autouse=True)
-def small_steps(monkeypatch):
+def small_steps(sizes):
     """Parts of 50 rows of four columns, and a manifest after each."""
-    monkeypatch.setattr(_sources, "_PART", 200)
-    monkeypatch.setattr(_folder, "COMMIT", 1)
+    sizes(numbers_of_a_part=200, bytes_to_a_manifest=1)
 
 
 @pytest.fixture

@@ -2,6 +2,7 @@
 
 import datetime
 import decimal
+from itertools import count
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,6 @@ import scipy.sparse
 from tables import NAMES, SOURCES, in_parts, write_parquet
 
 from skhorseshoe import disk
-from skhorseshoe._utils import progress
 
 
 @pytest.mark.parametrize("kind", SOURCES)
@@ -263,8 +263,8 @@ def test_sources_that_are_none(tmp_path):
 # For the user ---------------------------------------------------------------------------------------------------------
 
 
-def test_progress_is_logged(frame, tmp_path, caplog, monkeypatch):
-    monkeypatch.setattr(progress, "_SECONDS", 0.0)
+def test_progress_is_logged(frame, tmp_path, caplog, clock):
+    clock("_utils.progress", count(step=5).__next__)
     caplog.set_level("INFO", "skhorseshoe")
     disk.convert(write_parquet(frame, tmp_path / "source"), tmp_path / "rows", y="ill", verbose=1)
     assert "20 rows written" in caplog.text

@@ -15,7 +15,6 @@ import pytest
 from tables import NAMES, write_parquet
 
 from skhorseshoe import disk
-from skhorseshoe.disk import _sources
 
 LINES = ["dose,age,ill"] + [f"{i},{i % 7},{'no' if i % 3 else 'yes'}" for i in range(400)]
 
@@ -106,9 +105,9 @@ def test_types_in_csv_are_those_of_whole_columns(tmp_path):
             disk.convert(tmp_path / "2.csv", tmp_path / "more", y="y")
 
 
-def test_a_column_of_text_in_csv_is_text_from_its_start(tmp_path, monkeypatch):
+def test_a_column_of_text_in_csv_is_text_from_its_start(tmp_path, sizes):
     """As far as a part goes, however pandas reads it."""
-    monkeypatch.setattr(_sources, "_PART", 2**22)
+    sizes(numbers_of_a_part=2**22)
     labels = ["1"] * 600_000 + ["x"]
     (tmp_path / "1.csv").write_text("\n".join(["a,y", *(f"0,{label}" for label in labels)]))
     _, y = disk.convert(tmp_path / "1.csv", tmp_path / "rows", y="y")

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._fit import parameters, plan
+from skhorseshoe._fit import parameters
 from skhorseshoe._mcmc import burn_in
 from skhorseshoe._mcmc.burn_in import BurnIn, tuned_phases, untuned_phases
 from skhorseshoe.diagnostics import convergence
@@ -61,11 +61,11 @@ def test_an_automatic_length_that_was_interrupted_ends_where_it_would_have(weak_
     assert same_draws(model.fit(*weak_problem), whole)
 
 
-def test_sampling_ends_at_the_latest_after_so_many_sweeps(weak_problem, monkeypatch):
-    monkeypatch.setattr(parameters, "MOST_SWEEPS", 60)
+def test_sampling_ends_at_the_latest_after_so_many_sweeps(weak_problem):
+    X, y = (values[:20] for values in weak_problem)
     with pytest.warns(ConvergenceWarning, match="n_iter="):
-        model = HorseshoeProbitClassifier(random_state=0).fit(*weak_problem)
-    assert (model.n_iter_, model.stopped_by_) == (60, "n_iter")
+        model = HorseshoeProbitClassifier(sampler="gibbs", n_chains=1, target_ess=1e6, random_state=0).fit(X, y)
+    assert (model.n_iter_, model.stopped_by_) == (parameters.MOST_SWEEPS, "n_iter")
 
 
 @pytest.mark.parametrize("schedule", [tuned_phases, untuned_phases])
@@ -94,13 +94,9 @@ def test_one_chain_that_drifts_does_not_agree(seed):
 
 
 @pytest.mark.parametrize(("sampler", "stops"), [("hmc", (51, 86)), ("pxda", (30, 70))])
-def test_a_run_that_was_stopped_ends_with_the_same_draws(weak_problem, sampler, stops, tmp_path, stop_at, monkeypatch):
+def test_a_run_that_was_stopped_ends_with_the_same_draws(weak_problem, sampler, stops, tmp_path, stop_at, extended):
     """It is stopped in the middle of the sweeps that an automatic burn-in looks at, and of an extension."""
-    monkeypatch.setattr(burn_in, "_SHORTEST", 80)
-    monkeypatch.setattr(burn_in, "_UNTUNED", 40)
-    looks = set()  # of which none is content, so that there are extensions
-    monkeypatch.setattr(burn_in.Halves, "agree", lambda seen, *_: looks.add(b"".join(map(np.ndarray.tobytes, seen))))
-    monkeypatch.setattr(burn_in, "MOST_EXTENSIONS", 1)
+    looks = extended(80, 40)
     X, y = (values[:50] for values in weak_problem)
     model = HorseshoeProbitClassifier(sampler=sampler, n_iter=20, random_state=0)
     whole = clone(model).fit(X, y)
@@ -118,17 +114,17 @@ def test_a_run_that_was_stopped_ends_with_the_same_draws(weak_problem, sampler, 
 
 
 @pytest.mark.filterwarnings("error")
-def test_draws_that_nobody_asked_for_do_not_fill_the_memory(weak_problem, monkeypatch):
+def test_draws_that_nobody_asked_for_do_not_fill_the_memory(weak_problem, sizes):
     X, y = weak_problem
-    monkeypatch.setattr(plan, "_ROOM", 450 * 4 * (8 * X.shape[1] + 24))
+    sizes(bytes_of_draws=450 * 4 * (8 * X.shape[1] + 24))
     model = HorseshoeProbitClassifier(target_ess=800, random_state=0).fit(X, y)
     assert model.coef_draws_.shape[1] <= 450
     assert model.moments_ is None or model.moments_["n_draws"] == model.n_iter_
 
 
-def test_a_fit_with_this_bound_goes_on_for_as_many_sweeps_as_are_asked_for(weak_problem, kept, monkeypatch):
+def test_a_fit_with_this_bound_goes_on_for_as_many_sweeps_as_are_asked_for(weak_problem, kept, sizes):
     X, y = weak_problem
-    monkeypatch.setattr(plan, "_ROOM", 0)
+    sizes(bytes_of_draws=0)
     model = HorseshoeProbitClassifier(target_ess=100, burn_in=100, random_state=0, **kept).fit(X, y)
     done = model.n_iter_
     model.set_params(target_ess=None, n_iter=500 + done * ("checkpoint" in kept)).fit(X, y)
@@ -137,16 +133,16 @@ def test_a_fit_with_this_bound_goes_on_for_as_many_sweeps_as_are_asked_for(weak_
     assert model.coef_draws_.shape[1] == (done + 500) // thin
 
 
-def test_a_large_target_has_room_for_its_draws(weak_problem, monkeypatch):
-    monkeypatch.setattr(plan, "_ROOM", 0)
+def test_a_large_target_has_room_for_its_draws(weak_problem, sizes):
+    sizes(bytes_of_draws=0)
     model = HorseshoeProbitClassifier(target_ess=3000, random_state=0).fit(*weak_problem)
     assert model.stopped_by_ == "target_ess"
 
 
 @pytest.mark.parametrize(("before", "target_ess"), [(1500, None), ("auto", 4000), ("auto", 12000)])
-def test_there_is_room_for_what_a_fit_goes_on_with(weak_problem, before, target_ess, kept, monkeypatch):
+def test_there_is_room_for_what_a_fit_goes_on_with(weak_problem, before, target_ess, kept, sizes):
     """The draws of a fit that had no bound, and those that a larger target takes."""
-    monkeypatch.setattr(plan, "_ROOM", 0)
+    sizes(bytes_of_draws=0)
     model = HorseshoeProbitClassifier(n_iter=before, random_state=0, **kept).fit(*weak_problem)
     model.set_params(n_iter="auto", target_ess=target_ess).fit(*weak_problem)
     assert model.stopped_by_ == "target_ess"

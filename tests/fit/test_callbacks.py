@@ -1,6 +1,7 @@
 """scikit-learn's callbacks: bars, scores while the chains run, and requests to stop."""
 
 import io
+from itertools import count
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
-from skhorseshoe._fit import callbacks
 from skhorseshoe.diagnostics import rhat
 
 
@@ -94,8 +94,8 @@ def parts(recorder):
 
 
 @pytest.fixture
-def time_for_rhat(monkeypatch):
-    monkeypatch.setattr(callbacks, "_SHARE", 1e9)
+def time_for_rhat(clock):
+    clock("_fit.callbacks", count(step=10**9).__next__)
 
 
 def test_parts_say_how_the_chains_stand(problem, time_for_rhat):
@@ -105,8 +105,8 @@ def test_parts_say_how_the_chains_stand(problem, time_for_rhat):
     assert parts(recorder) == ["burn-in, 40 sweeps", "sweeps 1-100", f"sweeps 101-200, worst R-hat {worst:.3f}"]
 
 
-def test_no_time_is_spent_on_what_is_too_slow_for_it(problem, monkeypatch):
-    monkeypatch.setattr(callbacks, "_SHARE", 0.0)
+def test_no_time_is_spent_on_what_is_too_slow_for_it(problem, clock):
+    clock("_fit.callbacks", lambda: 0.0)
     recorder = Recorder()
     classifier(n_iter=400).set_callbacks(recorder).fit(*problem)
     assert parts(recorder)[-1] == "sweeps 201-400"
@@ -136,8 +136,8 @@ def test_a_request_to_stop_waits_for_the_first_draw_alone(problem):
     assert recorder.blocks() == [0] * 10 + [1]
 
 
-def test_callbacks_are_closed_when_a_fit_fails(problem, monkeypatch):
-    monkeypatch.setattr("skhorseshoe._mcmc.run.Run._step", lambda self: 1 / 0)
+def test_callbacks_are_closed_when_a_fit_fails(problem, stop_at):
+    stop_at(25, ZeroDivisionError)
     recorder, model = Recorder(), classifier()
     with pytest.raises(ZeroDivisionError):
         model.set_callbacks(recorder).fit(*problem)

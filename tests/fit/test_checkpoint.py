@@ -5,7 +5,6 @@ import json
 import os
 import shutil
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -60,16 +59,9 @@ def folder(finished, tmp_path):
         *((sampler, sweeps) for sampler in ("gibbs", "pxda") for sweeps in (31, 61)),
     ],
 )
-def test_a_killed_run_goes_on_to_the_same_draws(problem, tmp_path, sampler, sweeps, watched_sampler, monkeypatch):
-    def kill(t):
-        if t == sweeps:
-            monkeypatch.setattr(Checkpoint, "write", lambda *args: None)  # no last word
-            raise Killed
-
-    watched_sampler(kill)
-    with pytest.raises(Killed):
+def test_a_killed_run_goes_on_to_the_same_draws(problem, tmp_path, sampler, sweeps, killed_at):
+    with killed_at(sweeps, tmp_path / "run"):
         classifier(tmp_path / "run", sampler, thin=2, checkpoint_interval=0).fit(*problem)
-    monkeypatch.undo()
     resumed = classifier(tmp_path / "run", sampler, thin=2, n_jobs=2).fit(*problem)
     whole = classifier(None, sampler, thin=2).fit(*problem)
     assert same_draws(resumed, whole)
@@ -102,12 +94,12 @@ def test_a_sweep_that_an_error_cuts_in_two_is_not_written(problem, whole, tmp_pa
     assert same_draws(classifier(tmp_path).fit(*problem), whole)
 
 
-def test_what_ended_a_run_is_said_whatever_the_last_write_meets(problem, tmp_path, stop_at, monkeypatch):
-    def write(*args):
+def test_what_ended_a_run_is_said_whatever_the_last_write_meets(problem, tmp_path, stop_at, disk_fails):
+    def write(file):
         raise RuntimeError("the card is gone")
 
     stop_at(20, Killed)
-    monkeypatch.setattr(Checkpoint, "write", write)
+    disk_fails(write)
     with pytest.raises(Killed):
         classifier(tmp_path).fit(*problem)
 
@@ -134,33 +126,31 @@ def test_the_seed_of_a_run_is_remembered(problem, tmp_path, random_state):
             seeded(2)
 
 
-def test_it_is_written_once_in_an_interval_and_at_the_end(problem, tmp_path, watched_sampler, monkeypatch):
-    sweeps, written = [0], []
+def test_it_is_written_once_in_an_interval_and_at_the_end(problem, tmp_path, watched_sampler, clock):
+    sweeps, states = [0], set()
 
-    def write(checkpoint, run, plain=Checkpoint._write):
-        written.append(run.chains.state.sweep)
-        plain(checkpoint, run)
+    def look(t):
+        sweeps.append(t)
+        states.update(path.name for path in tmp_path.glob("state-*.npz"))
 
-    watched_sampler(sweeps.append)
-    clock = SimpleNamespace(monotonic=lambda: sweeps[-1])  # a sweep a second
-    monkeypatch.setattr("skhorseshoe._fit.checkpoint.time", clock)
-    monkeypatch.setattr(Checkpoint, "_write", write)
+    watched_sampler(look)
+    clock("_fit.checkpoint", lambda: sweeps[-1])  # a sweep a second
     classifier(tmp_path, checkpoint_interval=25).fit(*problem)
-    assert written == [25, 50, 75, 100, 105]
+    look(None)
+    assert states == {f"state-{t}.npz" for t in (25, 50, 75, 100, 105)}
 
 
-def test_of_two_fits_one_has_the_folder(problem, whole, tmp_path, monkeypatch):
+def test_of_two_fits_one_has_the_folder(problem, whole, tmp_path, watched_sampler):
     """The other is refused, and says who has it; the first ends as if alone."""
-    refused, write = [], Checkpoint.write
+    refused = []
 
-    def meanwhile(checkpoint, run):
-        if not refused:
+    def meanwhile(t):
+        if t in (1, 50):
             with pytest.raises(RuntimeError, match=r"Another fit is writing to .*: process \d+"):
                 classifier(tmp_path, random_state=1).fit(*problem)
-            refused.append(True)
-        write(checkpoint, run)
+            refused.append(t)
 
-    monkeypatch.setattr(Checkpoint, "write", meanwhile)
+    watched_sampler(meanwhile)
     assert same_draws(classifier(tmp_path).fit(*problem), whole)
     assert refused
 
@@ -174,7 +164,7 @@ def assert_one_warning(words, folder, problem, whole):
 
 
 @pytest.mark.parametrize("room", [0, 5, 6, 7, 8, 9])  # of which each file takes two, one for its name
-def test_a_full_disk_is_one_warning_and_is_not_filled_further(problem, whole, tmp_path, room, monkeypatch):
+def test_a_full_disk_is_one_warning_and_is_not_filled_further(problem, whole, tmp_path, room, disk_fails):
     """Room runs out when the bytes are brought to the disk; what was written of them goes again."""
     calls = itertools.count()
 
@@ -182,7 +172,7 @@ def test_a_full_disk_is_one_warning_and_is_not_filled_further(problem, whole, tm
         if next(calls) >= room:
             raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    disk_fails(full)
     assert_one_warning("No space left on device", tmp_path, problem, whole)
     assert next(calls) > 20  # it has tried again
     named = set()
@@ -192,14 +182,14 @@ def test_a_full_disk_is_one_warning_and_is_not_filled_further(problem, whole, tm
     assert contents(tmp_path).keys() == named
 
 
-def test_a_folder_that_is_gone_is_one_warning(problem, whole, tmp_path, monkeypatch):
+def test_a_folder_that_is_gone_is_one_warning(problem, whole, tmp_path, disk_fails):
     folder = tmp_path / "mounted"
 
     def gone(file):
         shutil.rmtree(folder, ignore_errors=True)
         raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(os, "fsync", gone)
+    disk_fails(gone)
     assert_one_warning("could not be written", folder, problem, whole)
 
 

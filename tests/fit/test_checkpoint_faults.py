@@ -14,8 +14,6 @@ from laws import same_draws
 
 from skhorseshoe import HorseshoeProbitClassifier, disk
 from skhorseshoe._fit import checkpoint
-from skhorseshoe._fit.checkpoint import Checkpoint
-from skhorseshoe._utils import atomic_files, memory
 
 by_folder = pytest.mark.skipif(os.open not in os.supports_dir_fd, reason="Windows keeps a folder in use where it is")
 SWEEPS = 40  # of burn-in and after it
@@ -52,10 +50,6 @@ def named(folder):
 # Answers that are lost ------------------------------------------------------------------------------------------------
 
 
-class Killed(Exception):
-    """Stands for the end of the process."""
-
-
 REPLIES = {
     "done": lambda k: True,
     "not done": lambda k: False,
@@ -68,7 +62,7 @@ REPLIES = {
 @pytest.mark.parametrize("is_done", REPLIES.values(), ids=REPLIES)
 @pytest.mark.parametrize("sweep", [SWEEPS - 9, SWEEPS + 9, None], ids=["burn-in", "sampling", "at the end"])
 def test_a_renaming_that_is_said_to_have_failed_loses_no_state(
-    problem, whole, tmp_path, watched_sampler, monkeypatch, names, is_done, sweep
+    problem, whole, tmp_path, watched_sampler, killed_at, monkeypatch, names, is_done, sweep
 ):
     """As a network drive says it whose answer was lost, from some moment to the end of the process on."""
     plain, calls, lost = os.replace, itertools.count(), []
@@ -83,13 +77,10 @@ def test_a_renaming_that_is_said_to_have_failed_loses_no_state(
     def watch(t):
         if t == (2 * SWEEPS - 9 if sweep is None else sweep):
             lost.append(True)
-        if sweep is not None and t == sweep + 7:
-            monkeypatch.setattr(Checkpoint, "write", lambda *args: None)  # no last word
-            raise Killed
 
-    watched_sampler(watch)
+    end = watched_sampler(watch) if sweep is None else killed_at(sweep + 7, tmp_path, watch)
     monkeypatch.setattr(os, "replace", replace)
-    with one_warning("Input/output error"), nullcontext() if sweep is None else pytest.raises(Killed):
+    with one_warning("Input/output error"), end or nullcontext():
         assert same_draws(classifier(tmp_path).fit(*problem), whole)
     there = contents(tmp_path).keys()
     assert named(tmp_path) <= there
@@ -194,9 +185,9 @@ def test_a_folder_that_is_moved_away_is_one_warning_and_nothing_else_is_written_
 @by_folder
 @pytest.mark.parametrize("replace", [replace_by_link, replace_by_folder])
 @pytest.mark.parametrize("k", [1, 3, 4])
-def test_a_conversion_does_not_go_on_in_another_folder(tmp_path, monkeypatch, replace, k):
+def test_a_conversion_does_not_go_on_in_another_folder(tmp_path, sizes, replace, k):
     folder, moved, other = tmp_path / "run", tmp_path / "moved", tmp_path / "other"
-    monkeypatch.setattr("skhorseshoe.disk._folder.COMMIT", 1)
+    sizes(bytes_to_a_manifest=1)
     other.mkdir()
     for name in ("X-float32.bin", "X-float64.bin", "y.bin", "manifest.json", "conversion.lock"):
         (other / name).write_bytes(b"mine")
@@ -254,27 +245,27 @@ def test_a_manifest_of_any_size_is_refused_before_it_is_read(written):
         use()
 
 
-def test_what_has_no_room_in_memory_is_not_read(problem, tmp_path, monkeypatch):
+def test_what_has_no_room_in_memory_is_not_read(problem, tmp_path, free_memory):
     """A file of any size takes no room on the disk."""
     disk.convert(problem[0], tmp_path / "rows", y=np.where(problem[1], "a" * 1000, "b"))
     classifier(tmp_path / "run").fit(*problem)
-    monkeypatch.setattr(memory, "available", lambda: 2**17)
+    free_memory(2**17)
     with pytest.raises(MemoryError, match=r"Reading '.*rows/y\.bin' takes .* are available"):
         disk.load(tmp_path / "rows")
-    monkeypatch.undo()
+    free_memory(2**40)
     os.truncate(*tmp_path.glob("run/state-*.npz"), 2**43)
     with pytest.raises(MemoryError, match=r"Reading '.*run/state-\d+\.npz' takes 8192\.0 GiB, but only"):
         classifier(tmp_path / "run").fit(*problem)
 
 
-def test_a_manifest_that_would_be_too_large_is_not_written(problem, whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(atomic_files, "LARGEST", 900)
+def test_a_manifest_that_would_be_too_large_is_not_written(problem, whole, tmp_path, sizes):
+    sizes(bytes_of_a_note=900)
     rows = [np.full((1, 1), float(i)) for i in range(99)]
     with pytest.raises(ValueError, match=r"more than the 900 that are read again: .*larger parts"):
         disk.convert(rows, tmp_path / "rows")
-    monkeypatch.setattr(atomic_files, "LARGEST", 1500)  # which some saves fit into
+    sizes(bytes_of_a_note=1500)  # which some saves fit into
     with one_warning("larger parts"):
         assert same_draws(classifier(tmp_path / "run").fit(*problem), whole)
     assert contents(tmp_path / "run").keys() == named(tmp_path / "run")
-    monkeypatch.undo()
+    sizes(bytes_of_a_note=2**20)
     assert same_draws(classifier(tmp_path / "run").fit(*problem), whole)

@@ -1,6 +1,5 @@
 """Manifests and files that are not what was written, with checksums that are right: refused by name."""
 
-import io
 import json
 import os
 from contextlib import nullcontext
@@ -9,6 +8,7 @@ import numpy as np
 import pytest
 
 from skhorseshoe import HorseshoeProbitClassifier, disk
+from skhorseshoe._fit import checkpoint
 from skhorseshoe._utils import atomic_files
 
 DAMAGED = "is damaged or was not written by skhorseshoe"
@@ -92,19 +92,14 @@ def test_a_forged_checkpoint_is_refused_by_name(how, tmp_path):
 
 
 def forge_file(folder, change, kind="state"):
-    """Change the arrays of a file, and the checksum in the manifest."""
+    """Write the arrays of a file as the library does, after a change; or what ``change`` returns, if it is bytes."""
     (path,) = folder.glob(f"{kind}-*.npz")
-    with np.load(path) as saved:
-        arrays = dict(saved)
-    change(arrays)
-    buffer = io.BytesIO()
-    np.savez(buffer, **arrays)
-    path.write_bytes(buffer.getvalue())
-
-    def checksum(body):
-        (body["state"] if kind == "state" else body["draws"][0])[1] = atomic_files.checksum(buffer.getvalue())
-
-    forge(folder, checksum)
+    arrays = checkpoint._unpacked(path.read_bytes())
+    changed = change(arrays)
+    entry = [path.name, atomic_files.put(path, changed if type(changed) is bytes else checkpoint._packed(arrays))]
+    forge(
+        folder, put("state", entry) if kind == "state" else lambda body: body["draws"][0].__setitem__(slice(2), entry)
+    )
 
 
 def cut(name):
@@ -164,9 +159,7 @@ def test_forged_draws_are_refused(how, tmp_path):
 @pytest.mark.parametrize("data", [b"", b"PK", b"\x93NUMPY", np.arange(9).tobytes()], ids=repr)
 def test_a_state_that_is_no_archive_is_refused(data, tmp_path):
     fit(tmp_path / "run")
-    (path,) = (tmp_path / "run").glob("state-*.npz")
-    path.write_bytes(data)
-    forge(tmp_path / "run", lambda body: body["state"].__setitem__(1, atomic_files.checksum(data)))
+    forge_file(tmp_path / "run", lambda arrays: data)
     with pytest.raises(ValueError, match=DAMAGED):
         fit(tmp_path / "run")
 

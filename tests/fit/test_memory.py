@@ -22,8 +22,8 @@ Y = np.arange(30) % 2
 
 
 @pytest.mark.parametrize("n_iter", [10**12, np.int64(10**12), np.int32(2 * 10**9)], ids=["int", "int64", "int32"])
-def test_draws_that_cannot_fit_are_refused_with_a_cure(n_iter, monkeypatch):
-    monkeypatch.setattr(memory, "available", lambda: 2**30)
+def test_draws_that_cannot_fit_are_refused_with_a_cure(n_iter, free_memory):
+    free_memory(2**30)
     with pytest.raises(MemoryError, match=r"GiB for draws .* GiB are available.*max_draws"):
         HorseshoeProbitClassifier(n_iter=n_iter, n_chains=16).fit(X, Y)
 
@@ -52,13 +52,13 @@ def test_the_limits_of_containers_and_jobs_count(version, tmp_path):
 
 
 @pytest.mark.parametrize(("p", "cure"), [(3, "Even a small fit"), (500, "The 500 x 500 matrices")])
-def test_matrices_that_cannot_fit_are_refused_with_another_cure(p, cure, monkeypatch):
-    monkeypatch.setattr(memory, "available", lambda: 2**20)
+def test_matrices_that_cannot_fit_are_refused_with_another_cure(p, cure, free_memory):
+    free_memory(2**20)
     with pytest.raises(MemoryError, match=rf"only 1 MiB are available\. {cure}"):
         HorseshoeProbitClassifier(n_iter=10, sampler="hmc", slab_scale=None).fit(np.zeros((30, p)), Y)
 
 
-def test_the_draws_of_earlier_fits_are_in_the_forecast(caplog, monkeypatch):
+def test_the_draws_of_earlier_fits_are_in_the_forecast(caplog, free_memory):
     caplog.set_level(logging.INFO, logger="skhorseshoe")
     model = HorseshoeProbitClassifier(n_iter=30, burn_in=10, warm_start=True, verbose=1, random_state=0)
     for _ in range(3):
@@ -66,7 +66,7 @@ def test_the_draws_of_earlier_fits_are_in_the_forecast(caplog, monkeypatch):
     said = re.findall(r"4 chains x (\d+) draws", caplog.text)
     assert said == ["30", "60", "90"]
     assert model.coef_draws_.shape[1] == 90
-    monkeypatch.setattr(memory, "available", lambda: 10**8)
+    free_memory(10**8)
     with pytest.raises(MemoryError, match="4 chains x 10000090 draws"):
         model.set_params(n_iter=10_000_000).fit(X, Y)
 
@@ -85,9 +85,9 @@ def test_the_forecast_grows_with_rows_and_columns(sizes, short_fit):
     assert taken[2] - taken[1] < many - few < 2 * (taken[2] - taken[1])
 
 
-def test_matrices_of_a_selection_without_room_are_refused(monkeypatch):
+def test_matrices_of_a_selection_without_room_are_refused(free_memory):
     for shape, matrix in (((30, 500), (30, 500)), ((30, 20), (20, 20))):  # the rows, if they are fewer than the columns
-        monkeypatch.setattr(memory, "available", lambda size=matrix[0] * matrix[1]: 8 * 6 * size - 1)
+        free_memory(8 * 6 * matrix[0] * matrix[1] - 1)
         expected = rf"rule='dss' needs .* for matrices of {matrix[0]} x {matrix[1]}.*'interval' or 'fsr'"
         with pytest.raises(MemoryError, match=expected):
             HorseshoeSelector().fit(np.zeros(shape), Y)
@@ -106,8 +106,8 @@ def test_where_the_system_does_not_tell_itself_psutil_does(tmp_path, monkeypatch
 
 
 @pytest.mark.parametrize(("sampler", "advised"), [("hmc", True), ("pxda", False), ("gibbs", False)])
-def test_a_sampler_that_has_no_matrices_is_not_advised_to_itself(sampler, advised, monkeypatch):
-    monkeypatch.setattr(memory, "available", lambda: 2**20)
+def test_a_sampler_that_has_no_matrices_is_not_advised_to_itself(sampler, advised, free_memory):
+    free_memory(2**20)
     with pytest.raises(MemoryError) as error:
         plan.check_memory(100, 20_000, 4, 1, 1, sampler, no_matrix=True)
     assert ("sampler='pxda' needs none" in str(error.value)) == advised
@@ -139,9 +139,9 @@ def test_the_forecast_counts_the_copy_of_x(form, caplog):
 
 
 @pytest.mark.parametrize("form", [form for form, (_, said) in FORMS.items() if said])
-def test_a_copy_that_has_no_room_is_refused_before_it_is_made(form, monkeypatch):
+def test_a_copy_that_has_no_room_is_refused_before_it_is_made(form, free_memory):
     X = FORMS[form][0](np.ones((2000, 100)))
-    monkeypatch.setattr(memory, "available", lambda: 4 * 200_000 - 1)
+    free_memory(4 * 200_000 - 1)
     with pytest.raises(MemoryError, match=r"copies \d MiB of X, but only 1 MiB are available"):
         HorseshoeProbitClassifier(n_iter=2).fit(X, np.arange(2000) % 2)
 

@@ -15,7 +15,6 @@ from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse as sparse_ops
 from skhorseshoe._data.rows import Columns, Rows
 from skhorseshoe._fit import fit as _fit
-from skhorseshoe._fit import watched as _watched
 from skhorseshoe._fit.watched import Watched
 from skhorseshoe._mcmc.draws import Draws
 from skhorseshoe.diagnostics import convergence
@@ -122,9 +121,9 @@ def watched(X, is_rough=True, ops=cpu):
     return Watched(Rows(X, (np.arange(X.shape[0]) % 2).astype(np.uint8), True, ops, ALONE), is_rough)
 
 
-def draws_of(rng, n=800):
+def draws_of(rng, n=800, p=P):
     """Independent draws."""
-    draws = Draws(4, n, Columns(np.zeros(P), np.ones(P), np.zeros(P, bool), np.zeros(P, bool), True, False))
+    draws = Draws(4, n, Columns(np.zeros(p), np.ones(p), np.zeros(p, bool), np.zeros(p, bool), True, False))
     draws.n_offered = n
     for name in ("coef", "intercept", "global_scale"):
         values = getattr(draws, name)
@@ -175,15 +174,14 @@ def test_what_is_watched_is_what_is_said(sparse, seed):
     np.testing.assert_allclose(often.draws(draws), got[:, 1::2][:, : draws.n], atol=1e-6)
 
 
-def test_at_most_so_many_rows_are_watched(seed, monkeypatch):
-    monkeypatch.setattr(_watched, "MOST_ROWS", 10)
-    assert 5 <= watched(np.random.default_rng(seed).standard_normal((N, P))).X.shape[0] <= 10
+def test_at_most_so_many_rows_are_watched(seed):
+    assert 500 <= watched(np.random.default_rng(seed).standard_normal((1500, P))).X.shape[0] <= 1000
 
 
-def test_too_many_correlations_are_not_computed(seed, monkeypatch):
-    monkeypatch.setattr(_watched, "_MOST", 0)
-    X = np.ones(P) * np.random.default_rng(seed).standard_normal((N, 1))
-    assert watched(X).worst(draws_of(np.random.default_rng(seed))).name == "(predictions)"
+@pytest.mark.parametrize(("p", "name"), [(P, "(predictions and groups)"), (4100, "(predictions)")])
+def test_too_many_correlations_are_not_computed(p, name, seed):
+    X = np.ones(p) * np.random.default_rng(seed).standard_normal((N, 1))
+    assert watched(X).worst(draws_of(np.random.default_rng(seed), 20, p)).name == name
 
 
 def test_coefficients_without_a_bound_end_no_fit(seed):

@@ -3,11 +3,9 @@
 import io
 import itertools
 import logging
-import os
 import re
 import warnings
 from contextlib import ExitStack, suppress
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -22,8 +20,19 @@ from skhorseshoe._utils import progress
 OURS = logging.getLogger("skhorseshoe")
 
 
-def test_verbose_logs_the_forecast_and_the_progress(problem, short_fit, monkeypatch, caplog):
-    monkeypatch.setattr(progress, "_SECONDS", 0.0)
+@pytest.fixture
+def handlers(monkeypatch):
+    """A function that gives the root logger other handlers than those of pytest."""
+    return lambda *others: monkeypatch.setattr(logging.getLogger(), "handlers", [*others])
+
+
+@pytest.fixture
+def every_sweep(clock):
+    """So slow that each has a line."""
+    clock("_utils.progress", itertools.count(step=5).__next__)
+
+
+def test_verbose_logs_the_forecast_and_the_progress(problem, short_fit, every_sweep, caplog):
     caplog.set_level(logging.INFO, OURS.name)
     short_fit(*problem, n_iter=5, burn_in=5, verbose=1)
     assert {record.name for record in caplog.records} == {OURS.name}
@@ -33,8 +42,8 @@ def test_verbose_logs_the_forecast_and_the_progress(problem, short_fit, monkeypa
     assert caplog.messages[-1].startswith("sampling: sweep 10 of 10")
 
 
-def test_verbose_is_heard_where_nobody_has_set_up_logging(problem, short_fit, monkeypatch, capsys):
-    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+def test_verbose_is_heard_where_nobody_has_set_up_logging(problem, short_fit, handlers, capsys):
+    handlers()
     short_fit(*problem, verbose=1)
     heard = capsys.readouterr()
     assert "for draws" in heard.err
@@ -43,12 +52,12 @@ def test_verbose_is_heard_where_nobody_has_set_up_logging(problem, short_fit, mo
 
 
 @pytest.mark.parametrize(("level", "heard"), [(logging.NOTSET, True), (logging.ERROR, False)])
-def test_verbose_is_heard_by_the_handlers_of_an_application(problem, short_fit, monkeypatch, level, heard):
+def test_verbose_is_heard_by_the_handlers_of_an_application(problem, short_fit, handlers, caplog, level, heard):
     """As ``logging.basicConfig()`` leaves it: a handler of the root logger, and the level of warnings."""
-    root, written = logging.getLogger(), io.StringIO()
-    monkeypatch.setattr(root, "handlers", [logging.StreamHandler(written)])
-    monkeypatch.setattr(root, "level", logging.WARNING)
-    monkeypatch.setattr(OURS, "level", level)
+    written = io.StringIO()
+    handlers(logging.StreamHandler(written))
+    caplog.set_level(logging.WARNING)
+    caplog.set_level(level, OURS.name)
     short_fit(*problem, verbose=1)
     assert written.getvalue().count("for draws") == heard
     assert (OURS.level, OURS.handlers) == (level, [])
@@ -61,8 +70,8 @@ def test_a_fit_is_silent_by_default(problem, short_fit, capsys, caplog):
     assert not [record for record in caplog.records if record.name == OURS.name]
 
 
-def test_fits_at_once_are_heard_to_the_end_of_the_last(monkeypatch):
-    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+def test_fits_at_once_are_heard_to_the_end_of_the_last(handlers):
+    handlers()
     with ExitStack() as second:
         with progress.visible(1):
             second.enter_context(progress.visible(1))
@@ -75,8 +84,8 @@ class Stopped(Exception):
 
 
 @pytest.mark.parametrize(("sweep", "lines"), [(0.01, []), (1.0, ["16"]), (6.0, ["100", "99", "98"])])
-def test_a_fit_of_minutes_is_told_every_minute(problem, monkeypatch, caplog, sweep, lines):
-    stopped_after_30_sweeps(monkeypatch, sweep)
+def test_a_fit_of_minutes_is_told_every_minute(problem, clock, caplog, sweep, lines):
+    stopped_after_30_sweeps(clock, sweep)
     with suppress(Stopped), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         HorseshoeProbitClassifier(n_iter=900, burn_in=100, random_state=0).fit(*problem)
@@ -86,9 +95,8 @@ def test_a_fit_of_minutes_is_told_every_minute(problem, monkeypatch, caplog, swe
     ]
 
 
-def test_the_time_left_is_a_forecast_and_not_the_worst_case(weak_problem, monkeypatch, caplog):
+def test_the_time_left_is_a_forecast_and_not_the_worst_case(weak_problem, every_sweep, caplog):
     """Before the first look at the draws it is one of experience, then that of the slowest quantity."""
-    monkeypatch.setattr(progress, "_SECONDS", 0.0)
     caplog.set_level(logging.INFO, OURS.name)
     model = HorseshoeProbitClassifier(burn_in=100, target_ess=3000, n_iter=20_000, verbose=1, random_state=0)
     model.fit(*weak_problem)
@@ -103,10 +111,10 @@ def test_the_time_left_is_a_forecast_and_not_the_worst_case(weak_problem, monkey
     assert 0.4 < np.median(after[:, 1]) / last < 2.5
 
 
-def test_sweeps_that_compile_are_not_taken_for_many(monkeypatch, caplog):
+def test_sweeps_that_compile_are_not_taken_for_many(clock, caplog):
     compiling = np.isin(np.arange(60), (40, 41))  # of two kinds, with which a phase begins
     times = iter(np.cumsum([0.0, *np.where(compiling, 30.0, 0.01)]))
-    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: next(times)))
+    clock("_utils.progress", times.__next__)
     report = progress.reporter(0, lambda: 2000, lambda t, left: f"{left} s left")
     for t in range(1, 61):
         report(t)
@@ -114,8 +122,8 @@ def test_sweeps_that_compile_are_not_taken_for_many(monkeypatch, caplog):
 
 
 @pytest.mark.parametrize(("sweep", "said"), [(1.0, None), (30.0, "about 8 hours"), (3000.0, "about 35 days")])
-def test_a_fit_of_hours_is_told_once(problem, monkeypatch, sweep, said):
-    stopped_after_30_sweeps(monkeypatch, sweep)
+def test_a_fit_of_hours_is_told_once(problem, clock, sweep, said):
+    stopped_after_30_sweeps(clock, sweep)
     with warnings.catch_warnings(record=True) as caught, suppress(Stopped):
         warnings.simplefilter("always")
         HorseshoeProbitClassifier(n_iter=990, burn_in=10, random_state=0).fit(*problem)
@@ -125,16 +133,16 @@ def test_a_fit_of_hours_is_told_once(problem, monkeypatch, sweep, said):
         assert caught[0].filename == __file__
 
 
-def stopped_after_30_sweeps(monkeypatch, sweep):
+def stopped_after_30_sweeps(clock, sweep):
     """A fit that raises ``Stopped``, of sweeps that take so many seconds."""
     now = itertools.count()
 
-    def clock():
+    def seconds():
         if (n := next(now)) > 30:
             raise Stopped
         return sweep * n
 
-    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=clock))
+    clock("_utils.progress", seconds)
 
 
 @pytest.mark.parametrize(("device", "why"), [("auto", "X has more columns than rows"), ("cpu", "asked for")])
@@ -145,11 +153,11 @@ def test_the_reason_for_the_device_is_told(device, why, short_fit, caplog):
     assert f"{why})" in caplog.messages[0]
 
 
-def test_warnings_within_another_estimator_name_the_users_line(problem, tmp_path, monkeypatch):
+def test_warnings_within_another_estimator_name_the_users_line(problem, tmp_path, disk_fails):
     def full(*args):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    disk_fails(full)
     model = HorseshoeProbitClassifier(n_iter=9, burn_in=2, checkpoint=tmp_path, checkpoint_interval=0)
     for inside in (model, HorseshoeSelector(model), make_pipeline(StandardScaler(), clone(model))):
         with warnings.catch_warnings(record=True) as caught:

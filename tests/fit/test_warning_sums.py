@@ -9,7 +9,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._fit.findings import are_sums_well
-from skhorseshoe._utils import memory
 
 
 def model_of(X, draws, weight=None):
@@ -74,8 +73,8 @@ def test_rows_that_are_not_looked_at(twins, tmp_path):
     assert not are_sums_well(model_of(X, draws), None, FAILED, np.ones(4, bool))
 
 
-def test_no_room_for_correlations_loses_no_fit(twins, monkeypatch):
-    monkeypatch.setattr(memory, "available", lambda: 1)
+def test_no_room_for_correlations_loses_no_fit(twins, free_memory):
+    free_memory(1)
     assert not judged(*twins)
 
 

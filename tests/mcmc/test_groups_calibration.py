@@ -12,20 +12,14 @@ from scipy.stats import kstest
 from skhorseshoe._backends import device
 from skhorseshoe._data.row_groups import Groups
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._mcmc import prior as _prior
 from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._mcmc.run import Problem, Run, Settings
 
 SIZES = 200, 40, 20, 10, 5, 3, 2, 2, 1, 1, 1, 1
-SCALE, SLAB, WIDE, TAU_0, RARE = 0.7, 2.0, 0.7, 0.5, -2.3
+SCALE, SLAB, TAU_0, RARE = 0.7, 2.0, 0.5, -2.3
+WIDE = 0.7  # of a prior of the intercept that rows can be drawn from
 N_SETS, N_CHAINS, EACH, APART = 40, 4, 8, 30  # draws of a chain that have a rank, and sweeps from one to the next
 NAMES = "intercept", "within", "between", "log s", "u of 200 rows", "u of one row"
-
-
-@pytest.fixture(autouse=True)
-def narrow(monkeypatch):
-    """A prior of the intercept that rows can be drawn from."""
-    monkeypatch.setattr(_prior, "WIDE", WIDE)
 
 
 def of_prior(rng, mean):
@@ -50,7 +44,9 @@ def ranks_of(seed, sampler):
     rows = Rows(X, y, True, device.resolve("cpu").ops, ALONE, offset=offset, groups=Groups(codes, len(SIZES), SCALE))
     is_prior = sampler == "prior"
     settings = "hmc" if is_prior else sampler, EACH * APART, 150, N_CHAINS, APART, None, None, None, "float64", is_prior
-    run = Run(Problem(rows, FixedPrior(rows.columns, SLAB), TAU_0, rng.integers(2**32, size=2)), Settings(*settings))
+    run = Run(
+        Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), TAU_0, rng.integers(2**32, size=2)), Settings(*settings)
+    )
     with np.errstate(all="ignore"):  # of trajectories that are rejected
         run.go(lambda t: False)
     drawn, effects = run.draws, run.draws.groups.effects

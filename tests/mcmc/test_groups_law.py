@@ -13,14 +13,13 @@ from skhorseshoe._backends._cpu.row_groups import RowGroups
 from skhorseshoe._data.row_groups import Groups
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import group_moves
-from skhorseshoe._mcmc import prior as _prior
 from skhorseshoe._mcmc.grouped_rows import GroupedRows
 from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._mcmc.run import Problem, Run, Settings
 from skhorseshoe.diagnostics import ess_bulk
 
 SIZES = 1, 2, 3, 5, 9, 4
-SCALE, SLAB, WIDE = 0.7, 2.0, 1.5
+SCALE, SLAB, WIDE = 0.7, 2.0, 1.5  # the prior bounds the intercept, so that a grid has room for its law
 RNG = np.random.default_rng(5)
 CODES = RNG.permutation(np.repeat(np.arange(len(SIZES)), SIZES)).astype(np.int32)
 X = RNG.standard_normal((len(CODES), 1)) + 0.5 * CODES[:, None]
@@ -30,12 +29,6 @@ Y = (X[:, 0] - 1.5 + np.array([-1.0, 1.5, 0.0, 2.0, -1.5, 0.5])[CODES] + RNG.sta
 OFFSET = 0.8 * RNG.standard_normal(len(X))
 WEIGHT = RNG.choice([0.5, 1.0, 2.0], len(X))
 SHARES = 0.25, 0.5, 0.75
-
-
-@pytest.fixture(autouse=True)
-def narrow(monkeypatch):
-    """An intercept that is bounded by its prior, so that a grid has room for its law."""
-    monkeypatch.setattr(_prior, "WIDE", WIDE)
 
 
 def cube(t):
@@ -96,7 +89,7 @@ def run(sampler, n_iter, weighted=False):
     rows = Rows(X, Y, True, ops, ALONE, **how)
     of_prior = sampler == "prior"
     settings = Settings("hmc" if of_prior else sampler, n_iter, 300, 4, 1, None, None, None, "float64", of_prior)
-    made = Run(Problem(rows, FixedPrior(rows.columns, SLAB), 1.0, KEY), settings)
+    made = Run(Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), 1.0, KEY), settings)
     made.go(lambda t: False)
     return made.draws
 
@@ -122,52 +115,42 @@ def test_draws_have_the_law_that_quadrature_gives(sampler, weighted):
     assert abs(deviations(run(sampler, 8000, weighted), weighted)).max() < 4.5
 
 
-def effects_are_forgotten(monkeypatch):
+def effects_are_forgotten(right, *_):
     """The density of u given a new s is left out where s moves."""
-    monkeypatch.setattr(group_moves, "log_density_of_effects", lambda *_: 0.0)
+    return 0.0
 
 
-def sums_of_others(monkeypatch):
+def sums_of_others(right, groups, values):
     """A group has the sum over the rows of another one."""
-    whole = RowGroups.sums
-    monkeypatch.setattr(RowGroups, "sums", lambda self, values: np.roll(whole(self, values), 1, axis=0))
+    return np.roll(right(groups, values), 1, axis=0)
 
 
-def jacobian_is_forgotten(monkeypatch):
+def jacobian_is_forgotten(right, line, r, asked):
     """The volume by which the intercept and tau grow with s is left out."""
-    whole = group_moves.LineWithBeta.at
-
-    def at(self, r, asked):
-        self.n_free = 0
-        return whole(self, r, asked)
-
-    monkeypatch.setattr(group_moves.LineWithBeta, "at", at)
+    line.n_free = 0
+    return right(line, r, asked)
 
 
-def reference_follows_beta(monkeypatch):
+def reference_follows_beta(right, rows, beta):
     """The slope of the reference is a multiple of that where beta is, which a trajectory changes."""
-    whole = GroupedRows.begin_sweep
-
-    def begin_sweep(self, beta):
-        loglik, score = whole(self, beta)
-        self.slope = 4.0 * score
-        return loglik, score
-
-    monkeypatch.setattr(GroupedRows, "begin_sweep", begin_sweep)
+    loglik, score = right(rows, beta)
+    rows.slope = 4.0 * score
+    return loglik, score
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("sampler", "plant_error"),
+    ("sampler", "owner", "name", "wrong"),
     [
-        ("hmc", effects_are_forgotten),
-        ("gibbs", sums_of_others),
-        ("hmc", jacobian_is_forgotten),
-        ("hmc", reference_follows_beta),
+        ("hmc", group_moves, "log_density_of_effects", effects_are_forgotten),
+        ("gibbs", RowGroups, "sums", sums_of_others),
+        ("hmc", group_moves.LineWithBeta, "at", jacobian_is_forgotten),
+        ("hmc", GroupedRows, "begin_sweep", reference_follows_beta),
     ],
 )
-def test_planted_errors_are_found(sampler, plant_error, monkeypatch):
-    plant_error(monkeypatch)
+def test_planted_errors_are_found(sampler, owner, name, wrong, monkeypatch):
+    right = getattr(owner, name)
+    monkeypatch.setattr(owner, name, lambda *given: wrong(right, *given))
     assert abs(deviations(run(sampler, 8000))).max() > 6.0
 
 

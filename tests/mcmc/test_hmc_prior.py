@@ -12,7 +12,6 @@ from skhorseshoe._backends import Trajectory
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu.prior_coordinates import PriorCoordinates
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._fit.checkpoint import Checkpoint
 from skhorseshoe._mcmc import run
 from skhorseshoe._mcmc.hmc_prior_burn_in import PriorChains
 from skhorseshoe._mcmc.prior import FixedPrior
@@ -56,22 +55,11 @@ def test_k_and_then_m_sweeps_are_k_plus_m(wide, params):
     assert then.tuning_ == whole.tuning_
 
 
-class Killed(Exception):
-    """Stands for the end of the process."""
-
-
 @pytest.mark.parametrize("sweeps", [1, 3, 9, 14, 30, 40, 45])
-def test_a_killed_run_goes_on_to_the_same_draws(wide, tmp_path, sweeps, watched_sampler, monkeypatch):
-    def kill(t):
-        if t == sweeps:
-            monkeypatch.setattr(Checkpoint, "write", lambda *args: None)  # no last word
-            raise Killed
-
-    watched_sampler(kill)
+def test_a_killed_run_goes_on_to_the_same_draws(wide, tmp_path, sweeps, killed_at):
     how = {"checkpoint": tmp_path / "run", "sampler": "hmc"}
-    with pytest.raises(Killed):
+    with killed_at(sweeps, tmp_path / "run"):
         model(checkpoint_interval=0, **how).fit(*wide)
-    monkeypatch.undo()
     resumed, whole = model(**how).fit(*wide), model(sampler="hmc").fit(*wide)
     assert same_draws(resumed, whole)
     assert resumed.tuning_ == whole.tuning_
@@ -84,19 +72,22 @@ def test_an_automatic_burn_in_ends(wide):
     assert 0.05 < fitted.tuning_["exchanged"] < 0.9
 
 
-def test_nothing_is_learnt_after_burn_in(wide, monkeypatch):
+def chains_of(rows, n_chains, burn_in):
+    """Chains before their first sweep."""
+    key = np.array([1, 2], np.uint32)
+    problem = run.Problem(rows, FixedPrior(rows.columns, 2.0), 0.1, key)
+    return PriorChains(problem, run.initial_state(n_chains, rows.columns, rows.base_rate(), 0.1, key), burn_in)
+
+
+def test_nothing_is_learnt_after_burn_in(wide):
     """Of the last sweep of burn-in and of the last of all, step, centres and sizes are the same."""
-    seen, advance = [], PriorChains.advance
-
-    def watched(self):
-        advance(self)
-        if self.state.sweep >= self.burn_in.end:
-            seen.append((self.step, *self.centre, *self.size))
-
-    monkeypatch.setattr(PriorChains, "advance", watched)
-    model(sampler="hmc").fit(*wide)
-    assert len(seen) == 32
-    assert len(set(seen)) == 1
+    X, y = wide
+    chains, seen = chains_of(Rows(X, y.astype(np.uint8), True, cpu, ALONE), 4, 40), []
+    for _ in range(71):
+        chains.advance()
+        seen.append((chains.step, *chains.centre, *chains.size))
+    assert len(set(seen[:40])) > 20
+    assert len(set(seen[39:])) == 1
 
 
 def test_sparse_rows_weights_and_repeated_rows_have_one_law(wide):
@@ -169,13 +160,12 @@ NEAR = {
 @pytest.mark.parametrize("name", NEAR)
 def test_a_sweep_in_two_calls_has_the_bits_of_its_steps(name):
     n, p, n_chains, dtype, told = NEAR[name]
-    rng, key = np.random.default_rng(p), np.array([1, 2], np.uint32)
+    rng = np.random.default_rng(p)
     X, y = (rng.standard_normal((n, p)) + np.linspace(-1, 1, p)).astype(dtype), (rng.random(n) < 0.4).astype(np.uint8)
     rows, states = Rows(X, y, ops=cpu, threads=ALONE, **told), []
-    problem = run.Problem(rows, FixedPrior(rows.columns, 2.0), 0.1, key)
     for rows.is_near in (True, False):
-        start = run.initial_state(n_chains, rows.columns, rows.base_rate(), 0.1, key)
-        chains = PriorChains(problem, start, 12)
+        chains = chains_of(rows, n_chains, 12)
+        start = chains.state
         for _ in range(15):
             chains.advance()
         states.append(chains.state)

@@ -8,13 +8,11 @@ import scipy.sparse as sp
 from laws import ALONE, agree
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._backends import limits
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.conjugate_gradients import GramByPasses, GramMatrix, IterativePrecision
 from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._utils import memory
 from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.selection import HorseshoeSelector
 
@@ -25,9 +23,9 @@ CASES = [*product(FORMS, SETTINGS), ("rows", {"weight": np.linspace(0.5, 2.0, 30
 
 
 @pytest.fixture
-def everywhere(monkeypatch):
+def everywhere(sizes):
     """Conjugate gradients for any number of columns."""
-    monkeypatch.setattr(limits, "LARGEST_FACTOR", 0)
+    sizes(columns_of_a_factor=0)
 
 
 def made(seed, n=300, p=9):
@@ -153,9 +151,9 @@ def test_where_steps_do_not_end_a_held_matrix_is_factorised(seed):
     np.testing.assert_allclose(solver.solve(b, d), want, rtol=1e-8, atol=1e-10)
 
 
-def test_steps_that_do_not_end_are_an_error_with_a_cure(monkeypatch, seed):
+def test_steps_that_do_not_end_are_an_error_with_a_cure(seed):
     solver, _, d = both(seed, "rows")
-    monkeypatch.setattr(GramByPasses, "most_steps", 2)
+    solver.form.most_steps = 2
     with pytest.raises(np.linalg.LinAlgError, match=r"slab_scale=2 .*standardize=True"):
         solver.solve(np.ones_like(d), d)
 
@@ -164,12 +162,12 @@ def test_steps_that_do_not_end_are_an_error_with_a_cure(monkeypatch, seed):
     ("form", "sampler"),
     [("rows", "gibbs"), ("matrix", "pxda"), pytest.param("rows", "pxda", marks=pytest.mark.slow)],
 )
-def test_the_posterior_is_that_of_the_factorised_matrix(form, sampler, everywhere, monkeypatch, seed):
+def test_the_posterior_is_that_of_the_factorised_matrix(form, sampler, everywhere, sizes, seed):
     X, y = made(seed)
     X = X if form == "rows" else X.toarray()
     parameters = {"sampler": sampler, "n_iter": 1500, "burn_in": 200, "standardize": True, "slab_scale": 2.0}
     ours = HorseshoeProbitClassifier(**parameters, random_state=seed).fit(X, y)
-    monkeypatch.setattr(limits, "LARGEST_FACTOR", 100)
+    sizes(columns_of_a_factor=100)
     theirs = HorseshoeProbitClassifier(**parameters, random_state=seed + 1).fit(X, y)
     agree(ours.coef_draws_, theirs.coef_draws_)
     agree(ours.coef_draws_**2, theirs.coef_draws_**2)
@@ -202,8 +200,8 @@ def test_the_selector_names_the_rules_that_need_no_matrix(everywhere, monkeypatc
     assert HorseshoeSelector(clf, rule="shrinkage").fit(X, y).support_.shape == (9,)
 
 
-def test_no_room_for_matrices_names_a_sampler_without_them(monkeypatch):
-    monkeypatch.setattr(memory, "available", lambda: 2**32)
+def test_no_room_for_matrices_names_a_sampler_without_them(free_memory):
+    free_memory(2**32)
     X = sp.random(100, 50_000, density=0.001, format="csr", random_state=0)
     with pytest.raises(MemoryError, match="sampler='pxda' needs none of the 50000 x 50000 matrices"):
         HorseshoeProbitClassifier(sampler="hmc", slab_scale=None, n_iter=5).fit(X, np.arange(100) % 2)

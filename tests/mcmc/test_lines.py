@@ -14,8 +14,7 @@ from skhorseshoe._backends._cpu import sparse, variates
 from skhorseshoe._backends._cpu.library import function
 from skhorseshoe._backends._cpu.normal_tail import sum_log_cdf
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._mcmc import gibbs, hmc, hmc_burn_in
-from skhorseshoe._mcmc import prior as _prior
+from skhorseshoe._mcmc import gibbs, hmc
 from skhorseshoe._mcmc.adaptation_window import Window
 from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._utils.threads import open_threads
@@ -167,10 +166,9 @@ def some_state(rng, rows):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("how", COLUMNS)
-def test_near_rows_move_as_rows_anywhere_to_the_bit(how, dtype, seed, monkeypatch):
-    monkeypatch.setattr(_prior, "WIDE", 0.5)  # so that it counts
+def test_near_rows_move_as_rows_anywhere_to_the_bit(how, dtype, seed):
     rng, rows = np.random.default_rng(seed), made(dtype, seed=seed, **COLUMNS[how])
-    prior, moved = FixedPrior(rows.columns, 2.0), 0
+    prior, moved = FixedPrior(rows.columns, 2.0, wide=0.5), 0  # so that it counts
     widths = _lines.line_widths(rows.columns.n_shrunk, prior, rows.gram().diagonal())
     for sweep in range(15):
         lines = rows.lines(prior, widths, n_splits=4 * (sweep % 2))
@@ -196,7 +194,7 @@ def on_a_line(which, rng, n=6000):
     X = rng.standard_normal((5, len(unpenalized))) + 0.4
     y = np.array([1, 0, 1, 1, 0], np.uint8)
     rows = Rows(X, y, False, cpu, ALONE, unpenalized=np.array(unpenalized))
-    prior, grid = FixedPrior(rows.columns, 2.0), np.linspace(-40, 40, 20_001)
+    prior, grid = FixedPrior(rows.columns, 2.0, wide=1.5), np.linspace(-40, 40, 20_001)  # in which the law ends
     widths = {"global": [8, NO_WIDTH], "local": [NO_WIDTH, 8], "fixed": [NO_WIDTH, NO_WIDTH, 6]}[which]
     beta, lam, tau = np.full((len(grid), len(unpenalized)), 0.8), 1.5, 0.6
     if which == "fixed":
@@ -221,8 +219,7 @@ def on_a_line(which, rng, n=6000):
 
 @pytest.mark.parametrize("is_near", [True, False])
 @pytest.mark.parametrize("which", ["global", "local", "fixed"])
-def test_one_move_leaves_its_law_as_it_is(which, is_near, seed, monkeypatch):
-    monkeypatch.setattr(_prior, "WIDE", 1.5)  # so that the law ends within the grid
+def test_one_move_leaves_its_law_as_it_is(which, is_near, seed):
     rows, lines, state, place, cdf = on_a_line(which, np.random.default_rng(seed))
     rows.is_near = is_near
     parts = []
@@ -291,9 +288,9 @@ def test_chains_that_a_reference_serves_move_seldom(given, short_fit, weak_probl
     assert had_lines(given) >= set(range(30, 75))  # of the first window; before it are sweeps of another kind
 
 
-def test_chains_whose_matrices_cost_more_move_in_every_sweep(given, short_fit, weak_problem, monkeypatch):
-    monkeypatch.setattr(hmc_burn_in, "_LARGE", 0.05)  # 16 numbers to a matrix, 200 rows
-    short_fit(*weak_problem, n_iter=60, burn_in=300, sampler="hmc")
+def test_chains_whose_matrices_cost_more_move_in_every_sweep(given, short_fit, seed):
+    X = np.random.default_rng(seed).standard_normal((160, 40))  # 41^2 numbers to a matrix
+    short_fit(X, np.arange(160) % 2, n_iter=60, burn_in=300, sampler="hmc")
     assert had_lines(given, 300) == set(range(300, 360))
 
 
@@ -306,8 +303,8 @@ def test_chains_on_separated_rows_have_moves_in_every_sweep(given, short_fit, se
 
 
 @pytest.mark.parametrize("sampler", ["hmc", "pxda"])
-def test_many_rows_have_moves_in_one_of_eight_sweeps(sampler, given, short_fit, seed, monkeypatch):
-    monkeypatch.setattr(_lines, "FEW_ROWS", 30)
+def test_many_rows_have_moves_in_one_of_eight_sweeps(sampler, given, short_fit, seed, sizes):
+    sizes(few_rows=30)
     short_fit(*separated_problem(np.random.default_rng(seed)), n_iter=40, burn_in=60, sampler=sampler)
     assert had_lines(given) == set(range(8 if sampler == "hmc" else 0, 100, 8))
     assert {lines.n_columns for lines in given.values() if lines is not None} == {1}
@@ -321,8 +318,8 @@ def test_plain_data_augmentation_has_none(given, short_fit, weak_problem):
 @pytest.mark.parametrize("sampler", ["hmc", "pxda"])
 @pytest.mark.parametrize("few_rows", [2**15, 30])
 @pytest.mark.parametrize("data", ["weak", "separated"])
-def test_chains_that_are_taken_up_have_the_same_moves(sampler, few_rows, data, weak_problem, seed, monkeypatch):
-    monkeypatch.setattr(_lines, "FEW_ROWS", few_rows)
+def test_chains_that_are_taken_up_have_the_same_moves(sampler, few_rows, data, weak_problem, seed, sizes):
+    sizes(few_rows=few_rows)
     X, y = weak_problem if data == "weak" else separated_problem(np.random.default_rng(seed))
     rows = Rows(X, y.astype(np.uint8), True, cpu, ALONE, unpenalized=np.array([False, False, True]))
     whole = chains_of(rows, sampler, 60)

@@ -26,18 +26,11 @@ from skhorseshoe._backends import lines as _lines
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import line_moves
 from skhorseshoe._mcmc import gibbs, hmc
-from skhorseshoe._mcmc import prior as _prior
 from skhorseshoe._mcmc.prior import FixedPrior
 
-SLAB = 2.0
+SLAB, WIDE = 2.0, 1.5  # so that the fixed prior has something to say beside six rows
 FIRST = {"unpenalized": np.array([True, False, False])}  # the coefficients are those of columns 1, 2 and 0
 P, Q = 2, 4
-
-
-@pytest.fixture(autouse=True)
-def narrow(monkeypatch):
-    """A fixed prior that has something to say beside six rows."""
-    monkeypatch.setattr(_prior, "WIDE", 1.5)
 
 
 @pytest.fixture
@@ -127,21 +120,22 @@ def rows_given(kind, is_near, given=PLAIN, misread=()):
     return given, RowsOfManyDataSets(given.ops, given._replace(**dict(misread)), kind.sampler, is_near)
 
 
-def geweke(kind=Alone, is_near=True, believed=None, slab=SLAB, n_batches=24, n_sweeps=2, n_splits=0, **rows):
+def geweke(kind=Alone, is_near=True, believed=None, slab=SLAB, n_batches=24, n_splits=0, n_columns=None, **rows):
     """``laws.geweke`` for some kind of moves. believed : change(prior) makes the fixed prior that they believe in.
     rows : as for ``rows_given``."""
     rng = np.random.default_rng(5)
     given, rows = rows_given(kind, is_near, **rows)
-    prior, thought = (FixedPrior(given.rows(kind.sampler).columns, slab) for _ in range(2))
+    prior, thought = (FixedPrior(given.rows(kind.sampler).columns, slab, WIDE) for _ in range(2))
     if believed is not None:
         believed(thought)
-    lines = rows.whole.lines(thought, _lines.line_widths(P, thought, np.full(Q, 1.0)), n_splits=n_splits)
+    widths, numbers = _lines.line_widths(P, thought, np.full(Q, 1.0)), {"n_splits": n_splits, "n_columns": n_columns}
+    lines = rows.whole.lines(thought, widths, **numbers)
     lines = lines._replace(square=lines.square * 20)  # as of so many more rows, so that columns are held
     moves = kind(rows, prior, lines)
 
     def advance(parameters, y, k):
         rows.y = y
-        return moves(*parameters, k * n_sweeps, n_sweeps)
+        return moves(*parameters, 2 * k, 2)
 
     with np.errstate(all="ignore"):  # half-Cauchys go far
         start, redraw = partial(joint_draws, rng, prior, given), partial(given.redrawn, rng=rng)
@@ -211,15 +205,9 @@ def test_gewekes_joint_test_catches_a_prior_forgotten(kind, error, near):
 
 
 @pytest.mark.slow
-def test_gewekes_joint_test_catches_columns_chosen_by_the_state(monkeypatch):
-    def move_near(*args):
-        uniform, beta = args[2], args[6]
-        uniform[:, 2] = (abs(beta[:, :P]).argmax(axis=1) + 0.5) / Q  # chooses the largest coefficient
-        near_of_many(line_moves.move_near)(*args)  # the global move comes after that of a single coefficient
-
-    monkeypatch.setattr(cpu, "move_near", move_near)
-    monkeypatch.setattr(_lines, "SINGLE_MOVES", (1, 1))
-    assert geweke() > 6
+def test_gewekes_joint_test_catches_columns_chosen_by_the_state(near, plant):
+    plant("COLUMN_OF_STATE")  # the largest coefficient; the global move comes after it
+    assert geweke(n_columns=1) > 6
 
 
 SLICE_ERRORS = {

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skhorseshoe._backends._cpu import dense, shrinkage_by_rows, sparse
+from skhorseshoe._backends._cpu import dense, sparse
 from skhorseshoe._backends._cpu.normal_tail import fisher_weight
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.prior import FixedPrior
@@ -40,8 +40,7 @@ def by_definition(rows, fixed, beta, precision):
 @pytest.mark.parametrize("standardize", [True, False])
 @pytest.mark.parametrize("weight", [None, WEIGHT], ids=["no weights", "weights"])
 @pytest.mark.parametrize("form", [np.asarray, np.float32, sp.csr_array], ids=["dense", "float32", "sparse"])
-def test_shrinkage_by_rows_is_a_ratio_of_variances(form, weight, standardize, fit_intercept, monkeypatch):
-    monkeypatch.setattr(shrinkage_by_rows, "_BLOCK", 1000)  # several blocks of rows, and of columns
+def test_shrinkage_by_rows_is_a_ratio_of_variances(form, weight, standardize, fit_intercept):
     unpenalized = np.arange(P) == 3
     ops = sparse if form is sp.csr_array else dense
     how = {"weight": weight, "unpenalized": unpenalized, "standardize": standardize}
@@ -49,7 +48,8 @@ def test_shrinkage_by_rows_is_a_ratio_of_variances(form, weight, standardize, fi
     fixed, q = FixedPrior(rows.columns, 2.0), P + fit_intercept
     beta = RNG.standard_normal((5, q)) * 0.3
     precision = 0.25 + np.exp(3 * RNG.standard_normal((2, P - 1)))
-    kappa = ops.ShrinkageByRows(rows, fixed.variances, beta)(precision)
+    several = 1000  # blocks of rows, and of columns
+    kappa = ops.ShrinkageByRows(rows, fixed.variances, beta, size=several)(precision)
     np.testing.assert_allclose(
         kappa, by_definition(rows, fixed, beta, precision), rtol=2e-4 if form is np.float32 else 1e-8
     )

@@ -17,7 +17,6 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import predict
 from skhorseshoe._posterior import predict as _predict
-from skhorseshoe._utils import memory
 
 METHODS = ("predict_proba_samples", "predict_interval", "predict_proba")
 
@@ -85,9 +84,9 @@ def test_level_is_checked(fitted, problem, level):
 
 @pytest.mark.parametrize("large", [2**20, 1])
 @pytest.mark.parametrize("method", METHODS)
-def test_a_row_does_not_depend_on_the_rows_with_it(fitted, problem, seed, method, large, monkeypatch):
+def test_a_row_does_not_depend_on_the_rows_with_it(fitted, problem, seed, method, large, sizes):
     """Nor where a model counts as large, and its blocks are of fewer rows."""
-    monkeypatch.setattr(predict, "_LARGE", large)
+    sizes(coefficients_in_the_cache=large)
     X, rng = problem[0], np.random.default_rng(seed)
     answer = getattr(fitted, method)
     whole = answer(X)
@@ -110,8 +109,8 @@ def test_products_of_few_rows_are_those_of_the_library(n_draws, p, dtype, seed):
 
 @pytest.mark.parametrize("large", [2**20, 1])
 @pytest.mark.parametrize("rows", [np.asarray, np.float32, csr_array], ids=["float64", "float32", "sparse"])
-def test_draws_in_float32_answer_as_the_same_numbers_in_float64(fitted, problem, rows, large, monkeypatch):
-    monkeypatch.setattr(predict, "_LARGE", large)
+def test_draws_in_float32_answer_as_the_same_numbers_in_float64(fitted, problem, rows, large, sizes):
+    sizes(coefficients_in_the_cache=large)
     X, narrow, wide = rows(problem[0]), copy.copy(fitted), copy.copy(fitted)
     narrow.coef_draws_ = fitted.coef_draws_.astype(np.float32)
     wide.coef_draws_ = narrow.coef_draws_.astype(np.float64)
@@ -138,8 +137,8 @@ def test_memory_of_intervals_does_not_grow_with_rows_times_draws(fitted, seed):
     )
 
 
-def test_samples_that_cannot_fit_are_refused_before_the_first(fitted, problem, monkeypatch):
-    monkeypatch.setattr(memory, "available", lambda: 8 * 200 * 450 - 1)
+def test_samples_that_cannot_fit_are_refused_before_the_first(fitted, problem, free_memory, monkeypatch):
+    free_memory(8 * 200 * 450 - 1)
     monkeypatch.setattr(_predict, "each_predictor", None)
     with pytest.raises(MemoryError, match="200 rows x 450 draws"):
         fitted.predict_proba_samples(problem[0])

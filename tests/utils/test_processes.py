@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._data import row_blocks, rows
+from skhorseshoe._data import rows
 from skhorseshoe._utils import memmap
 from skhorseshoe._utils.threads import Threads, count_threads, open_threads
 from skhorseshoe.datasets import make_sparse_probit
@@ -57,12 +57,12 @@ def test_draws_have_the_same_bits_for_any_number_of_threads(shape, params, seed,
 
 
 @pytest.mark.parametrize("most", [1, 3])
-def test_the_layout_of_the_blocks_changes_only_the_rounding(long_problem, short_fit, monkeypatch, most):
+def test_the_layout_of_the_blocks_changes_only_the_rounding(long_problem, short_fit, sizes, most):
     def fit():
         return short_fit(*long_problem, n_iter=5, burn_in=0)
 
     expected = fit()
-    monkeypatch.setattr(row_blocks, "_MAX_BLOCKS", most)
+    sizes(row_blocks=most)
     assert len(rows.Rows(*long_problem, True, cpu, Threads(1)).bounds) == most + 1
     np.testing.assert_allclose(fit().coef_draws_, expected.coef_draws_, rtol=1e-6)
 
@@ -115,23 +115,25 @@ def test_a_fresh_process_draws_the_same_bits(serial, seed, run_python):
     assert bytes.fromhex(run_python(FRESH, seed)) == bits(serial)
 
 
-@pytest.mark.parametrize(("n_jobs", "threads"), [(None, 8), (20, 20), (-1, 8), (-3, 6), (-99, 1)])
-def test_number_of_threads_of_a_fit_of_its_own(free_of_thread_settings, monkeypatch, n_jobs, threads):
+@pytest.fixture
+def eight_cores(free_of_thread_settings, monkeypatch):
     monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
+
+
+@pytest.mark.parametrize(("n_jobs", "threads"), [(None, 8), (20, 20), (-1, 8), (-3, 6), (-99, 1)])
+def test_number_of_threads_of_a_fit_of_its_own(eight_cores, n_jobs, threads):
     assert count_threads(n_jobs) == threads
 
 
 @pytest.mark.parametrize(("value", "threads"), [("4,2", 4), ("3", 3)])
-def test_the_environment_limits_the_threads_unless_told(free_of_thread_settings, monkeypatch, value, threads):
+def test_the_environment_limits_the_threads_unless_told(eight_cores, monkeypatch, value, threads):
     """Nested teams of OpenMP are counted by the outermost."""
-    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
     monkeypatch.setenv("OMP_NUM_THREADS", value)
     assert count_threads(None) == threads
     assert count_threads(5) == 5
 
 
-def test_the_number_joblib_is_configured_with_is_the_default(free_of_thread_settings, monkeypatch):
-    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
+def test_the_number_joblib_is_configured_with_is_the_default(eight_cores):
     with joblib.parallel_config(backend="loky", n_jobs=2):
         assert count_threads(None) == 2
         assert count_threads(5) == 5
@@ -158,8 +160,7 @@ def test_where_one_thread_fails_the_others_are_waited_for():
 
 
 @pytest.mark.parametrize("omp", [None, "3"])
-def test_a_task_in_a_thread_of_joblib_has_one_thread(free_of_thread_settings, monkeypatch, omp):
-    monkeypatch.setattr(joblib, "cpu_count", lambda: 8)
+def test_a_task_in_a_thread_of_joblib_has_one_thread(eight_cores, monkeypatch, omp):
     if omp:
         monkeypatch.setenv("OMP_NUM_THREADS", omp)
     counts = Parallel(n_jobs=2, backend="threading")(delayed(count_threads)(n) for n in (None, 1, 4, -1))
@@ -218,8 +219,8 @@ def test_without_threads_a_fit_has_the_same_bits(no_more_threads, long_problem, 
     assert np.array_equal(model.predict_proba(rows), serial.predict_proba(rows))
 
 
-def test_rows_on_disk_are_read_by_the_pass_itself(no_more_threads, tmp_path, monkeypatch):
-    monkeypatch.setattr(memmap, "WINDOW", 2**12)
+def test_rows_on_disk_are_read_by_the_pass_itself(no_more_threads, tmp_path, sizes):
+    sizes(window=2**12)
     np.save(tmp_path / "X.npy", np.arange(8000.0).reshape(1000, 8))
     X = np.load(tmp_path / "X.npy", mmap_mode="r")
     seen = [X[rows].sum() for rows in memmap.ahead(X, memmap.cut(0, 1000, 100), 1000)]

@@ -4,7 +4,6 @@ import os
 import signal
 import sys
 from pkgutil import resolve_name
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._mcmc.hmc_burn_in import HmcChains
-from skhorseshoe._utils import signals
 from skhorseshoe._utils.signals import held_back, listening
 
 CUT = 7  # the sweep in whose middle signals come
@@ -50,14 +48,11 @@ def classifier(folder, **params):
 
 
 @pytest.fixture
-def handled(monkeypatch):
+def handled(no_ctrl_c_before):
     """A function that sets the handler of SIGTERM for the time of the test; that of Ctrl-C is Python's."""
-    monkeypatch.setattr(signals._CtrlC, "last", -np.inf)  # as if none had come
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
+    before = signal.getsignal(signal.SIGTERM)
     yield lambda handler: signal.signal(signal.SIGTERM, handler)
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture
@@ -111,10 +106,10 @@ def test_ctrl_c_after_the_last_sweep_loses_no_draw(where, problem, handled, monk
 
 
 @pytest.mark.parametrize(("apart", "ends"), [(0.5, True), (60, False)])
-def test_the_second_of_two_ctrl_c_ends_a_search(problem, handled, watched_sampler, monkeypatch, apart, ends):
+def test_the_second_of_two_ctrl_c_ends_a_search(problem, handled, watched_sampler, clock, apart, ends):
     """However short the sweeps are: nobody can press it twice within a millisecond."""
     now = [0.0]
-    monkeypatch.setattr(signals, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    clock("_utils.signals", lambda: now[0])
     watched_sampler(lambda t: signal.raise_signal(signal.SIGINT) if t == 10 + 23 else None)
     model = HorseshoeProbitClassifier(n_iter=40, burn_in=10)
     with pytest.warns(UserWarning, match="interrupted after 2"):

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ..._utils.memmap import WINDOW, ahead, cut, is_on_disk
+from ..._utils import memmap
+from ..._utils.memmap import ahead, cut, is_on_disk
 from ..constants import FLUSH_ROWS, TILE_BYTES
 
 
@@ -21,7 +22,7 @@ def _pieces_of_disk(X, bounds, first, last):
     dtype = np.float32 if X.dtype == np.float16 else X.dtype
     tile = _tile_rows(X.shape[1] * np.dtype(dtype).itemsize)
     flushed = FLUSH_ROWS // tile * tile  # rows from flush to flush: pieces that end at a flush keep the bits of a block
-    step = flushed * max(1, WINDOW // (flushed * X.strides[0]))
+    step = flushed * max(1, memmap.WINDOW // (flushed * X.strides[0]))
     slices = (rows for block in range(first, last) for rows in cut(*map(int, bounds[block : block + 2]), step))
     for rows in ahead(X, slices, bounds[last]):
         block = np.searchsorted(bounds, rows.start, side="right") - 1

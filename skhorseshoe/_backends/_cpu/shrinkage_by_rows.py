@@ -14,7 +14,7 @@ from ..device import to_host
 from .normal_tail import information_weights
 from .sparse_passes import quadratic_forms
 
-_BLOCK = 2**20  # numbers of X in a block of rows or columns
+_BLOCK = 2**20
 
 
 class ShrinkageByRows:
@@ -22,20 +22,21 @@ class ShrinkageByRows:
 
     rows : ``Rows``. variances : prior variances of the coefficients that are not shrunk. information : (n,) of rows,
     times their weights, if it is known otherwise. shared : the group of each row (n,) and a variance for each chain,
-    a further covariance of rows of one group; or None.
+    a further covariance of rows of one group; or None. size : numbers of X in a block of rows or columns.
     """
 
-    def __init__(self, rows, variances, beta, information=None, shared=None):
+    def __init__(self, rows, variances, beta, information=None, shared=None, size=_BLOCK):
         X, columns, p = to_host(rows.X), rows.columns, rows.shape[1]
         points = columns.of_X(beta)
         intercept = points[:, p] if columns.fit_intercept else 0.0
         if information is None:
-            blocks = (X[block] for block in cut(0, X.shape[0], max(1, _BLOCK // p)))
+            blocks = (X[block] for block in cut(0, X.shape[0], max(1, size // p)))
             information = np.concatenate([information_weights(block, points[:, :p], intercept) for block in blocks])
             weight = to_host(rows.weight)
             information = information * weight if len(weight) else information
         self.root, self.shared = np.sqrt(information), shared
-        self.columns = (_SparseColumns if issparse(X) else _DenseColumns)(X, columns, self.root)
+        made = (X, columns, self.root)
+        self.columns = _SparseColumns(*made) if issparse(X) else _DenseColumns(*made, size)
         self.n_shrunk, self.variances, self.threads = columns.n_shrunk, variances, rows.threads
 
     def __call__(self, precision):
@@ -63,15 +64,15 @@ class ShrinkageByRows:
 class _DenseColumns:
     """Z = F^(1/2) times the centred columns of X, in the sampler's order and unit, and that of the intercept."""
 
-    def __init__(self, X, columns, root):
-        self.X, self.columns, self.root = X, columns, root
+    def __init__(self, X, columns, root, size):
+        self.X, self.columns, self.root, self.size = X, columns, root, size
         self.mean = columns.mean_of_X if columns.fit_intercept else np.zeros(X.shape[1])
-        self.blocks = list(self._blocks()) if X.size <= _BLOCK else None
+        self.blocks = list(self._blocks()) if X.size <= size else None
 
     def _blocks(self):
         """Blocks of columns: a slice, and these columns of Z, transposed (k, n)."""
         (n, p), c = self.X.shape, self.columns
-        for columns in cut(0, p, max(1, _BLOCK // n)):
+        for columns in cut(0, p, max(1, self.size // n)):
             of_X = c.order[columns] if c.reorders else columns
             block = (self.X[:, of_X] - self.mean[of_X]) / c.unit[of_X]
             yield columns, np.ascontiguousarray((block * self.root[:, None]).T)

@@ -4,7 +4,8 @@ import cupy as cp
 import numpy as np
 from cupyx import empty_pinned
 
-from ..._utils.memmap import WINDOW, ahead, cut
+from ..._utils import memmap
+from ..._utils.memmap import ahead, cut
 
 PART = 2**28  # bytes of X that are copied at a time, if several blocks read them
 _BLOCKS = 4  # least number of blocks that read a part: a single block is slower than the copy
@@ -96,7 +97,7 @@ def gpu_array(values):
     """
     if isinstance(values, cp.ndarray):
         return values
-    if values.nbytes <= WINDOW:
+    if values.nbytes <= memmap.WINDOW:
         return cp.ascontiguousarray(cp.asarray(values))
     out, stream = cp.empty(values.shape, values.dtype), cp.cuda.get_current_stream()
     for window in _windows(values):
@@ -108,7 +109,7 @@ def gpu_array(values):
 
 def _windows(X):
     """Slices of all rows; a file is read ahead, and pages that were read leave the process."""
-    return ahead(X, cut(0, len(X), max(1, WINDOW * len(X) // max(1, X.nbytes))), len(X))
+    return ahead(X, cut(0, len(X), max(1, memmap.WINDOW * len(X) // max(1, X.nbytes))), len(X))
 
 
 def buffer_bytes(n_bytes, multiprocessors):

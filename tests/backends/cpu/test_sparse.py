@@ -9,7 +9,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._backends import device
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse
 from skhorseshoe._data.row_blocks import Segment
@@ -170,10 +169,3 @@ def test_a_sampler_of_earlier_versions_is_refused_with_its_successor():
     X, y = made(30, 60, 3)
     with pytest.raises(ValueError, match=r"'collapsed' of earlier versions is 'hmc' with more columns than rows"):
         model(sampler="collapsed").fit(X, y)
-
-
-def test_auto_leaves_sparse_rows_of_the_host_on_the_cpu(monkeypatch):
-    monkeypatch.setattr(device, "_WORTH_A_GPU", 0)
-    monkeypatch.setattr(device, "gpu_status", lambda index=0: (True, "a card"))
-    X, y = made(30, 5, 3)
-    assert model(device="auto").fit(X, y).device_ == "cpu"

@@ -11,7 +11,6 @@ from card import (
     SHORT,
     assert_same_model,
     held_by_fits,
-    module,
     on_card,
     on_host,
 )
@@ -82,12 +81,12 @@ def test_effects_and_contributions_are_those_of_the_cpu(fitted):
         pd.testing.assert_frame_equal(one, other, rtol=1e-8, atol=1e-12)
 
 
-@pytest.mark.parametrize(("name", "value"), [("_BLOCK_NUMBERS", 7 * 1200), ("PREDICTED_ROWS", 7)])
-def test_a_row_has_the_same_answer_in_any_batch(name, value, fitted, monkeypatch):
+@pytest.mark.parametrize("few", [{"predictors_of_a_block": 7 * 1200}, {"predicted_rows": 7}], ids=str)
+def test_a_row_has_the_same_answer_in_any_batch(few, fitted, sizes):
     model, X = fitted
     proba, interval = model.predict_proba(X), model.predict_interval(X)
     np.testing.assert_array_equal(model.predict_proba(X[40:42]), proba[40:42])
-    monkeypatch.setattr(module("predict"), name, value)
+    sizes(**few)
     np.testing.assert_allclose(model.predict_proba(X), proba, rtol=1e-11)
     np.testing.assert_allclose(model.predict_interval(X), interval, rtol=1e-11)
 
@@ -147,13 +146,13 @@ def test_integers_and_columns_first_are_converted_on_the_card(one_gpu, problem, 
         np.testing.assert_array_equal(on_host(model.predict_proba(on_card(given))), model.predict_proba(given))
 
 
-def test_sparse_rows_are_refused_with_what_to_do(card, problem, short_fit, monkeypatch):
+def test_sparse_rows_are_refused_with_what_to_do(card, problem, short_fit, sizes):
     """With "auto" they are the CPU's, as are predictions for them."""
     X, y = sp.csr_array(problem[0]), problem[1]
     for device in ("cuda", "cuda:0"):
         with pytest.raises(ValueError, match=rf"X is sparse and device='{device}'.*device='cpu' or.*X\.toarray\(\)"):
             fitted_there(X, y, device=device)
-    monkeypatch.setattr("skhorseshoe._backends.device._WORTH_A_GPU", 0)
+    sizes(numbers_on_a_gpu=0)
     assert fitted_there(X, y).device_ == "cpu"
     model = short_fit(*problem, device="cuda", **SHORT)
     np.testing.assert_allclose(model.predict_proba(X), model.predict_proba(problem[0]), rtol=1e-10)

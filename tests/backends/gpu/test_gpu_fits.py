@@ -8,10 +8,8 @@ import pytest
 from card import KEY, NONE, SHORT, assert_all_close, on_card
 from laws import all_draws, repeated, same_law
 
-from skhorseshoe._backends import limits
 from skhorseshoe._data.dask_worker import Shard
 from skhorseshoe._data.row_blocks import Segment, layout
-from skhorseshoe._mcmc import burn_in
 
 OTHER_COLUMNS = {"standardize": True, "unpenalized": [1, 4]}
 ITERATIVE = {"burn_in": 8, "n_iter": 6, "n_chains": 3, **OTHER_COLUMNS}
@@ -31,9 +29,9 @@ SINGLE = ("gibbs", "float32"), ("hmc", "float32"), ("hmc", "float16")
 
 
 @pytest.mark.parametrize(("fit", "dtype"), [*((fit, "float64") for fit in FITS), *SINGLE])
-def test_chains_are_those_of_the_cpu(fit, dtype, one_gpu, problem, short_fit, monkeypatch):
+def test_chains_are_those_of_the_cpu(fit, dtype, one_gpu, problem, short_fit, sizes):
     if "gradients" in fit:
-        monkeypatch.setattr(limits, "LARGEST_FACTOR", 0)
+        sizes(columns_of_a_factor=0)
     X, y = problem
     length = {"burn_in": 40, "n_iter": 10} if dtype == "float64" else {"burn_in": 20, "n_iter": 10}
     ours, theirs = (short_fit(X.astype(dtype), y, device=d, **{**length, **FITS[fit]}) for d in ("cuda", "cpu"))
@@ -44,11 +42,8 @@ def test_chains_are_those_of_the_cpu(fit, dtype, one_gpu, problem, short_fit, mo
 
 
 @pytest.mark.parametrize("sampler", ["hmc", "pxda"])
-def test_an_automatic_burn_in_is_that_of_the_cpu(sampler, one_gpu, problem, short_fit, monkeypatch, stop_at, tmp_path):
-    monkeypatch.setattr(burn_in, "_SHORTEST", 40)
-    monkeypatch.setattr(burn_in, "_UNTUNED", 20)
-    monkeypatch.setattr(burn_in.Halves, "agree", lambda *_: False)  # so that it is extended
-    monkeypatch.setattr(burn_in, "MOST_EXTENSIONS", 1)
+def test_an_automatic_burn_in_is_that_of_the_cpu(sampler, one_gpu, problem, short_fit, extended, stop_at, tmp_path):
+    extended(40, 20)
     length = {"burn_in": "auto", "n_iter": 5}
     ours, theirs = (short_fit(*problem, device=device, sampler=sampler, **length) for device in ("cuda", "cpu"))
     assert ours.burn_in_ == theirs.burn_in_ > 30

@@ -7,15 +7,13 @@ import pytest
 from card import KEY, NONE, left_on_host, module
 from laws import resident, same_draws
 
-from skhorseshoe._utils import memmap
 from skhorseshoe.datasets import make_sparse_probit
 
 
 @pytest.fixture
-def small_parts(one_gpu, monkeypatch):
+def small_parts(one_gpu, sizes):
     """A back end whose parts are of one block or two."""
-    monkeypatch.setattr(module("host_streaming"), "PART", 1)
-    monkeypatch.setattr(module("host_streaming"), "_BLOCKS", 1)
+    sizes(bytes_of_a_part=1, blocks_of_a_part=1)
     return one_gpu
 
 
@@ -43,15 +41,12 @@ def test_passes_over_parts_have_the_bits_of_passes_over_all(n, p, n_chains, dtyp
 
 
 @pytest.fixture
-def small_card(card, monkeypatch):
+def small_card(card, sizes, monkeypatch):
     """A card and a back end that are made for little memory, with windows of a file to match."""
     monkeypatch.setattr(module("memory"), "working_set", lambda *sizes: 0)
     for name in ("memory", "dense_passes"):
         monkeypatch.setattr(module(name), "WIDENED", 2**12)
-    monkeypatch.setattr(module("predict"), "PREDICTED_ROWS", 256)
-    monkeypatch.setattr(module("host_streaming"), "PART", 20_000)
-    monkeypatch.setattr(module("host_streaming"), "_BLOCKS", 1)
-    monkeypatch.setattr(module("host_streaming"), "WINDOW", 3000)
+    sizes(predicted_rows=256, bytes_of_a_part=20_000, blocks_of_a_part=1, window=3000)
     card.properties |= {"multiProcessorCount": 8}
     return card
 
@@ -60,10 +55,10 @@ def small_card(card, monkeypatch):
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
-def test_x_comes_to_the_card_a_window_at_a_time(order, card, monkeypatch):
+def test_x_comes_to_the_card_a_window_at_a_time(order, card, sizes):
     """CuPy would make a copy in pinned memory."""
     X, ops = np.asarray(np.random.default_rng(0).standard_normal((300, 7)), order=order), module("dense")
-    monkeypatch.setattr(module("host_streaming"), "WINDOW", 1000)
+    sizes(window=1000)
     held, y, weight = ops.hold(X, np.arange(300), np.ones(300))
     np.testing.assert_array_equal(ops.to_host(held), X)
     np.testing.assert_array_equal(ops.to_host(y), np.arange(300).astype(np.uint8))
@@ -86,13 +81,12 @@ def in_a_file(X, folder):
     ],
 )
 def test_auto_reads_x_once_if_there_is_room(
-    where, sampler, free, words, small_card, short_fit, tmp_path, monkeypatch, caplog
+    where, sampler, free, words, small_card, short_fit, tmp_path, sizes, caplog
 ):
     """With the same draws. No array on the card is larger than what is free there; X has 86,400 bytes."""
     X, y, _ = make_sparse_probit(1200, 9, random_state=0)
     params = {"device": "auto", "sampler": sampler, "burn_in": 6, "n_iter": 4, "n_chains": 2, "verbose": 1}
-    monkeypatch.setattr("skhorseshoe._backends.device._WORTH_A_GPU", 1)
-    monkeypatch.setattr("skhorseshoe._data.weights._SORTED_SIZE", 1)  # whose rows are sorted, in memory
+    sizes(numbers_on_a_gpu=1, numbers_sorted=1)  # rows of so few are sorted, in memory
     want = short_fit(X, y, **params)
     small_card.free = free
     with caplog.at_level("INFO", logger="skhorseshoe"):
@@ -104,9 +98,8 @@ def test_auto_reads_x_once_if_there_is_room(
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of the process in /proc")
 @pytest.mark.parametrize("whole", [True, False])
-def test_the_pages_of_a_file_leave_the_process_behind_the_copy(whole, one_gpu, tmp_path, monkeypatch):
-    for of in (module("host_streaming"), memmap):
-        monkeypatch.setattr(of, "WINDOW", 2**20)
+def test_the_pages_of_a_file_leave_the_process_behind_the_copy(whole, one_gpu, tmp_path, sizes):
+    sizes(window=2**20)
     X = in_a_file(np.ones((2**14, 1024), np.float32), tmp_path)  # 64 MiB
     before, y = resident("RssFile"), np.zeros(len(X), np.uint8)
     held, _, _ = one_gpu.hold(X if whole else left_on_host(X), y, NONE)

@@ -3,7 +3,6 @@
 import pytest
 from card import module
 
-from skhorseshoe._backends import device
 from skhorseshoe._mcmc import hmc_burn_in
 from skhorseshoe.datasets import make_sparse_probit
 
@@ -98,8 +97,8 @@ def test_a_fit_without_room_is_refused_before_it_starts(card, problem, short_fit
         short_fit(*problem, device="cuda")
 
 
-def test_auto_takes_the_cpu_where_the_gpu_has_no_room(card, problem, short_fit, monkeypatch, caplog):
-    monkeypatch.setattr(device, "_WORTH_A_GPU", 0)
+def test_auto_takes_the_cpu_where_the_gpu_has_no_room(card, problem, short_fit, sizes, caplog):
+    sizes(numbers_on_a_gpu=0)
     with caplog.at_level("INFO", logger="skhorseshoe"):
         assert short_fit(*problem, burn_in=1, n_iter=1, verbose=1).device_ == "cuda:0"
         card.free = 2**20

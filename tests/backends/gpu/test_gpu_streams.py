@@ -8,8 +8,6 @@ import pytest
 from card import chains_of, module
 from cuda_emulator import EmulatorError, fake_cupy, fake_streams
 
-from skhorseshoe._backends import limits
-
 
 def check_no_reads(chains, n_sweeps=3):
     """The host reads no value of the GPU in the sweeps after the first."""
@@ -25,9 +23,9 @@ def test_the_host_waits_for_nothing_in_a_sweep(sampler, card, problem):
     check_no_reads(chains_of(sampler, module("dense"), *problem))
 
 
-def test_conjugate_gradients_wait_for_the_step_before_only(card, problem, monkeypatch):
+def test_conjugate_gradients_wait_for_the_step_before_only(card, problem, sizes, monkeypatch):
     """While the host looks at its flags, which lie in pinned memory, the next step is queued."""
-    monkeypatch.setattr(limits, "LARGEST_FACTOR", 0)
+    sizes(columns_of_a_factor=0)
     chains = chains_of("gibbs", module("dense"), *problem)
     steps, times = [], chains.precision.form.times
     monkeypatch.setattr(chains.precision.form, "times", lambda v: steps.append(v) or times(v))
@@ -44,10 +42,7 @@ def test_a_watch_says_that_steps_go_on_once_too_often(lengths, one_gpu):
         assert said == [True] * (length + 1) + [False]
 
 
-@pytest.mark.parametrize("small", [True, False])
-def test_the_host_waits_in_burn_in_only_where_a_stage_ends(small, card, problem, monkeypatch):
-    if not small:
-        monkeypatch.setattr(module("gaussian"), "THREADS", 0)
+def test_the_host_waits_in_burn_in_only_where_a_stage_ends(card, problem, factors):
     chains = chains_of("hmc", module("dense"), *problem, 40)
     waited = []
     while (t := chains.state.sweep) < 45:
@@ -142,10 +137,10 @@ def test_nothing_uses_the_memory_of_factors_that_are_not_done(card, factors):
 
 
 @pytest.mark.parametrize("n_chains", [1, 3, 11])
-def test_the_library_works_on_chains_side_by_side(n_chains, card, monkeypatch):
+def test_the_library_works_on_chains_side_by_side(n_chains, card, sizes):
     """At most eight at a time; each with handles of its own, which the emulator looks after."""
     ops, rng = module("dense"), np.random.default_rng(0)
-    monkeypatch.setattr(module("gaussian"), "THREADS", 0)
+    sizes(columns_of_one_block=0)
     A, b, d = rng.standard_normal((20, 5)), rng.standard_normal((n_chains, 5)), rng.exponential(size=(n_chains, 5))
     precision, there = ops.Precision(A.T @ A, None), ops.to_device(d)
     precision.begin(there)
@@ -173,8 +168,8 @@ def test_the_handles_of_a_thread_end_with_it(card):
     assert alive == before
 
 
-def test_factors_that_have_no_room_are_computed_one_by_one(one_gpu, monkeypatch, factors):
-    monkeypatch.setattr(module("gaussian"), "OVERLAPPED", 0)
+def test_factors_that_have_no_room_are_computed_one_by_one(one_gpu, sizes, factors):
+    sizes(bytes_of_factors=0)
     precision = one_gpu.Precision(np.eye(4), None)
     d = one_gpu.to_device(np.ones((3, 4)))
     precision.begin(d)

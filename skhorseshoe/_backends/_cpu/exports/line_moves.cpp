@@ -134,6 +134,9 @@ struct MovingChain {
 
     // The local or fixed move of coefficient j.
     void move_one(i64 move, i64 j, const double* u) {
+#ifdef PLANT_COLUMN_OF_STATE
+        for (i64 k = j = 0; k < rows.p; ++k) j = beta[k] * beta[k] > beta[j] * beta[j] ? k : j;
+#endif
         const bool is_shrunk = j < rows.p;
         const double factor = is_shrunk ? beta[j] : 1.0, d = rows.diagonal[j];
         take_column(rows, i64(rows.number[j]), factor / rows.unit[j], rows.centre[j], work.change);
