@@ -14,7 +14,7 @@ from .._data.validation import copied_bytes
 from .._data.weights import arrange
 from .._mcmc import group_draws
 from .._mcmc.burn_in import AUTO
-from .._mcmc.grouped_chains import products_kept
+from .._mcmc.marginal_precision import products_kept
 from .._mcmc.run import Settings
 from .._utils import memory
 from .._utils.memmap import is_on_disk
