@@ -1,6 +1,7 @@
 """The back end for NVIDIA GPUs: CuPy arrays, CUDA kernels of our own, Cholesky factors from cuSOLVER.
 
-It has the names of ``_cpu/dense.py``, where they are documented. Arrays that describe the chains are on the device.
+It has the names of ``_cpu/dense.py``; ``contract.py`` says where they are documented. Arrays that describe the chains
+are on the device.
 """
 
 from contextlib import contextmanager, suppress
