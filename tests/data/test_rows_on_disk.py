@@ -9,7 +9,7 @@ import pytest
 from laws import resident
 
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._backends._cpu import dense_passes
+from skhorseshoe._backends._cpu import passes
 from skhorseshoe._utils import memmap, memory
 from skhorseshoe._utils.memmap import ahead, cut, is_on_disk, taken
 from skhorseshoe._utils.threads import Threads
@@ -27,7 +27,7 @@ def on_disk(X, folder, mode="r"):
 def small_windows(monkeypatch):
     """Many windows in a small file, not of whole rows, pages or blocks."""
     monkeypatch.setattr(memmap, "WINDOW", 5000)
-    monkeypatch.setattr(dense_passes, "WINDOW", 5000)
+    monkeypatch.setattr(passes, "WINDOW", 5000)
 
 
 @pytest.mark.parametrize(("dtype", "params"), [
@@ -63,9 +63,9 @@ def test_a_block_may_be_cut_where_its_sums_are_flushed(p, dtype, seed, tmp_path,
     n, key = 1100, np.array([1, 2], np.uint32)
     X, y = rng.standard_normal((n, p)).astype(dtype), rng.integers(0, 2, n).astype(np.uint8)
     coef, bounds = rng.standard_normal((2, p + 1)) / np.sqrt(p), np.array([0, 530, 1100])
-    monkeypatch.setattr(dense_passes, "WINDOW", 1)  # the shortest pieces there are
+    monkeypatch.setattr(passes, "WINDOW", 1)  # the shortest pieces there are
     held, file = cpu.hold(X, y, np.empty(0)), cpu.hold(on_disk(X, tmp_path), y, np.empty(0))
-    assert len(list(dense_passes.pieces(file[0], bounds, 0, 2))) >= 6
+    assert len(list(passes.pieces(file[0], bounds, 0, 2))) >= 6
 
     def answers(rows):
         return *cpu.latent(*rows[:2], coef, bounds, 3, key, Threads(1)), *cpu.score(*rows, coef, bounds, Threads(1))
