@@ -143,7 +143,7 @@ SIZES = {
     "losses": "_data.dask_rows._TRIES",
     "numbers_of_a_check": "_data.column_checks._BLOCK",
     "numbers_of_a_part": "disk._sources._PART",
-    "numbers_of_products": "_mcmc.grouped_chains._PRODUCTS",
+    "numbers_of_products": "_mcmc.marginal_precision._PRODUCTS",
     "numbers_on_a_gpu": "_backends.device._WORTH_A_GPU",
     "numbers_sorted": "_data.weights._SORTED_SIZE",
     "predicted_rows": "_backends._gpu.predict.PREDICTED_ROWS",

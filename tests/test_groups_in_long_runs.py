@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._fit.plan import of_groups
-from skhorseshoe._mcmc import group_draws, grouped_chains
+from skhorseshoe._mcmc import group_draws, marginal_precision
 from skhorseshoe._mcmc.draws import Draws
 
 FITTED = "coef_draws_", "group_effect_draws_", "group_scale_draws_", "global_scale_draws_", "shrinkage_"
@@ -89,7 +89,7 @@ def test_products_that_are_not_kept_are_computed(seed, sizes):
     model = HorseshoeProbitClassifier(sampler="gibbs", n_iter=5, burn_in=0, random_state=0)
     expected = clone(model).fit(X, y, groups=group).coef_draws_
     sizes(numbers_of_products=0)
-    assert grouped_chains.products_kept(30, 7) < 10  # the number of sizes
+    assert marginal_precision.products_kept(30, 7) < 10  # the number of sizes
     np.testing.assert_allclose(model.fit(X, y, groups=group).coef_draws_, expected, rtol=1e-6)
 
 

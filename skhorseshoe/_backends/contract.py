@@ -1,14 +1,14 @@
 """The protocol of back ends, which are modules, one for each kind of device. mypy checks their names and arguments.
 
-Arrays that describe the chains have them as the leading axis and are on the device. ``_cpu/dense.py`` documents each
-function.
+Arrays of coefficients and scales have chains as the leading axis, arrays by row or by group as the last; all are on the
+device. Above each block of names is the file of ``_cpu`` that documents them.
 """
 
 from typing import TYPE_CHECKING, Any, Protocol
 
 
 class Factors(Protocol):
-    """Draws from N(Q^-1 b, Q^-1) with Q = H + diag(d), with b and d of each chain."""
+    """What ``Precision`` makes: draws from N(Q^-1 b, Q^-1) with Q = H + diag(d), with b and d of each chain."""
 
     H: Any
     work: Any  # matrices that may be overwritten between two uses
@@ -20,7 +20,7 @@ class Factors(Protocol):
 
 
 class Trajectories(Protocol):
-    """The Gaussian of split Hamiltonian Monte Carlo, and the steps of trajectories."""
+    """What ``Whitening`` makes: the Gaussian of split Hamiltonian Monte Carlo, and the steps of trajectories."""
 
     H: Any
     b: Any
@@ -31,6 +31,12 @@ class Trajectories(Protocol):
     def to_beta(self, trajectory): ...
     def kick(self, trajectory, angle, reference, beta, loglik, score): ...
     def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key): ...
+
+
+class HostTrajectories(Trajectories, Protocol):
+    """What ``Whitening`` of the host makes: with groups of rows, b changes from sweep to sweep."""
+
+    def set_b(self, b): ...
 
 
 class Root(Protocol):
@@ -55,56 +61,60 @@ class Watch(Protocol):
 class BackEnd(Protocol):
     """The functions that every back end has."""
 
-    NEAR_ROWS: int  # largest number of near rows; 0 unless the functions ``near_...`` of ``HostBackEnd`` exist
+    # Largest number of near rows: rows in memory for which one call of the core does a whole move. 0 if the functions
+    # ``near_...`` of ``HostBackEnd`` do not exist.
+    NEAR_ROWS: int
     SEGMENTED: bool  # whether ``Rows`` calls the passes segment by segment
     PREDICTORS_AT_ONCE: int  # number of linear predictors of which Hermite functions are computed at a time
 
-    # As those of NumPy and SciPy; ``growth`` is expm1.
+    # As those of NumPy and SciPy.
     empty_like: Any
     where: Any
     concatenate: Any
     exp: Any
     minimum: Any
     ndtr: Any
-    growth: Any
+    growth: Any  # expm1
 
-    # The device.
-    def using(self, name, /): ...
-    def place(self, X, n_chains, sampler): ...
+    # The device: dense.py.
+    def using(self, name, /): ...  # a context in which everything is computed on this device
+    def place(self, X, n_chains, sampler): ...  # X where passes will read it, and the forecast of memory in words
     def to_device(self, values): ...
     def to_host(self, values): ...
     def Outbox(self) -> Outbox: ...
     def Watch(self) -> Watch: ...
 
-    # Rows.
+    # Rows: dense.py.
     def hold(self, X, y, weight): ...
     def latent(self, X, y, coef, bounds, sweep, key, threads, first_row=0): ...
-    def score(self, X, y, weight, coef, bounds, threads): ...
+    def score(self, X, y, weight, coef, bounds, threads): ...  # log-likelihoods and their gradients
     def line(self, X, y, weight, coef, direction, steps, bounds, threads): ...
     def gram(self, X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()): ...
     def moments(self, X, weight): ...
 
-    # Random numbers and scales.
+    # Random numbers and scales: variates.py.
     def normal(self, shape, key, sweep, purpose, attempt=0): ...
     def uniform(self, shape, key, sweep, purpose): ...
     def exponential(self, rate, key, sweep, purpose): ...
     def gamma(self, shape, rate, key, sweep, purpose): ...
-    def global_scale(self, beta, tau_sq_inv, tau_0, key, sweep): ...
-    def local_scales(self, beta, tau_sq_inv, key, sweep): ...
+    def draw_tau(self, beta, tau_sq_inv, tau_0, key, sweep): ...
+    def draw_lambda(self, beta, tau_sq_inv, key, sweep): ...
 
-    # Gaussians, trajectories, line moves.
+    # Gaussians and trajectories: gaussian.py; the last two, dense.py.
     def Precision(self, H: Any, threads: Any, memory_of: Any = None, n_workers: Any = None) -> Factors: ...
     def Whitening(self, H: Any, b: Any, n_chains: int, p: int, threads: Any, memory_of: Any = None) -> Trajectories: ...
     def Root(self, H: Any) -> Root: ...
     def times_symmetric(self, v, M, threads=None): ...
-    def metropolis(self, change, new, old, key, sweep): ...
+    def metropolis(self, change, new, old, key, sweep): ...  # the state after a test, and acceptances
+
+    # Line moves: dense.py, line_moves.py.
     def move_along_lines(self, beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep): ...
     def proposals(self, uniform, width): ...
     def first_inside(self, value, steps, uniform): ...
 
-    # Answers of a fitted model.
+    # Answers of a fitted model: predict.py.
     def each_block(self, X, coef, threads, budget, use): ...
-    def average_phi(self, eta): ...
+    def average_phi(self, eta): ...  # averages over draws of Phi(-eta) and of Phi(eta), (n, 2)
     def next_hermite(self, x, current, last, k): ...
     def quantiles(self, values, levels, of=None): ...
 
@@ -112,6 +122,7 @@ class BackEnd(Protocol):
 class HostBackEnd(BackEnd, Protocol):
     """For rows of the host: also functions for near rows, groups of rows and the coordinates of the prior."""
 
+    # dense.py; the weights, normal_tail.py.
     def latent(self, X, y, coef, bounds, sweep, key, threads, first_row=0, shift=None): ...
     def score(self, X, y, weight, coef, bounds, threads, shift=None): ...
     def line(self, X, y, weight, coef, direction, steps, bounds, threads, shift=None): ...
@@ -122,21 +133,25 @@ class HostBackEnd(BackEnd, Protocol):
     def near_prior_trajectory(self, state, rows, coordinates, step, n_steps, key): ...
     def near_exchanges(self, state, rows, exchanges, numbers, stride, key): ...
 
-    Shift: Any
-    RowGroups: Any
+    def Whitening(
+        self, H: Any, b: Any, n_chains: int, p: int, threads: Any, memory_of: Any = None
+    ) -> HostTrajectories: ...
+
+    Shift: Any  # passes.py
+    RowGroups: Any  # row_groups.py
 
     def sums_by_group(self, X, codes, n_groups, weight): ...
 
-    PriorCoordinates: Any
+    PriorCoordinates: Any  # prior_coordinates.py
     Exchanges: Any
-    ShrinkageByRows: Any
+    ShrinkageByRows: Any  # shrinkage_by_rows.py
 
 
 class SparseBackEnd(HostBackEnd, Protocol):
-    """For sparse rows, of which even X'X may not fit into memory."""
+    """For sparse rows (sparse.py), of which even X'X may not fit into memory."""
 
     def gram_product(self, X, weight, vectors, bounds, threads): ...
-    def gram_noise(self, X, weight, shape, bounds, attempt, sweep, purpose, key, threads): ...
+    def gram_noise(self, X, weight, shape, bounds, key, sweep, purpose, attempt, threads): ...
 
 
 if TYPE_CHECKING:

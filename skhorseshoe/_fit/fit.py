@@ -22,7 +22,7 @@ from .._data.rows import Rows
 from .._data.weights import is_whole, is_wide, rows_that_count
 from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import STORED
-from .._mcmc.prior import SLAB, FixedPrior, describe_prior, tau_scale
+from .._mcmc.prior import SLAB, FixedPrior, describe_prior, scale_of_tau_prior
 from .._mcmc.run import Problem, Run
 from .._posterior import estimates
 from .._utils import progress
@@ -126,7 +126,7 @@ def fit(model, X, y, of_rows, lease):
             warning_texts.say(early)
             problem = _problem(params, rows, int((~data.unpenalized).sum()))
             try:
-                run, sweep = _sample(params, problem, plan, earlier, (seen.unbounded, seen.watched), callbacks)
+                run, sweep = _resume_or_start(params, problem, plan, earlier, (seen.unbounded, seen.watched), callbacks)
             except BaseException:  # the columns may be its cause
                 with suppress(Warning):
                     cure = "Set standardize=True." if any(f.changes for f in seen.findings) else ""
@@ -246,7 +246,7 @@ def _open(params, data, plan, threads):
 
 def _problem(params, rows, n_shrunk):
     """The ``Problem``: the rows, the prior and the seed. n_shrunk : columns of X that are shrunk, empty ones too."""
-    tau_0 = tau_scale(params.global_scale, params.expected_nonzero, n_shrunk, rows.size(), rows.share())
+    tau_0 = scale_of_tau_prior(params.global_scale, params.expected_nonzero, n_shrunk, rows.size(), rows.share())
     seed, two = params.random_state, {"size": 2, "dtype": np.uint32}
     if seed is None:  # not from NumPy's global generator, which no fit changes
         key = np.random.SeedSequence().generate_state(2)
@@ -257,8 +257,9 @@ def _problem(params, rows, n_shrunk):
     return Problem(rows, FixedPrior(rows.columns, params.slab_scale), tau_0, key)
 
 
-def _sample(params, problem, plan, earlier, judged, callbacks):
-    """The ``Run`` of a problem, at its end, and the seconds that a sweep has taken.
+def _resume_or_start(params, problem, plan, earlier, judged, callbacks):
+    """The ``Run`` of a problem at its end, resumed from a checkpoint or an earlier fit if there is one, and the seconds
+    that a sweep has taken.
 
     earlier : saved chains of the model to go on with, or None. judged : ``unbounded`` and ``watched`` of ``Run``.
     callbacks : function of the run.

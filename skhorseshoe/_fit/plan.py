@@ -14,7 +14,7 @@ from .._data.validation import copied_bytes
 from .._data.weights import arrange
 from .._mcmc import group_draws
 from .._mcmc.burn_in import AUTO
-from .._mcmc.grouped_chains import products_kept
+from .._mcmc.marginal_precision import products_kept
 from .._mcmc.run import Settings
 from .._utils import memory
 from .._utils.memmap import is_on_disk
@@ -48,15 +48,7 @@ class Plan(NamedTuple):
 
 def plan_fit(params, data, done):
     """The ``Plan``; a ValueError where parameters contradict the data. done : sweeps of the fit to continue, or 0."""
-    no_factor, heavy, of_prior = is_without_factor(data.shape[1]), data.expansion > _REPEATED, fits_prior(params, data)
-    sampler, taking = params.sampler, _taking(data, no_factor)
-    if sampler == "auto":
-        can_repeat = data.whole_weights and (no_factor or not heavy)
-        sampler = "hmc" if of_prior else choose(params.burn_in, can_repeat, no_factor, taking)
-    elif sampler not in taking:
-        here = " with so many columns" if sampler == "gibbs" else ""
-        raise ValueError(f"sampler={sampler!r} does not take {data.extras}{here}. Use sampler={taking[0]!r} or 'auto'.")
-    of_prior = of_prior and sampler == "hmc"
+    sampler, of_prior = choose_sampler(params, data)
     settings = {name: value for name, value in vars(params).items() if name in Settings._fields}
     settings |= {"sampler": sampler, "of_prior": of_prior, **_lengths(params, data.shape[1], done)}
     settings = Settings(**settings)
@@ -73,12 +65,34 @@ def plan_fit(params, data, done):
         copied = 4 * X.size
         check_copy(copied, "Computing with float16", " Have it on disk (skhorseshoe.disk).")
     y, weight, *more = labels
-    findings = _costs(data, sampler, heavy) + ([] if data.groups is not None else _belonging(X, y, data.columns))
+    findings = _costs(data, sampler) + ([] if data.groups is not None else _belonging(X, y, data.columns))
     X, *labels = arrange(X, y, weight, sampler, *more)
     copied = copied or copied_bytes(data.original_X, X)
     stored = stored_columns(X, data.unpenalized) if of_prior and params.slab_scale == AUTO else None
     shape, X = X.shape, X if stored is None else take_columns(X, stored)
     return Plan(settings, device, n_threads, shape, (X, *labels), copied, findings, stored)
+
+
+def choose_sampler(params, data):
+    """The sampler, and whether it takes the coordinates of the prior. "auto" is "hmc" if one of these holds:
+
+    - the coordinates of the prior fit, since data augmentation mixes badly where columns outnumber rows;
+    - burn-in is long enough to tune it, and the columns are not too many for a Cholesky factor;
+    - weights are not whole, or make too many rows where a Cholesky factor is possible: others take weights as repeats.
+
+    Otherwise it is "pxda", or with groups or an offset, which "pxda" does not take, "gibbs". With groups and too many
+    columns for a Cholesky factor "hmc" alone is left.
+    """
+    no_factor, of_prior = is_without_factor(data.shape[1]), fits_prior(params, data)
+    sampler, taking = params.sampler, _taking(data, no_factor)
+    if sampler == "auto":
+        can_tune = params.burn_in == AUTO or params.burn_in >= _TUNING
+        can_repeat = data.whole_weights and (no_factor or data.expansion <= _REPEATED)
+        sampler = "hmc" if of_prior or (can_tune and not no_factor) or not can_repeat else taking[-1]
+    elif sampler not in taking:
+        here = " with so many columns" if sampler == "gibbs" else ""
+        raise ValueError(f"sampler={sampler!r} does not take {data.extras}{here}. Use sampler={taking[0]!r} or 'auto'.")
+    return sampler, of_prior and sampler == "hmc"
 
 
 def fits_prior(params, data):
@@ -103,16 +117,9 @@ def _lengths(params, p, done):
     return {"n_iter": sweeps + done, "room": room, "target_ess": target}
 
 
-def choose(burn_in, whole_weights, no_factor, taking=("pxda",)):
-    """The sampler for "auto": "hmc", unless burn-in is too short to tune it or the columns are too many for a Cholesky
-    factor; but only "hmc" takes weights that are not whole. taking : the samplers that can have the groups and offset;
-    the last is used where "hmc" is not."""
-    return "hmc" if ((burn_in == AUTO or burn_in >= _TUNING) and not no_factor) or not whole_weights else taking[-1]
-
-
-def _costs(data, sampler, heavy):
+def _costs(data, sampler):
     """A ``Finding`` where weights make the fit slow."""
-    if heavy and sampler != "hmc":
+    if data.expansion > _REPEATED and sampler != "hmc":
         facts = {"sampler": sampler, "rows": data.shape[0], "repeated": data.expansion * data.shape[0]}
         return [Finding("repeated rows", [], "sampler='hmc' uses the weights directly.", facts)]
     return []

@@ -68,7 +68,7 @@ class GramByPasses:
         rows, (n_chains, q) = self.rows, shape
         standard = rows.ops.normal((n_chains, q + 1), self.key, sweep, purpose, attempt)
         row_noise = rows.ops.gram_noise(
-            self.X, self.weight, shape, self.bounds, attempt, sweep, purpose_of_rows, self.key, rows.threads
+            self.X, self.weight, shape, self.bounds, self.key, sweep, purpose_of_rows, attempt, rows.threads
         )
         return self.columns.gradient(row_noise) + standard[:, q:] * self.fixed.anchor, standard[:, :q]
 

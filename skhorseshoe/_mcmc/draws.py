@@ -62,7 +62,7 @@ class Draws:
         if self.moments is not None:
             self.moments.add(np.column_stack([coef, intercept, tau]))
         if self.groups is not None:
-            self.torn = self.groups.are_full(self.n_offered)
+            self.torn = self.groups.will_halve_effects(self.n_offered)
             self.groups.add(self.n_offered, self.n if self._is_due() else None, *effects_and_scale)
             self.torn = False
         if self._is_due():

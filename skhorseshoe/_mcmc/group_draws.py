@@ -8,57 +8,64 @@ ROOM = 2**28  # largest size of the draws of u, in bytes
 
 
 class GroupDraws:
-    """Draws of s and u, part of ``Draws``; strides of both are powers of two.
+    """Draws of s and u, part of ``Draws``. Each has a stride k, a power of two: each k-th draw is kept.
 
-    room : the most draws of a chain that ``Draws`` keeps.
+    room : the most draws of a chain that ``Draws`` keeps. Arguments of methods: n_offered, number of draws that
+    ``add`` was called with; n, number of those whose s is kept.
     """
 
     def __init__(self, n_chains, room, n_groups):
         self.scale = np.empty((n_chains, room))
         effects_room = max(1, min(room, ROOM // (4 * n_chains * n_groups)))
         self.effects = np.empty((n_chains, effects_room, n_groups), np.float32)
-        self.stride = 1  # u is kept of each ``stride``-th draw
+        self.stride = 1  # of u
         self.moments = Moments((n_chains, n_groups))
 
     def add(self, n_offered, at, effects, scale):
-        """Take u (n_groups, n_chains) and s (n_chains,). n_offered : draws before. at : index of s, or None."""
+        """Take u (n_groups, n_chains) and s (n_chains,). at : index of s, or None if it is not kept."""
         self.moments.add(effects.T)
-        if self.are_full(n_offered):
-            self._halve_effects(n_offered // self.stride)
+        if self.will_halve_effects(n_offered):
+            self._halve_effects(self._n_effects(n_offered))
         if self._is_due(n_offered):
-            self.effects[:, n_offered // self.stride] = effects.T
+            self.effects[:, self._n_effects(n_offered)] = effects.T
         if at is not None:
             self.scale[:, at] = scale
+
+    def _n_effects(self, n_offered):
+        """Number of draws of u that are kept."""
+        return n_offered // self.stride
 
     def _is_due(self, n_offered):
         """Whether u of the next draw is to be kept."""
         return (n_offered + 1) % self.stride == 0
 
-    def are_full(self, n_offered):
+    def will_halve_effects(self, n_offered):
         """Whether the next draw needs half of the draws of u to be given up."""
-        return self._is_due(n_offered) and n_offered // self.stride == self.effects.shape[1]
+        return self._is_due(n_offered) and self._n_effects(n_offered) == self.effects.shape[1]
 
     def _halve_effects(self, n):
         keep_every_second(self.effects, n)
         self.stride *= 2
 
-    def halve(self, n, stride):
-        """Give up every second s of n, and of u if its stride was as small. stride : that of s before."""
+    def halve(self, n, scale_stride):
+        """Give up every second s of n, and of u if its stride was as small. scale_stride : that of s before."""
         keep_every_second(self.scale, n)
-        if self.stride == stride:
+        if self.stride == scale_stride:
             self._halve_effects(n)
 
     def trim(self, n, n_offered):
         """Give up the room of draws that were not made."""
         self.scale = self.scale[:, :n].copy()
-        self.effects = self.effects[:, : n_offered // self.stride].copy()
+        self.effects = self.effects[:, : self._n_effects(n_offered)].copy()
 
     def arrays(self, n, n_offered):
         """The argument of ``restore``."""
-        moments = {f"group_{name}": value for name, value in self.moments.arrays().items()}
-        draws = {"scale": self.scale[:, :n], "effect": self.effects[:, : n_offered // self.stride]}
-        draws = {f"group_{name}_draws": values.copy() for name, values in draws.items()}
-        return {"group_stride": self.stride, **moments, **draws}
+        return {
+            "group_stride": self.stride,
+            **{f"group_{name}": value for name, value in self.moments.arrays().items()},
+            "group_scale_draws": self.scale[:, :n].copy(),
+            "group_effect_draws": self.effects[:, : self._n_effects(n_offered)].copy(),
+        }
 
     def restore(self, arrays):
         """Return to the state in which ``arrays`` gave these."""
@@ -66,5 +73,5 @@ class GroupDraws:
         for name, values in (("scale", self.scale), ("effect", self.effects)):
             saved = arrays[f"group_{name}_draws"]
             values[:, : saved.shape[1]] = saved
-        moments = {name[6:]: value for name, value in arrays.items() if name.startswith("group_all")}
-        self.moments = Moments.restored(moments)
+        of_moments = {name: value for name, value in arrays.items() if name.startswith("group_all_")}
+        self.moments = Moments.restored({name.removeprefix("group_"): value for name, value in of_moments.items()})

@@ -18,16 +18,11 @@ from .chains import GibbsChains
 from .grouped_rows import GroupedRows
 from .hmc_burn_in import HmcChains
 from .hmc_prior_burn_in import PriorChains
+from .marginal_precision import MarginalPrecision
 
 _MEASURED = "measured_beta", "measured_effects", "measured_scale"  # names of saved arrays
 _INTERVAL = 3  # sweeps from one state that is added to the averages of the map to the next
 _SECOND_DRAW = 2**30  # added to the number of the sweep where it draws for a purpose again: other random numbers
-_PRODUCTS = 2**22  # size of the matrices that "gibbs" keeps for any number of groups, in numbers
-
-
-def products_kept(n_groups, q):
-    """Largest number of matrices (q, q) that "gibbs" keeps: their size is that of the sums of groups, or small."""
-    return max(_PRODUCTS, n_groups * q) // q**2
 
 
 class _Grouped:
@@ -98,6 +93,7 @@ class _Measured(_Grouped):
         super().__init__(problem, start, burn_in, saved)
 
     def _information(self, beta):
+        # beta, of states of burn-in, is of no use: the information depends on the effects too.
         if self.measured is None:
             self.measured = [values.copy() for values in (self.state.beta, *self.effects_and_scale())]
         return self._measure(*self.measured)
@@ -118,8 +114,9 @@ class GroupedPriorChains(_Measured, PriorChains):
     def _measure(self, beta, effects, scale):
         rows, fixed, _, _ = self.problem
         shift = rows.rows.shift(rows.n_chains, effects)
-        rows.rows.score(beta, shift)
-        shared = rows.groups.codes, np.full(rows.n_chains, np.exp(2 * np.log(scale).mean()))
+        rows.rows.score(beta, shift)  # leaves x beta in shift.predictors, for information_weights
+        s_sq = np.exp(2 * np.log(scale).mean())  # square of the geometric mean of s
+        shared = rows.groups.codes, np.full(rows.n_chains, s_sq)
         weights = rows.rows.information_weights(shift)
         return rows.ops.ShrinkageByRows(rows.rows, fixed.variances, beta, weights, shared)
 
@@ -127,58 +124,26 @@ class GroupedPriorChains(_Measured, PriorChains):
 class GroupedGibbsChains(_Measured, GibbsChains):
     """As ``GibbsChains``."""
 
-    def __init__(self, problem, start, burn_in, saved=None):
-        super().__init__(problem, start, burn_in, saved)
-        rows = self.problem.rows
-        self.sizes, self.sums = rows.sums_of_groups()  # n_g (n_groups, 1); m_g (n_groups, q)
-        self.sweeps = [self._sweep_of_all] * 2
-        self.H = self.precision.H.copy()
-        self._compute_products()
+    def _precision(self):
+        return MarginalPrecision(super()._precision(), self.problem.rows)
 
-    def _compute_products(self):
-        """Groups of one size share the sum of their m_g m_g'. It is kept for the most frequent sizes."""
-        sizes, place, counts = np.unique(self.sizes[:, 0], return_inverse=True, return_counts=True)
-        q = self.sums.shape[1]
-        frequent = np.argsort(-counts, kind="stable")[: products_kept(len(self.sums), q)]
-        self.frequent_sizes, self.products = sizes[frequent], np.empty((len(frequent), q, q))
-        for k, product in zip(frequent, self.products, strict=True):
-            np.matmul(self.sums[place == k].T, self.sums[place == k], out=product)
-        others = ~np.isin(place, frequent)
-        self.others = self.sizes[others], self.sums[others]
-
-    def _sweep_of_all(self, state):
+    def _sweep(self, state):
         rows, fixed, tau_0, key = self.problem
-        shift, scale, t = rows.rows.shift(len(state.beta), rows.effects), rows.scale, state.sweep
-        self.share = 1.0 / (self.sizes + scale**-2.0)  # (n_groups, n_chains)
-        new = gibbs.sweep(state, _LatentRows(self, shift), self, tau_0, rows.ops, key)
-        mean = (self.latent_sums - self.sums @ new.beta.T) * self.share
+        sizes, sums, t = self.precision.sizes, self.precision.sums, state.sweep
+        # beta and its scales, given s: z given beta and u, then beta given z with u integrated out.
+        shift, variance = rows.rows.shift(len(state.beta), rows.effects), 1.0 / (sizes + rows.scale**-2.0)
+        latent_rows = _LatentRows(rows, shift, variance, sums)
+        new = gibbs.sweep(state, latent_rows, self.precision, tau_0, rows.ops, key)
+        # u given beta and z.
+        mean = (latent_rows.z_sums - sums @ new.beta.T) * variance
         noise = rows.ops.normal((len(new.beta), rows.n_groups), key, t + _SECOND_DRAW, EFFECT).T
-        rows.effects = mean + np.sqrt(self.share) * noise
+        rows.effects = mean + np.sqrt(variance) * noise
+        # u, s, beta and tau with z integrated out.
         rows.set_origin(new.beta)
         beta, tau_sq_inv = group_moves.move(rows, new.beta, new.tau_sq_inv, fixed, tau_0, t)
+        # xi given tau, which has moved.
         xi_inv = rows.ops.exponential(tau_0**-2 + tau_sq_inv, key, t + _SECOND_DRAW, GLOBAL_AUX)
         return new._replace(beta=beta, tau_sq_inv=tau_sq_inv, xi_inv=xi_inv)
-
-    # The methods of ``Precision`` that ``gibbs.sweep`` calls.
-
-    def begin(self, d):
-        """As ``Precision.begin``; nothing is computed before b is known."""
-
-    def noise(self, *arguments):
-        """As ``Precision.noise``."""
-        return self.precision.noise(*arguments)
-
-    def draw(self, b, d, noise):
-        """beta of each chain; H differs between chains, since s does."""
-        beta = np.empty_like(b)
-        for c, precision in enumerate(self.problem.rows.scale**-2.0):
-            self.precision.H[...] = self.H - np.tensordot(1.0 / (self.frequent_sizes + precision), self.products, 1)
-            sizes, sums = self.others
-            if len(sums):
-                self.precision.H -= sums.T @ (sums / (sizes + precision))
-            chain = slice(c, c + 1)
-            beta[chain] = self.precision.draw(b[chain], d[chain], noise[chain])
-        return beta
 
     def _measure(self, beta, effects, scale):
         rows, fixed, _, _ = self.problem
@@ -186,13 +151,17 @@ class GroupedGibbsChains(_Measured, GibbsChains):
 
 
 class _LatentRows:
-    """The rows as ``gibbs.sweep`` needs them: X'z less the part of the effects."""
+    """The rows as ``gibbs.sweep`` needs them: X'z less the part of the effects.
 
-    def __init__(self, chains, shift):
-        self.chains, self.shift = chains, shift
+    rows : ``GroupedRows``. variance : 1 / (n_g + s^-2) (n_groups, n_chains). sums : m_g (n_groups, q).
+    """
+
+    def __init__(self, rows, shift, variance, sums):
+        self.rows, self.shift, self.variance, self.sums = rows, shift, variance, sums
+        self.z_sums = None  # z_g (n_groups, n_chains), once ``latent`` has drawn z
 
     def latent(self, beta, sweep, key):
-        chains, rows = self.chains, self.chains.problem.rows
-        xtz, ztz = rows.rows.latent(beta, sweep, key, self.shift)
-        chains.latent_sums = rows.row_groups.sums(self.shift.terms)  # z_g
-        return xtz - (chains.latent_sums * chains.share).T @ chains.sums, ztz
+        """X'z - sum_g m_g z_g / (n_g + s^-2), and z'z."""
+        xtz, ztz = self.rows.rows.latent(beta, sweep, key, self.shift)
+        self.z_sums = self.rows.row_groups.sums(self.shift.terms)
+        return xtz - (self.z_sums * self.variance).T @ self.sums, ztz

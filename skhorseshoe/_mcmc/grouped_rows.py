@@ -112,7 +112,7 @@ class GroupedRows:
     def _predictors(self, beta):
         """x beta of all rows, (n, m)."""
         shift = self.rows.shift(len(beta))
-        self.rows.score(beta, shift)
+        self.rows.score(beta, shift)  # leaves x beta in shift.predictors
         return shift.predictors
 
     def _recall(self):
@@ -145,7 +145,7 @@ class GroupedRows:
         does not follow, the information at beta (m, q)."""
         if not self.follows:
             shift = self.rows.shift(len(beta), self.at(beta))
-            self.rows.score(beta, shift)
+            self.rows.score(beta, shift)  # leaves x beta in shift.predictors, for information_weights
             return self.rows.weighted_gram(self.rows.information_weights(shift), spare)
         if not self.averages.n:
             self.add_to_averages()

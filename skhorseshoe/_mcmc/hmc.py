@@ -68,8 +68,8 @@ def sweep(state, rows, reference, tuning, tau_0, ops, key, lines=None):
         loglik, score = rows.score(beta)
 
     shrunk = beta[:, : lambda_sq_inv.shape[1]]
-    tau_sq_inv = ops.global_scale(shrunk, tau_sq_inv, tau_0, key, t)  # tau | beta, lambda integrated out
-    lambda_sq_inv = ops.local_scales(shrunk, tau_sq_inv, key, t)  # lambda | beta, tau
+    tau_sq_inv = ops.draw_tau(shrunk, tau_sq_inv, tau_0, key, t)  # tau | beta, lambda integrated out
+    lambda_sq_inv = ops.draw_lambda(shrunk, tau_sq_inv, key, t)  # lambda | beta, tau
     return HmcState(beta, lambda_sq_inv, tau_sq_inv, loglik, score, t + 1, *rates)
 
 

@@ -15,7 +15,7 @@ SLAB = 2  # standard deviation of the slab, on the probit scale per standard dev
 PER_SD = f"{SLAB} per standard deviation of each column"
 
 
-def tau_scale(global_scale, expected_nonzero, p, n, rate):
+def scale_of_tau_prior(global_scale, expected_nonzero, p, n, rate):
     """tau_0 of tau ~ C+(0, tau_0): as given, 1, or from the expected number of nonzero coefficients.
 
     p0 / (p - p0) s / sqrt(n) (Piironen & Vehtari 2017, eq. 3.12), where 1 / s^2 is the information of a row at the

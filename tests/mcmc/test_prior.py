@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.rows import Columns, Rows
-from skhorseshoe._mcmc.prior import FixedPrior, describe_prior, slab_of, tau_scale
+from skhorseshoe._mcmc.prior import FixedPrior, describe_prior, scale_of_tau_prior, slab_of
 from skhorseshoe.diagnostics import mcse_mean
 
 
@@ -21,12 +21,12 @@ def separable(n=60, p=4):
 def test_expected_nonzero_gives_piironen_and_vehtaris_scale():
     rate = 0.25
     pseudo_variance = rate * (1 - rate) / stats.norm.pdf(stats.norm.ppf(rate)) ** 2
-    assert tau_scale(None, 5, 50, 400, rate) == pytest.approx(5 / 45 * np.sqrt(pseudo_variance) / 20)
+    assert scale_of_tau_prior(None, 5, 50, 400, rate) == pytest.approx(5 / 45 * np.sqrt(pseudo_variance) / 20)
 
 
 @pytest.mark.parametrize("rate", [0.5, 0.1, 0.005])
 def test_expected_nonzero_is_m_eff_at_the_median_of_tau(rate):
-    prior = describe_prior(tau_scale(None, 5, 50, 2000, rate), None, np.ones(50), 2000, rate)
+    prior = describe_prior(scale_of_tau_prior(None, 5, 50, 2000, rate), None, np.ones(50), 2000, rate)
     assert prior["m_eff_at_tau_0"] == pytest.approx(5)
     assert prior["m_eff"] > 5
 
@@ -35,7 +35,7 @@ def test_expected_nonzero_is_the_global_scale_it_stands_for(short_fit):
     X, y = separable()
     y = y ^ (np.arange(len(y)) % 7 == 0)
     by_count = short_fit(X, y, expected_nonzero=2)
-    by_scale = short_fit(X, y, global_scale=tau_scale(None, 2, 4, len(y), y.mean()))
+    by_scale = short_fit(X, y, global_scale=scale_of_tau_prior(None, 2, 4, len(y), y.mean()))
     np.testing.assert_array_equal(by_count.coef_draws_, by_scale.coef_draws_)
 
 
@@ -169,7 +169,7 @@ def test_a_model_remembers_its_prior(short_fit):
     X, y = separable()
     X, n, rate = X * [1, 2, 3, 4], len(y), y.mean()
     model = short_fit(X, y, expected_nonzero=2, slab_scale=3.0)
-    want = describe_prior(tau_scale(None, 2, 4, n, rate), 3.0, X.std(axis=0), n, rate)
+    want = describe_prior(scale_of_tau_prior(None, 2, 4, n, rate), 3.0, X.std(axis=0), n, rate)
     assert model.prior_ == pytest.approx(want)
     odd = short_fit(X, y, slab_scale=1.0, standardize=True, unpenalized=[1])
     assert odd.prior_ == pytest.approx(describe_prior(1.0, 1.0, np.ones(3), n, rate))

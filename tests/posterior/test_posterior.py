@@ -103,7 +103,7 @@ def test_products_of_few_rows_are_those_of_the_library(n_draws, p, dtype, seed):
     rng = np.random.default_rng(seed)
     X, coef = rng.standard_normal((3, p)), rng.standard_normal((n_draws, p)).astype(dtype)
     out = np.full((3, n_draws), np.nan)
-    predict.multiply(X, coef, out)
+    predict.predictors_of_few_rows(X, coef, out)
     np.testing.assert_allclose(out, X @ coef.T.astype(np.float64), rtol=0, atol=1e-12 * p)
 
 

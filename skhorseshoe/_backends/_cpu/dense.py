@@ -12,12 +12,11 @@ from scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 from ..._utils.memmap import ahead, cut, is_on_disk
 from .. import lines as _lines
 from ..moments import combine_moments
-from .dense_passes import pieces
 from .gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
 from .library import function, record
 from .line_moves import first_inside, growth, move_near, near_lines, proposals  # noqa: F401 - as are three of these
 from .normal_tail import fisher_weight, information_weights  # noqa: F401 - as is fisher_weight
-from .passes import Shift, latent_pass, line_pass, or_none, score_pass  # noqa: F401 - as is Shift
+from .passes import Shift, latent_pass, line_pass, or_none, pieces, score_pass  # noqa: F401 - as is Shift
 from .predict import (  # noqa: F401 - part of what a back end offers
     PREDICTORS_AT_ONCE,
     average_phi,
@@ -28,13 +27,14 @@ from .predict import (  # noqa: F401 - part of what a back end offers
 from .prior_coordinates import SHARED, Exchanges, PriorCoordinates  # noqa: F401 - two are, too
 from .row_groups import RowGroups, sums_by_group  # noqa: F401 - as are these
 from .shrinkage_by_rows import ShrinkageByRows  # noqa: F401 - as is this
-from .variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401
+from .variates import draw_lambda, draw_tau, exponential, gamma, normal, uniform  # noqa: F401
 
 _accept_proposals, add_products = function("accept_proposals"), function("add_products")
 _near_score = function("near_score")
 empty_like, where, concatenate = np.empty_like, np.where, np.concatenate
 exp, minimum = np.exp, np.minimum
 using = nullcontext
+local_scales = draw_lambda  # the name by which hmc_prior_burn_in.py calls it
 NEAR_ROWS = 2**15  # largest number of rows in memory for which one call of the core does a whole line move
 SEGMENTED = True  # passes are made segment by segment, so that sums have the bits of those on many machines
 

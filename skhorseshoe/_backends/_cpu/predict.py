@@ -12,7 +12,8 @@ _LARGE = 2**20  # least number of coefficients in all draws that do not fit the 
 # it spends most of its time on copies of the draws.
 _STEP = 24
 PREDICTORS_AT_ONCE = 2**14  # number of linear predictors whose Hermite functions stay in cache
-_multiply, _average_phi, _next_hermite = function("multiply"), function("average_phi"), function("next_hermite")
+_predictors_of_few_rows = function("predictors_of_few_rows")
+_average_phi, _next_hermite = function("average_phi"), function("next_hermite")
 
 
 def each_block(X, coef, threads, budget, use):
@@ -36,7 +37,7 @@ def each_block(X, coef, threads, budget, use):
             size = rows.stop - rows.start
             block[:size] = X[rows]
             if is_few:
-                multiply(block[:size], coef, product[:size])
+                predictors_of_few_rows(block[:size], coef, product[:size])
             else:
                 np.matmul(block, coef.T, out=product)
             use(product[:size], rows)
@@ -44,10 +45,10 @@ def each_block(X, coef, threads, budget, use):
     threads.run(use_blocks, -(-n // block_rows))
 
 
-def multiply(X, coef, out):
-    """out = X coef' for few rows, X (n, p) float64, coef (n_draws, p) float32 or float64, out (n, n_draws)."""
+def predictors_of_few_rows(X, coef, out):
+    """out = X coef', X (n, p) float64, coef (n_draws, p) float32 or float64, out (n, n_draws)."""
     coef = np.ascontiguousarray(coef)
-    _multiply(X, coef.dtype == np.float32, coef, len(X), *coef.shape, out)
+    _predictors_of_few_rows(X, coef.dtype == np.float32, coef, len(X), *coef.shape, out)
 
 
 def quantiles(values, levels, of=None):

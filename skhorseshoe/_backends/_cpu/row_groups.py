@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from .dense_passes import pieces
 from .library import function, record
-from .passes import or_none, rows_of
+from .passes import or_none, pieces, rows_of
 
 _sum_by_group, _move_effects = function("sum_by_group"), function("move_group_effects")
 _curvature, _logliks_on_grid = function("curvature_of_rows"), function("group_logliks_on_grid")

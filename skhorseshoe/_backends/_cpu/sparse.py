@@ -24,13 +24,14 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     by_chain,
     by_column,
     concatenate,
+    draw_lambda,
+    draw_tau,
     empty_like,
     exp,
     exponential,
     first_inside,
     fisher_weight,
     gamma,
-    global_scale,
     growth,
     latent,
     line,
@@ -86,11 +87,11 @@ def gram_product(X, weight, vectors, bounds, threads):
     return _sum(add_blocks, vectors.shape, bounds, threads)
 
 
-def gram_noise(X, weight, shape, bounds, attempt, sweep, purpose, key, threads):
+def gram_noise(X, weight, shape, bounds, key, sweep, purpose, attempt, threads):
     """Gaussian vectors whose covariance is the matrix of ``gram_product``; shape = (n_chains, q)."""
 
     def add_blocks(edges, sums):
-        noise_pass(X, weight, shape[0], edges, attempt, sweep, purpose, key, sums)
+        noise_pass(X, weight, shape[0], edges, key, sweep, purpose, attempt, sums)
 
     return _sum(add_blocks, shape, bounds, threads)
 

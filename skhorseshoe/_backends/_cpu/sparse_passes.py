@@ -9,7 +9,7 @@ _noise_pass, _gram_pass = function("noise_pass"), function("gram_pass")
 _column_moments, _quadratic_forms = function("column_moments"), function("quadratic_forms")
 
 
-def noise_pass(X, weight, n_chains, bounds, attempt, sweep, purpose, key, sums):
+def noise_pass(X, weight, n_chains, bounds, key, sweep, purpose, attempt, sums):
     """X' diag(weight)^(1/2) e, e ~ N(0, I), over blocks of rows; sums and weight as in ``product_pass``."""
     drawn = attempt, sweep, purpose, *key
     _noise_pass(*rows_of(X), or_none(weight), n_chains, bounds, len(sums), *drawn, *sums.shape[1:], sums)

@@ -1,6 +1,7 @@
 """The back end for NVIDIA GPUs: CuPy arrays, CUDA kernels of our own, Cholesky factors from cuSOLVER.
 
-It has the names of ``_cpu/dense.py``, where they are documented. Arrays that describe the chains are on the device.
+It has the names of ``_cpu/dense.py``; ``contract.py`` says where they are documented. Arrays that describe the chains
+are on the device.
 """
 
 from contextlib import contextmanager, suppress
@@ -19,10 +20,11 @@ from .lapack import VERDICT
 from .line_moves import NEAR_ROWS, first_inside, proposals  # noqa: F401
 from .memory import explained, is_of_memory, place  # noqa: F401
 from .predict import PREDICTORS_AT_ONCE, average_phi, each_block, ndtr, next_hermite, quantiles  # noqa: F401
-from .variates import exponential, gamma, global_scale, local_scales, normal, uniform  # noqa: F401
+from .variates import draw_lambda, draw_tau, exponential, gamma, normal, uniform  # noqa: F401
 
 empty_like, where, concatenate = cp.empty_like, cp.where, cp.concatenate
 exp, growth, minimum = cp.exp, cp.expm1, cp.minimum
+local_scales = draw_lambda  # the name by which hmc_prior_burn_in.py calls it
 SEGMENTED = False  # a launch takes longer than many a segment
 
 _CHECKED = 2**24  # number of elements that are checked at a time

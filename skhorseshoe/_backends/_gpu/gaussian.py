@@ -261,7 +261,7 @@ class Whitening:
         for move in range(tuning.tau_moves):
             if move == tuning.tau_moves // 2 and len(tuning.slow):
                 lambda_sq_inv = self._move_local_scales(lambda_sq_inv, tau_sq_inv, tuning.slow, sweep, key)
-            moved = self._move_global_scale(lambda_sq_inv, tau_sq_inv, tau_0, tau_step, move, sweep, key)
+            moved = self._move_tau(lambda_sq_inv, tau_sq_inv, tau_0, tau_step, move, sweep, key)
             lambda_sq_inv, tau_sq_inv, accept = moved
             accepted = accepted + accept
         return lambda_sq_inv, tau_sq_inv, accepted / tuning.tau_moves
@@ -280,7 +280,7 @@ class Whitening:
         log_norm = 0.5 * cp.log(d[:, : self.p]).sum(axis=1) - log_det + 0.5 * (half**2).sum(axis=1)
         return self.cholesky.solve(factors, half, transposed=True), log_norm
 
-    def _move_global_scale(self, lambda_sq_inv, tau_sq_inv, tau_0, tau_step, move, sweep, key):
+    def _move_tau(self, lambda_sq_inv, tau_sq_inv, tau_0, tau_step, move, sweep, key):
         """lambda^-2 and tau^-2 after a Metropolis step of tau, and the chains that accept it, without the host."""
         n_chains, q = self.mean.shape
         proposed, level, moved, d = (cp.empty_like(a) for a in (tau_sq_inv, tau_sq_inv, lambda_sq_inv, self.mean))

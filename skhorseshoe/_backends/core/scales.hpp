@@ -8,6 +8,11 @@
 #include "random.hpp"
 #include "slice.hpp"
 
+// lambda^-2 (p,) and tau^-2 of a chain.
+struct Scales {
+    double *lambda_sq_inv, *tau_sq_inv;
+};
+
 // e^b E1(b) for b > 0, relative error below 1e-13: the power series below 1, above it an expansion in (b - 4) / (b + 2).
 HD double scaled_exponential_integral(double b) {
     if (b < 1.0) return exp(b) * (e1_near_polynomial(b) * b - log(b) - EULER);
@@ -37,7 +42,7 @@ HD double draw_tau(const Team& team, const double* beta, i64 p, double tau_sq_in
 
 // x = lambda_j^-2 given b, by rejection for y = 1 + x, whose density is proportional to e^(-b y) / y above 1. Proposals are
 // from e^(-b y) if b > 1; else from 1 / y below 1 / b and from b e^(-b y) above.
-HD double draw_local_precision(double b, const Stream& stream, u32 j) {
+HD double draw_lambda(double b, const Stream& stream, u32 j) {
     double x = 0.0;
     const double log_range = -log(b), below = log_range * exp(-b);
     for (u32 attempt = 0; attempt < 500; ++attempt) {  // each accepts with probability > 0.4

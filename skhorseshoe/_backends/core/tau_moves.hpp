@@ -5,6 +5,7 @@
 #pragma once
 #include "linear_algebra.hpp"
 #include "random.hpp"
+#include "scales.hpp"
 
 struct Gaussians {  // filled by Python
     const double* H;   // (q, q)
@@ -25,11 +26,6 @@ struct Gaussian {
 HD Gaussian of_chain(const Gaussians& all, i64 c) {
     return {all.factors + c * all.q * all.q, all.mean + c * all.q, all.log_norm + c, all.b + c * all.q};
 }
-
-// lambda^-2 (p,) and tau^-2 of a chain.
-struct Scales {
-    double *lambda_sq_inv, *tau_sq_inv;
-};
 
 HD double log_half_cauchy(double precision) {
 #if defined(PLANT_NO_PRIOR_OF_TAU)

@@ -34,20 +34,20 @@ EXPORT i32 fill_gamma(double shape, const double* rate, double* out, i64 n_chain
     return 0;
 }
 
-EXPORT i32 global_scale(const double* beta, const double* tau_sq_inv, double tau_0, double* out, i64 n_chains, i64 p,
-                        u32 sweep, u32 k0, u32 k1) {
+EXPORT i32 draw_taus(const double* beta, const double* tau_sq_inv, double tau_0, double* out, i64 n_chains, i64 p,
+                     u32 sweep, u32 k0, u32 k1) {
     for (i64 c = 0; c < n_chains; ++c)
         out[c] = draw_tau(OneThread(), beta + c * p, p, tau_sq_inv[c], tau_0, Stream({sweep, k0, k1}, u32(c), GLOBAL));
     return 0;
 }
 
-EXPORT i32 local_scales(const double* beta, const double* tau_sq_inv, double* out, i64 n_chains, i64 p, u32 sweep,
+EXPORT i32 draw_lambdas(const double* beta, const double* tau_sq_inv, double* out, i64 n_chains, i64 p, u32 sweep,
                         u32 k0, u32 k1) {
     for (i64 c = 0; c < n_chains; ++c) {
         const Stream stream({sweep, k0, k1}, u32(c), LOCAL);
         for (i64 j = 0; j < p; ++j) {
             const double b = largest(0.5 * beta[c * p + j] * beta[c * p + j] * tau_sq_inv[c], LEAST_B);
-            out[c * p + j] = draw_local_precision(b, stream, u32(j));
+            out[c * p + j] = draw_lambda(b, stream, u32(j));
         }
     }
     return 0;

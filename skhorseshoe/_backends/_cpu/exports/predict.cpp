@@ -46,7 +46,8 @@ template <class C> static void multiply_rows(const double* X, const C* coef, i64
 }
 
 // out = X coef' for few rows, four draws at a time; X (n, p), coef (n_draws, p), float32 if is_single, out (n, n_draws).
-EXPORT i32 multiply(const double* X, i32 is_single, const void* coef, i64 n, i64 n_draws, i64 p, double* out) {
+EXPORT i32 predictors_of_few_rows(const double* X, i32 is_single, const void* coef, i64 n, i64 n_draws, i64 p,
+                                  double* out) {
     if (is_single) multiply_rows(X, static_cast<const float*>(coef), n, n_draws, p, out);
     else multiply_rows(X, static_cast<const double*>(coef), n, n_draws, p, out);
     return 0;

@@ -31,16 +31,16 @@ extern "C" __global__ void fill_gamma(double shape, const double* rate, double* 
 }
 
 // beta and out (n_chains, p).
-extern "C" __global__ void local_scales(const double* beta, const double* tau_sq_inv, double* out, i64 size, int p,
+extern "C" __global__ void draw_lambdas(const double* beta, const double* tau_sq_inv, double* out, i64 size, int p,
                                         u32 sweep, u32 k0, u32 k1) {
     fill(out, size, p, {sweep, k0, k1}, LOCAL, [=](const Stream& s, u32 j, i64 i) {
-        return draw_local_precision(largest(0.5 * beta[i] * beta[i] * tau_sq_inv[i / p], LEAST_B), s, j);
+        return draw_lambda(largest(0.5 * beta[i] * beta[i] * tau_sq_inv[i / p], LEAST_B), s, j);
     });
 }
 
 // beta (n_chains, p). Shared memory: a number for each warp.
 extern "C" __global__ void __launch_bounds__(THREADS, 4)
-global_scale(const double* beta, const double* tau_sq_inv, double tau_0, double* out, int p, u32 sweep, u32 k0, u32 k1) {
+draw_taus(const double* beta, const double* tau_sq_inv, double tau_0, double* out, int p, u32 sweep, u32 k0, u32 k1) {
     DYNAMIC_SHARED(double, shared);
     const int c = blockIdx.x;
     const Stream stream({sweep, k0, k1}, c, GLOBAL);
