@@ -48,7 +48,7 @@ class Rows:
         self.weight = np.empty(0) if weight is None else weight
         self.held = ops.hold(X, y, self.weight)
         self.ops, self.threads = ops, threads
-        self.shape, self.dtype = X.shape, X.dtype
+        self.shape, self.dtype, self.is_sparse = X.shape, X.dtype, issparse(X)
         # The layout depends only on the size of X, so sums over rows have the same bits for any number of threads.
         self.bounds, self.edges = layout(*X.shape, X.size)
         self._all_rows = Segment(*self.held, self.bounds, 0)

@@ -36,9 +36,9 @@ from ..diagnostics import convergence
 from . import findings, group_findings, input_findings, parameters, warm_start, warning_texts
 from .callbacks import Tasks
 from .checkpoint import Checkpoint, check_saved
-from .empty_columns import put_back
 from .plan import check_memory, plan_fit
 from .recipe import in_time, recipe_of, stricter
+from .sparse_input import put_back
 from .watched import Watched
 
 _OF_COLUMNS = "n_features_in_", "feature_names_in_", "_column_labels"

@@ -22,8 +22,8 @@ from .._utils.memory import addresses_left, check_copy, in_words
 from .._utils.names import names_of, printable
 from .._utils.threads import count_threads
 from ..diagnostics import MIN_ESS_PER_CHAIN
-from .empty_columns import stored_columns, take_columns
 from .parameters import sweeps_of, target_of
+from .sparse_input import array_if_as_small, stored_columns, take_columns
 from .warning_texts import Finding
 from .watched import MOST_ROWS
 
@@ -60,6 +60,7 @@ def plan_fit(params, data, done):
         device = _device.resolve("cpu")._replace(reason="the rows are on a cluster")
         return Plan(settings, device, n_threads, data.shape, None, 0, [])
     X, *labels = data.rows
+    X = array_if_as_small(X) if of_prior and params.device in (AUTO, "cpu") else X
     device, copied = _choose_device(params, settings.kind, X, data.extras), 0
     if X.dtype == np.float16 and device.name == "cpu" and not is_on_disk(X):  # no kernel reads float16
         copied = 4 * X.size

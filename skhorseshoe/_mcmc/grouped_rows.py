@@ -18,7 +18,7 @@ _FIRST_SCALE = 0.7, 0.5  # median of s at the start of chains, and the standard 
 # variance is half the mean square of a step from draw to draw.
 _FIRST_WIDTH, _WIDTHS, _DEVIATIONS = 14.0, (1e-3, 4.0), 8.0
 _FEWEST = 25  # least number of sweeps whose steps tune the width
-_SHARED = "n", "shape", "columns", "ops", "threads", "groups", "size", "gram", "lines", "separated_by"
+_SHARED = "n", "shape", "columns", "is_sparse", "ops", "threads", "groups", "size", "gram", "lines", "separated_by"
 
 
 class GroupedRows:

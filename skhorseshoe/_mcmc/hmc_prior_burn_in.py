@@ -21,7 +21,7 @@ _FIRST_STEP, _LARGEST_STEP = 0.2, pi / 2  # step sizes: the first, and the large
 _FIRST_SWEEPS = 20, 10  # number of sweeps at the start, and the largest number of steps of a trajectory in them
 _MOST_STEPS = 400  # largest number of steps of a trajectory afterwards
 _INFORMATION = 2 / pi  # largest information of a row about its linear predictor
-_FAR = 10.0  # unit of a coordinate far from zero, in standard deviations of the coefficient by that information
+_FAR = 10.0, 20.0  # unit of a coordinate far from zero, in such standard deviations, of arrays and of sparse rows
 _KNOWN = 0.125  # share of that information which a coefficient away from zero is assumed to have
 _SIGNAL = 3.0  # least distance from zero to the mean of a coordinate that gets a centre, in sizes
 _SIZES = 0.02, 1.0  # bounds of the size of such a coordinate
@@ -73,7 +73,7 @@ class PriorChains(PlainChains):
         first standard deviations of the others."""
         rows, fixed, _, _ = self.problem
         information, p = _INFORMATION * rows.size(), len(square)
-        distance = _FAR / np.sqrt(information * np.where(square > 0, square, 1.0))
+        distance = _FAR[rows.is_sparse] / np.sqrt(information * np.where(square > 0, square, 1.0))
         if fixed.slab_scale is not None:
             distance = np.minimum(distance, fixed.slab_scale)
         others = np.append(rows.columns.sd[p:], 1.0)[: len(fixed.anchor) - p]
@@ -169,7 +169,7 @@ class PriorChains(PlainChains):
         rows, fixed, _, key = self.problem
         beta, tau_sq_inv = self.state.beta, self.state.tau_sq_inv
         shrunk = np.ascontiguousarray(beta[:, : rows.columns.n_shrunk])
-        lambda_sq_inv = rows.ops.local_scales(shrunk, tau_sq_inv, key, self.state.sweep)
+        lambda_sq_inv = rows.ops.draw_lambda(shrunk, tau_sq_inv, key, self.state.sweep)
         return self.information(tau_sq_inv[:, None] * lambda_sq_inv + fixed.slab_precision)
 
     def arrays(self):

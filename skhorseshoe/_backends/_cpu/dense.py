@@ -24,7 +24,7 @@ from .predict import (  # noqa: F401 - part of what a back end offers
     next_hermite,
     quantiles,
 )
-from .prior_coordinates import SHARED, Exchanges, PriorCoordinates  # noqa: F401 - two are, too
+from .prior_coordinates import Exchanges, PriorCoordinates  # noqa: F401 - two are, too
 from .row_groups import RowGroups, sums_by_group  # noqa: F401 - as are these
 from .shrinkage_by_rows import ShrinkageByRows  # noqa: F401 - as is this
 from .variates import draw_lambda, draw_tau, exponential, gamma, normal, uniform  # noqa: F401
@@ -34,10 +34,10 @@ _near_score = function("near_score")
 empty_like, where, concatenate = np.empty_like, np.where, np.concatenate
 exp, minimum = np.exp, np.minimum
 using = nullcontext
-local_scales = draw_lambda  # the name by which hmc_prior_burn_in.py calls it
 NEAR_ROWS = 2**15  # largest number of rows in memory for which one call of the core does a whole line move
 SEGMENTED = True  # passes are made segment by segment, so that sums have the bits of those on many machines
 
+_FEW_BLOCKS = 4  # blocks of rows up to which one call is faster than steps that threads share
 _NEAR_COLUMNS = 127  # largest number of columns whose matrices threads do not share
 _records = WeakKeyDictionary()  # by ``Rows``, their ``ScoredRows``
 
@@ -190,38 +190,37 @@ def metropolis(change, new, old, key, sweep):
 def near_trajectory(state, rows, reference, tuning, tau_0, key, same_scales):
     """``_trajectory`` of ``hmc.py`` in one call of the core, with the same bits; None where rows or columns are so many
     that threads share them or that calls of Python take little of the time, or where rows have an offset."""
-    if len(reference.point) > _NEAR_COLUMNS or not _are_near(rows, len(state.beta)):
+    if len(reference.point) > _NEAR_COLUMNS or not _are_near(rows):
         return None
     return reference.whitening.near_trajectory(state, _scored_rows(rows), reference, tuning, tau_0, key, same_scales)
 
 
 def near_prior_trajectory(state, rows, coordinates, step, n_steps, key):
     """``_trajectory`` of ``hmc_prior.py`` in one call of the core, or None as for ``near_trajectory``."""
-    if not _are_near(rows, state.beta.size):
+    if not _are_near(rows, _FEW_BLOCKS):
         return None
     return coordinates.near_trajectory(state, _scored_rows(rows), step, n_steps, key)
 
 
 def near_exchanges(state, rows, exchanges, numbers, stride, key):
     """``_exchange`` of ``hmc_prior.py`` in one call of the core, or None as for ``near_trajectory``."""
-    if not _are_near(rows, state.beta.size):
+    if not _are_near(rows, _FEW_BLOCKS):
         return None
     return exchanges.near(state, _scored_rows(rows), *numbers, stride, key)
 
 
 def near_score(rows, beta):
     """Log-likelihood and score at the sampler's coefficients, or None as for ``near_trajectory``."""
-    if not _are_near(rows, beta.size):
+    if not _are_near(rows):
         return None
     loglik, score = np.empty(len(beta)), np.empty(beta.shape)
     _near_score(_scored_rows(rows), np.ascontiguousarray(beta), len(beta), loglik, score)
     return loglik, score
 
 
-def _are_near(rows, n_coefficients):
-    """Whether one thread does all work on these rows, with so many coefficients of all chains."""
-    are_few = len(rows.bounds) == 2 and n_coefficients < SHARED
-    return rows.offset is None and (are_few or rows.threads.n == 1)
+def _are_near(rows, n_blocks=1):
+    """Whether one thread does all work on these rows, of at most so many blocks."""
+    return rows.offset is None and (len(rows.bounds) <= n_blocks + 1 or rows.threads.n == 1)
 
 
 def _scored_rows(rows):

@@ -12,7 +12,7 @@ _place, _kick = function("prior_trajectory_beta"), function("kick_prior_trajecto
 _take_out, _put_in, _weigh = function("take_out"), function("put_in"), function("weigh_exchange")
 _near_trajectory, _near_exchanges = function("near_prior_trajectory"), function("near_exchanges")
 
-SHARED = 2**11  # least number of coefficients of all chains for which threads share the chains
+_SHARED = 2**11  # least number of coefficients of all chains for which threads share the chains
 
 
 class PriorCoordinates:
@@ -121,7 +121,7 @@ def _copies(state):
 def _share(threads, shape, task):
     """Call task(first, last) for ranges of chains. shape : (n_chains, n_columns)."""
     n_chains, n_columns = shape
-    if n_chains * n_columns < SHARED:
+    if n_chains * n_columns < _SHARED:
         task(0, n_chains)
     else:
         threads.run(task, n_chains)

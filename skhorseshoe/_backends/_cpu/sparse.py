@@ -35,7 +35,6 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     growth,
     latent,
     line,
-    local_scales,
     metropolis,
     minimum,
     move_along_lines,

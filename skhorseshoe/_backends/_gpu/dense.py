@@ -24,7 +24,6 @@ from .variates import draw_lambda, draw_tau, exponential, gamma, normal, uniform
 
 empty_like, where, concatenate = cp.empty_like, cp.where, cp.concatenate
 exp, growth, minimum = cp.exp, cp.expm1, cp.minimum
-local_scales = draw_lambda  # the name by which hmc_prior_burn_in.py calls it
 SEGMENTED = False  # a launch takes longer than many a segment
 
 _CHECKED = 2**24  # number of elements that are checked at a time

@@ -1,7 +1,9 @@
-"""Sparse X whose columns are mostly empty, as hashing words makes it: the sampler has the other columns alone.
+"""Sparse X with more columns than rows, as the sampler reads it fastest.
 
-The data tell nothing of an empty column. Without a slab of its own its coefficient has the horseshoe as its law, which
-leaves tau and the others as they are, and is 0 in the columns of X (see ``Columns``).
+X that holds nearly all of its numbers, such as genotypes, is read as an array. Of X whose columns are mostly empty, as
+hashing words makes it, the sampler has the other columns alone: the data tell nothing of an empty column, and without a
+slab of its own its coefficient has the horseshoe as its law, which leaves tau and the others as they are, and is 0 in
+the columns of X (see ``Columns``).
 """
 
 import numpy as np
@@ -11,10 +13,19 @@ from ..diagnostics import convergence
 
 _SHARE = 0.5  # of the columns that must be empty, for X without them to be worth its indices
 
+_LARGER = 1.5  # bytes of an array relative to those of CSR, up to which X is read as an array
+
 # Attributes of a fitted model whose last axis is the columns, and what an empty column has there.
 _VALUES = {"coef_draws_": 0.0, "coef_": 0.0, "shrinkage_": 1.0, "inclusion_score_": 0.0}
 _VALUES |= {"_column_means": 0.0, "_column_sd": 0.0}
 _OF_MOMENTS = {"mean": 0.0, "sd": 0.0, "prob_positive": 0.5}
+
+
+def array_if_as_small(X):
+    """X as an array if that is not much larger, which it is where a third is stored; else as it is."""
+    if not issparse(X) or X.shape[0] * X.shape[1] * X.dtype.itemsize > _LARGER * (X.data.nbytes + X.indices.nbytes):
+        return X
+    return X.toarray()
 
 
 def stored_columns(X, unpenalized):
