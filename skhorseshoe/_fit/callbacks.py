@@ -13,6 +13,7 @@ from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import STORED
 from .._utils.sklearn_compat import HAS_CALLBACKS
 from ..diagnostics import rhat
+from .sparse_input import widened
 
 _BLOCKS = 20  # approximate number of blocks; scikit-learn keeps each until the fit ends, and a bar takes 0.5 ms for it
 _BLOCK, _PART = 100, 250  # sweeps of a block and of the first part, where the length of sampling is not known
@@ -118,11 +119,18 @@ class Tasks:
 
     def _fitted(self):
         """A function that returns the attributes that a model needs to predict; None before the first draw."""
-        draws = self.run.draws
+        draws, columns = self.run.draws, self.run.problem.rows.numbers
         if draws.n == 0:
             return None
         names = STORED if draws.groups is None else (*STORED, "group_scale")
-        return lambda: {**self.known, **{f"{name}_draws_": getattr(draws, name)[:, : draws.n] for name in names}}
+
+        def attributes():
+            drawn = {f"{name}_draws_": getattr(draws, name)[:, : draws.n] for name in names}
+            if columns is not None:
+                drawn["coef_draws_"] = widened(drawn["coef_draws_"], columns, self.known["n_features_in_"])
+            return {**self.known, **drawn}
+
+        return attributes
 
 
 def _blocks(first, last, size):

@@ -12,7 +12,6 @@ from scipy.sparse import csr_array, issparse
 from ..diagnostics import convergence
 
 _SHARE = 0.5  # of the columns that must be empty, for X without them to be worth its indices
-
 _LARGER = 1.5  # bytes of an array relative to those of CSR, up to which X is read as an array
 
 # Attributes of a fitted model whose last axis is the columns, and what an empty column has there.
@@ -44,14 +43,21 @@ def take_columns(X, columns):
     return csr_array((X.data, place[X.indices], X.indptr), shape=(X.shape[0], len(columns)))
 
 
+def widened(values, columns, n_columns, value=0.0):
+    """Values (..., k + m), of the k columns and m others, with a place for each of the n_columns of X, in which empty
+    columns have ``value``; (..., n_columns + m)."""
+    n_others = values.shape[-1] - len(columns)
+    out = np.full((*values.shape[:-1], n_columns + n_others), value, values.dtype)
+    out[..., columns] = values[..., : len(columns)]
+    out[..., n_columns:] = values[..., len(columns) :]
+    return out
+
+
 def put_back(fitted, columns, n_columns):
     """Give the attributes of a model of these columns a place for each of the n_columns of X."""
 
-    def wide(values, value, more=0):
-        out = np.full((*values.shape[:-1], n_columns + more), value, values.dtype)
-        out[..., columns] = values[..., : len(columns)]
-        out[..., n_columns:] = values[..., len(columns) :]
-        return out
+    def wide(values, value):
+        return widened(values, columns, n_columns, value)
 
     for name, value in _VALUES.items():
         setattr(fitted, name, wide(getattr(fitted, name), value))
@@ -59,5 +65,5 @@ def put_back(fitted, columns, n_columns):
     fitted.rhat_, fitted.ess_ = wide(fitted.rhat_, of_zeros.rhat[0]), wide(fitted.ess_, of_zeros.ess_bulk[0])
     fitted.prior_["slab_scale"] = wide(fitted.prior_["slab_scale"], np.inf)
     if fitted.moments_ is not None:
-        fitted.moments_ |= {name: wide(fitted.moments_[name], value, more=2) for name, value in _OF_MOMENTS.items()}
+        fitted.moments_ |= {name: wide(fitted.moments_[name], value) for name, value in _OF_MOMENTS.items()}
     fitted._factors = [{**factor, "columns": columns[factor["columns"]]} for factor in fitted._factors]

@@ -6,6 +6,7 @@ from itertools import count
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 
 pytest.importorskip("sklearn.callback", reason="callbacks are new in scikit-learn 1.9")
 from sklearn.callback import ProgressBar, ScoringMonitor
@@ -209,3 +210,30 @@ def test_a_selector_whose_fit_fails_ends_its_callbacks(problem):
     assert recorder.closed == 1
     selector.set_params(estimator=classifier()).fit(*problem)
     assert recorder.closed == 2
+
+
+class Answers:
+    """Asks the model of each block for probabilities."""
+
+    max_propagation_depth = None
+
+    def __init__(self, X):
+        self.X, self.probabilities = X, []
+
+    def setup(self, estimator, context): ...
+
+    def teardown(self, estimator, context): ...
+
+    def on_fit_task_begin(self, estimator, context): ...
+
+    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
+        if fitted_estimator is not None:
+            self.probabilities.append(fitted_estimator.predict_proba(self.X))
+
+
+def test_a_model_on_the_way_has_the_columns_of_x_where_most_are_empty():
+    rng = np.random.default_rng(0)
+    X = csr_array((rng.standard_normal(60), (np.repeat(np.arange(20), 3), rng.integers(30, 40, 60))), (20, 90))
+    answers = Answers(X)
+    model = classifier().set_callbacks(answers).fit(X, np.arange(20) % 2)
+    np.testing.assert_array_equal(answers.probabilities[-1], model.predict_proba(X))
