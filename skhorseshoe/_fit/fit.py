@@ -162,7 +162,7 @@ def _inspect(params, data, plan, rows):
 
 def _outcome(model, params, data, plan, seen, run, sweep, known):
     """``Fitted`` of a run whose sweeps took so many seconds each. known : attributes that are there before a run."""
-    rows, of_columns = run.problem.rows, seen.findings
+    rows, of_columns = run.problem.rows, list(seen.findings)
     fitted = _summarise(params, data, plan, run, known, seen.factors)
     fitted._asked |= {"slab_scale": copy(model.slab_scale), "outnumber": data.outnumber}
     judged = None if seen.watched is None else seen.watched.worst(run.draws)

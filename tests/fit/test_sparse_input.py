@@ -1,4 +1,5 @@
-"""Sparse X with more columns than rows, most of them empty: the sampler does without these, and nobody notices."""
+"""Sparse X with more columns than rows: nobody notices that the sampler does without empty columns, nor that it has an
+array in place of rows that are a third full."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -10,6 +11,7 @@ from laws import same_draws, same_law
 from scipy import sparse
 
 from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._fit.sparse_input import array_if_as_small
 
 N, P = 30, 80
 FULL = np.arange(1, P, 3)
@@ -48,6 +50,24 @@ def test_only_empty_columns_that_cannot_matter_are_left_out(table):
     assert n_sampled(X, y) == n_sampled(sparse.csr_array(fuller), y) == P
     for slab in (2.0, None):  # of its own, which tells of tau; none, where more columns than rows are another sampler's
         assert n_sampled(rows, y, slab_scale=slab) == P
+
+
+@pytest.mark.parametrize(("dtype", "share", "is_array"), [
+    (np.float32, 0.4, True), (np.float32, 0.3, False), (np.float64, 0.5, True), (np.float64, 0.4, False),
+])  # fmt: skip
+def test_rows_are_an_array_where_that_takes_hardly_more_memory(dtype, share, is_array):
+    """4 or 8 bytes a number, where CSR has 4 more for each that is stored."""
+    X = np.zeros((20, 50), dtype)
+    X.flat[: int(share * X.size)] = 1.0
+    found = array_if_as_small(sparse.csr_array(X))
+    assert isinstance(found, np.ndarray) == is_array
+    assert array_if_as_small(X) is X
+
+
+def test_rows_that_are_an_array_have_its_draws(seed):
+    rng = np.random.default_rng(seed)
+    X, y = rng.integers(0, 3, (N, P)).astype(np.int8), rng.integers(0, 2, N)
+    assert same_draws(fit(X, y), fit(sparse.csr_array(X), y))
 
 
 def test_the_others_have_the_law_that_they_have_with_them(table):
@@ -112,3 +132,13 @@ def test_names_stay_with_their_columns(table):
     X = X * np.where(np.arange(P) == FULL[1], 1e5, 1.0)
     with pytest.warns(UserWarning, match=f"'word{FULL[1]}'"):  # of scales
         fit(rows * np.where(np.arange(P) == FULL[1], 1e5, 1.0), y)
+
+
+def test_rows_with_groups_may_have_empty_columns(table):
+    X, y = table
+    model = HorseshoeProbitClassifier(n_iter=20, burn_in=100, random_state=0)
+    model.fit(sparse.csr_array(X), y, groups=np.arange(N) // 3)
+    assert model.coef_draws_.shape == (4, 20, P)
+    assert not model.coef_draws_[..., EMPTY].any()
+    assert model.coef_draws_[..., FULL].all()
+    assert model.predict_proba(sparse.csr_array(X)).shape == (N, 2)
