@@ -187,12 +187,13 @@ def metropolis(change, new, old, key, sweep):
     return *new, acceptance
 
 
-def near_trajectory(state, rows, reference, tuning, tau_0, key, same_scales):
+def near_trajectory(state, rows, reference, tuning, tau_0, key, same_scales, scales_sweep):
     """``_trajectory`` of ``hmc.py`` in one call of the core, with the same bits; None where rows or columns are so many
     that threads share them or that calls of Python take little of the time, or where rows have an offset."""
     if len(reference.point) > _NEAR_COLUMNS or not _are_near(rows):
         return None
-    return reference.whitening.near_trajectory(state, _scored_rows(rows), reference, tuning, tau_0, key, same_scales)
+    record, numbers = _scored_rows(rows), (tau_0, key, same_scales, scales_sweep)
+    return reference.whitening.near_trajectory(state, record, reference, tuning, *numbers)
 
 
 def near_prior_trajectory(state, rows, coordinates, step, n_steps, key):

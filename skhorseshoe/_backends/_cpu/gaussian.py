@@ -161,12 +161,12 @@ class Whitening:
         self._share(lambda spare, *chains: _move_scales(*arguments, *chains, spare, *scales))
         return scales
 
-    def near_trajectory(self, state, rows, reference, tuning, tau_0, key, same_scales):
+    def near_trajectory(self, state, rows, reference, tuning, tau_0, key, same_scales, scales_sweep):
         """The state after a trajectory and its test, in one call. rows : their record."""
         new, acceptance = [np.array(values, order="C") for values in state[:5]], np.empty(len(state.beta))
         tau_acceptance = np.empty(len(acceptance)) if tuning.tau_moves else None
         records, steps = (self._all, self._reference_record(reference), rows), (tuning.step, tuning.n_steps)
-        arguments = *records, *steps, tau_0, *_moves(tuning), state.sweep, *key, same_scales
+        arguments = *records, *steps, tau_0, *_moves(tuning), state.sweep, *key, same_scales, scales_sweep
         self._check(_near_trajectory(*arguments, len(acceptance), self.spare[0], *new, acceptance, tau_acceptance))
         return *new, state.sweep, acceptance, state.tau_acceptance if tau_acceptance is None else tau_acceptance
 

@@ -65,3 +65,8 @@ HD double draw_lambda(double b, const Stream& stream, u32 j) {
     }
     return x;
 }
+
+// x_j = lambda_j^-2 (p,) given the coefficients and tau of a chain.
+HD void draw_lambda_of_chain(const double* beta, i64 p, double tau_sq_inv, const Stream& stream, double* x) {
+    for (i64 j = 0; j < p; ++j) x[j] = draw_lambda(largest(0.5 * beta[j] * beta[j] * tau_sq_inv, LEAST_B), stream, u32(j));
+}

@@ -43,13 +43,8 @@ EXPORT i32 draw_taus(const double* beta, const double* tau_sq_inv, double tau_0,
 
 EXPORT i32 draw_lambdas(const double* beta, const double* tau_sq_inv, double* out, i64 n_chains, i64 p, u32 sweep,
                         u32 k0, u32 k1) {
-    for (i64 c = 0; c < n_chains; ++c) {
-        const Stream stream({sweep, k0, k1}, u32(c), LOCAL);
-        for (i64 j = 0; j < p; ++j) {
-            const double b = largest(0.5 * beta[c * p + j] * beta[c * p + j] * tau_sq_inv[c], LEAST_B);
-            out[c * p + j] = draw_lambda(b, stream, u32(j));
-        }
-    }
+    for (i64 c = 0; c < n_chains; ++c)
+        draw_lambda_of_chain(beta + c * p, p, tau_sq_inv[c], Stream({sweep, k0, k1}, u32(c), LOCAL), out + c * p);
     return 0;
 }
 

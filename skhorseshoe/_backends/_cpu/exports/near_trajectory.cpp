@@ -16,11 +16,12 @@ struct TrajectoryMemory {
 };
 
 // The state after a trajectory of n_steps and its test, in place: ``_trajectory`` of ``_mcmc/hmc.py``. acceptance :
-// (n_chains,). tau_acceptance : (n_chains,) the share of the n_moves of tau that were accepted, or null for no moves. A
-// minor, NO_MEMORY or 0.
+// (n_chains,). tau_acceptance : (n_chains,) the share of the n_moves of tau that were accepted, or null for no moves.
+// scales_sweep : the sweep whose random numbers the scales given beta take after the test, or -1 if they stay. A minor,
+// NO_MEMORY or 0.
 EXPORT i32 near_trajectory(const Gaussians* all, const Reference* reference, const ScoredRows* rows, double angle,
                            i64 n_steps, double tau_0, double tau_step, i64 n_moves, const i64* slow, i64 k, u32 sweep,
-                           u32 k0, u32 k1, i32 same_scales, i64 n_chains, double* spare, double* beta,
+                           u32 k0, u32 k1, i32 same_scales, i64 scales_sweep, i64 n_chains, double* spare, double* beta,
                            double* lambda_sq_inv, double* tau_sq_inv, double* loglik, double* score, double* acceptance,
                            double* tau_acceptance) {
     const i64 p = all->p, q = all->q;
@@ -50,5 +51,11 @@ EXPORT i32 near_trajectory(const Gaussians* all, const Reference* reference, con
     if (status) return status;
     for (i64 c = 0; c < n_chains; ++c) change[c] += trajectory.energy[c];
     metropolis(change, key, proposal.state, n_chains, p, q, state, acceptance);
+    for (i64 c = 0; c < n_chains && scales_sweep >= 0; ++c) {
+        const Key of_scales{u32(scales_sweep), k0, k1};
+        const double* chain = beta + c * q;
+        tau_sq_inv[c] = draw_tau(OneThread(), chain, p, tau_sq_inv[c], tau_0, Stream(of_scales, u32(c), GLOBAL));
+        draw_lambda_of_chain(chain, p, tau_sq_inv[c], Stream(of_scales, u32(c), LOCAL), lambda_sq_inv + c * p);
+    }
     return 0;
 }
