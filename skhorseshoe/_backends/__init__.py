@@ -34,6 +34,7 @@ from .constants import (  # noqa: F401 - the purposes, by which every back end d
     PERTURB,
     PROBE,
     PROBE_ROWS,
+    SECOND_TRAJECTORY,
 )
 
 MAX_CHAINS = 256  # largest number of chains of a fit: the counter of random numbers has 8 bits for the chain

@@ -5,6 +5,7 @@ LATENT, COEF, LOCAL, LOCAL_AUX, GLOBAL, GLOBAL_AUX, MOMENTUM, ACCEPT, MOVE_TAU, 
 LOCAL_SLICE, HOLD = 11, 13
 PERTURB, PROBE, PROBE_ROWS, LINE, LINE_HOLD, EXCHANGE = range(16, 22)
 EFFECT, GROUP_SCALE, GROUP_SCALE_AUX, GROUP_LINE = range(22, 26)
+SECOND_TRAJECTORY = 2**31  # added to the number of the sweep, so that a second trajectory has numbers of its own
 
 # Shares by which the diagonal of H + D is raised, one after the other, until it can be factorised. This changes the
 # prior of a direction that the data do not determine.

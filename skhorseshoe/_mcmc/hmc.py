@@ -12,8 +12,7 @@ lambda are drawn given beta (``_backends/core/scales.hpp``).
 
 from typing import NamedTuple
 
-# Added to the number of the sweep, so that its second trajectory has random numbers of its own.
-_SECOND_TRAJECTORY = 2**31
+from .._backends import SECOND_TRAJECTORY
 
 
 class HmcState(NamedTuple):
@@ -51,40 +50,44 @@ class Tuning(NamedTuple):
 
 def sweep(state, rows, reference, tuning, tau_0, ops, key, lines=None):
     """Draw every unknown once from its law given the others; returns the new state. lines : ``Lines``, or none."""
-    t = state.sweep
-    scales_sweep = t if lines is None else None  # line moves come before the scales
-    if not (tuning.apart and tuning.tau_moves):
-        state = _trajectory(state, rows, reference, tuning, tau_0, ops, key, scales_sweep)
-    else:
-        state = _trajectory(state, rows, reference, tuning._replace(tau_moves=0), tau_0, ops, key)
-        acceptance, scales_only = state.acceptance, tuning._replace(step=0.0, n_steps=1)
-        state = state._replace(sweep=t + _SECOND_TRAJECTORY)
-        state = _trajectory(state, rows, reference, scales_only, tau_0, ops, key, scales_sweep, same_scales=True)
-        state = state._replace(acceptance=(acceptance + state.acceptance) / 2)
-
+    t, with_scales = state.sweep, lines is None
+    state = _trajectories(state, rows, reference, tuning, tau_0, ops, key, with_scales)
     if lines is not None:  # (beta, tau), (beta_j, lambda_j), z integrated out
         beta, *scales = ops.move_along_lines(*state[:3], rows, lines, tau_0, key, t)
-        state = _draw_scales(HmcState(beta, *scales, *rows.score(beta), *state[5:]), tau_0, ops, key, t)
+        state = _draw_scales(HmcState(beta, *scales, *rows.score(beta), *state[5:]), tau_0, ops, key)
     return state._replace(sweep=t + 1)
 
 
-def _draw_scales(state, tau_0, ops, key, t):
-    """The state with scales drawn given beta, with the random numbers of sweep t."""
+def _trajectories(state, rows, reference, tuning, tau_0, ops, key, with_scales):
+    """The state after one trajectory, or two where the scales move apart, and with_scales after draws of the scales."""
+    law = rows, reference, tuning, tau_0
+    if rows.is_near and (new := ops.near_trajectories(state, *law, key, with_scales)) is not None:
+        return HmcState(*new)
+    t = state.sweep
+    if not (tuning.apart and tuning.tau_moves):
+        state = _trajectory(state, *law, ops, key)
+    else:
+        state = _trajectory(state, rows, reference, tuning._replace(tau_moves=0), tau_0, ops, key)
+        acceptance, scales_only = state.acceptance, tuning._replace(step=0.0, n_steps=1)
+        state = state._replace(sweep=t + SECOND_TRAJECTORY)
+        state = _trajectory(state, rows, reference, scales_only, tau_0, ops, key, same_scales=True)
+        state = state._replace(acceptance=(acceptance + state.acceptance) / 2, sweep=t)
+    return _draw_scales(state, tau_0, ops, key) if with_scales else state
+
+
+def _draw_scales(state, tau_0, ops, key):
+    """The state with scales drawn given beta."""
     shrunk = state.beta[:, : state.lambda_sq_inv.shape[1]]
-    tau_sq_inv = ops.draw_tau(shrunk, state.tau_sq_inv, tau_0, key, t)  # tau | beta, lambda integrated out
-    lambda_sq_inv = ops.draw_lambda(shrunk, tau_sq_inv, key, t)  # lambda | beta, tau
+    tau_sq_inv = ops.draw_tau(shrunk, state.tau_sq_inv, tau_0, key, state.sweep)  # tau | beta, lambda integrated out
+    lambda_sq_inv = ops.draw_lambda(shrunk, tau_sq_inv, key, state.sweep)  # lambda | beta, tau
     return state._replace(lambda_sq_inv=lambda_sq_inv, tau_sq_inv=tau_sq_inv)
 
 
-def _trajectory(state, rows, reference, tuning, tau_0, ops, key, scales_sweep=None, same_scales=False):
+def _trajectory(state, rows, reference, tuning, tau_0, ops, key, same_scales=False):
     """The state after a trajectory and its test. With a step size of 0 only moves of the scales change beta.
 
-    scales_sweep : the sweep whose random numbers the scales given beta take after the test; None if they stay.
     same_scales : whether the trajectory before ended with these scales.
     """
-    arguments = state, rows, reference, tuning, tau_0, key, same_scales, -1 if scales_sweep is None else scales_sweep
-    if rows.is_near and (new := ops.near_trajectory(*arguments)) is not None:
-        return HmcState(*new)
     t, tau_acceptance, whitening = state.sweep, state.tau_acceptance, reference.whitening
     # The scales move in the middle of an odd number of steps, so that the trajectory is reversible.
     middle = tuning.n_steps // 2 if tuning.tau_moves else None
@@ -102,5 +105,4 @@ def _trajectory(state, rows, reference, tuning, tau_0, ops, key, scales_sweep=No
         trajectory = whitening.kick(trajectory, tuning.step, reference, beta, *new[3:])  # v half-kicked
     # The trajectory follows the Gaussian and the score; the test makes beta and the scales exact.
     *new, acceptance = ops.metropolis(trajectory.energy - energy_at_start, new, state[:5], key, t)
-    state = HmcState(*new, t, acceptance, tau_acceptance)
-    return state if scales_sweep is None else _draw_scales(state, tau_0, ops, key, scales_sweep)
+    return HmcState(*new, t, acceptance, tau_acceptance)

@@ -88,7 +88,7 @@ NEAR_TUNINGS = {
 
 @pytest.mark.parametrize("tuning", NEAR_TUNINGS)
 @pytest.mark.parametrize("name", NEAR)
-def test_a_trajectory_in_one_call_has_the_bits_of_its_steps(name, tuning):
+def test_a_sweep_in_one_call_has_the_bits_of_its_steps(name, tuning):
     n, p, m, dtype, told = NEAR[name]
     rng = np.random.default_rng(p)
     X, y = (rng.standard_normal((n, p)) + np.linspace(-1, 1, p)).astype(dtype), (rng.random(n) < 0.4).astype(np.uint8)

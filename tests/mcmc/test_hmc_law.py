@@ -134,7 +134,7 @@ def local_scales_with_old_tau():
     return {"draw_tau": draw_tau, "draw_lambda": draw_lambda}
 
 
-STEP_BY_STEP = {"near_trajectory": lambda *given: None}  # so that all of a back end is asked
+STEP_BY_STEP = {"near_trajectories": lambda *given: None}  # so that all of a back end is asked
 TAU_ON_THE_WAY = {"draw_tau": tau_as_it_was}
 LOOSE = {"share": 0.25, "push": 0.3}  # where what the reference leaves out is mostly the data's
 ERRORS = {

@@ -187,31 +187,30 @@ def metropolis(change, new, old, key, sweep):
     return *new, acceptance
 
 
-def near_trajectory(state, rows, reference, tuning, tau_0, key, same_scales, scales_sweep):
-    """``_trajectory`` of ``hmc.py`` in one call of the core, with the same bits; None where rows or columns are so many
-    that threads share them or that calls of Python take little of the time, or where rows have an offset."""
+def near_trajectories(state, rows, reference, tuning, tau_0, key, with_scales):
+    """``_trajectories`` of ``hmc.py`` in one call of the core, with the same bits; None where rows or columns are so
+    many that threads share them or that calls of Python take little of the time, or where rows have an offset."""
     if len(reference.point) > _NEAR_COLUMNS or not _are_near(rows):
         return None
-    record, numbers = _scored_rows(rows), (tau_0, key, same_scales, scales_sweep)
-    return reference.whitening.near_trajectory(state, record, reference, tuning, *numbers)
+    return reference.whitening.near_trajectories(state, _scored_rows(rows), reference, tuning, tau_0, key, with_scales)
 
 
 def near_prior_trajectory(state, rows, coordinates, step, n_steps, key):
-    """``_trajectory`` of ``hmc_prior.py`` in one call of the core, or None as for ``near_trajectory``."""
+    """``_trajectory`` of ``hmc_prior.py`` in one call of the core, or None as for ``near_trajectories``."""
     if not _are_near(rows, _FEW_BLOCKS):
         return None
     return coordinates.near_trajectory(state, _scored_rows(rows), step, n_steps, key)
 
 
 def near_exchanges(state, rows, exchanges, numbers, stride, key):
-    """``_exchange`` of ``hmc_prior.py`` in one call of the core, or None as for ``near_trajectory``."""
+    """``_exchange`` of ``hmc_prior.py`` in one call of the core, or None as for ``near_trajectories``."""
     if not _are_near(rows, _FEW_BLOCKS):
         return None
     return exchanges.near(state, _scored_rows(rows), *numbers, stride, key)
 
 
 def near_score(rows, beta):
-    """Log-likelihood and score at the sampler's coefficients, or None as for ``near_trajectory``."""
+    """Log-likelihood and score at the sampler's coefficients, or None as for ``near_trajectories``."""
     if not _are_near(rows):
         return None
     loglik, score = np.empty(len(beta)), np.empty(beta.shape)

@@ -42,7 +42,7 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     near_exchanges,
     near_prior_trajectory,
     near_score,
-    near_trajectory,
+    near_trajectories,
     next_hermite,
     normal,
     place,

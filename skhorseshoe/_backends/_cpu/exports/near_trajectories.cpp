@@ -1,0 +1,87 @@
+// The trajectories of a sweep of split Hamiltonian Monte Carlo in one call, for rows in an array and few columns, where the
+// calls of Python would take much of the time. The numbers are, bit for bit, those of ``trajectories.cpp``.
+#include "chains.hpp"
+#include "scored_rows.hpp"
+
+// A trajectory, the change of energy (n_chains,), and scratch.
+struct TrajectoryMemory {
+    Scratch<double> memory;
+    Trajectory trajectory;
+    double *change, *work;
+    TrajectoryMemory(i64 n_chains, i64 p, i64 q) : memory(n_chains * (3 * q + 2) + 2 * q + p) {
+        const i64 m = n_chains * q;
+        trajectory = {memory, memory + m, memory + 2 * m, memory + 3 * m};
+        change = trajectory.energy + n_chains, work = change + n_chains;
+    }
+};
+
+// The settings of a trajectory. tau_acceptance : (n_chains,) the share of the moves of tau that were accepted.
+struct TrajectoryPlan {
+    double angle;
+    i64 n_steps;
+    ScaleMoves moves;
+    bool same_scales;
+    double* tau_acceptance;
+};
+
+// The state after a trajectory and its test, in place: ``_trajectory`` of ``_mcmc/hmc.py``. acceptance : (n_chains,). A
+// minor, NO_MEMORY or 0.
+static i32 run_trajectory(const Gaussians& all, const Reference& reference, const ScoredRows& rows,
+                          const TrajectoryPlan& plan, Key key, i64 n_chains, double* spare, const State& state,
+                          double* acceptance) {
+    const i64 p = all.p, q = all.q;
+    TrajectoryMemory memory(n_chains, p, q);
+    Proposal proposal(n_chains, p, q);
+    if (memory.memory.failed() || proposal.memory.failed()) return NO_MEMORY;
+    const Trajectory& trajectory = memory.trajectory;
+    const State& at = proposal.state;
+    double *change = memory.change, *work = memory.work;
+    i32 status = 0;
+    for (i64 c = 0; c < n_chains && !status; ++c)
+        status = begin_chain(all, reference, state, key, plan.same_scales, c, trajectory, work);
+    for (i64 c = 0; c < n_chains; ++c) change[c] = -trajectory.energy[c];
+    memcpy(at.lambda_sq_inv, state.lambda_sq_inv, sizeof(double) * n_chains * p);
+    memcpy(at.tau_sq_inv, state.tau_sq_inv, sizeof(double) * n_chains);
+    for (i64 step = 0; step < plan.n_steps && !status; ++step) {
+        kick_and_rotate(plan.angle, trajectory.u, trajectory.v, trajectory.force, n_chains * q);
+        if (plan.moves.n && step == plan.n_steps / 2)
+            for (i64 c = 0; c < n_chains && !status; ++c)
+                status = move_chain(all, plan.moves, at, key, c, plan.tau_acceptance[c], spare, work);
+        for (i64 c = 0; c < n_chains; ++c) to_beta(of_chain(all, c), trajectory.u + c * q, at.beta + c * q, q);
+        if (!status) status = score_at(rows, at.beta, n_chains, at.loglik, at.score);
+        for (i64 c = 0; c < n_chains; ++c) kick_chain(plan.angle, all, reference, at, c, trajectory, work);
+    }
+    if (status) return status;
+    for (i64 c = 0; c < n_chains; ++c) change[c] += trajectory.energy[c];
+    metropolis(change, key, at, n_chains, p, q, state, acceptance);
+    return 0;
+}
+
+// The state after the trajectories of a sweep, in place: ``_trajectories`` of ``_mcmc/hmc.py``. apart : whether the scales
+// move in a second trajectory. tau_acceptance : null for no moves of tau. with_scales : whether the scales are then drawn
+// given beta. acceptance : (n_chains,). A minor, NO_MEMORY or 0.
+EXPORT i32 near_trajectories(const Gaussians* all, const Reference* reference, const ScoredRows* rows, double angle,
+                             i64 n_steps, i32 apart, double tau_0, double tau_step, i64 n_moves, const i64* slow, i64 k,
+                             u32 sweep, u32 k0, u32 k1, i32 with_scales, i64 n_chains, double* spare, double* beta,
+                             double* lambda_sq_inv, double* tau_sq_inv, double* loglik, double* score,
+                             double* acceptance, double* tau_acceptance) {
+    const State state{beta, lambda_sq_inv, tau_sq_inv, loglik, score};
+    const ScaleMoves moves{tau_0, tau_step, n_moves, slow, k}, no_moves{};
+    const auto run = [&](const TrajectoryPlan& plan, u32 t, double* out) {
+        return run_trajectory(*all, *reference, *rows, plan, {t, k0, k1}, n_chains, spare, state, out);
+    };
+    i32 status = run({angle, n_steps, apart ? no_moves : moves, false, tau_acceptance}, sweep, acceptance);
+    if (apart && !status) {
+        Scratch<double> second(n_chains);
+        if (second.failed()) return NO_MEMORY;
+        status = run({0.0, 1, moves, true, tau_acceptance}, sweep + SECOND_TRAJECTORY, second);
+        for (i64 c = 0; c < n_chains; ++c) acceptance[c] = (acceptance[c] + second[c]) / 2.0;
+    }
+    for (i64 c = 0; c < n_chains && with_scales && !status; ++c) {
+        const Key key{sweep, k0, k1};
+        const double* chain = beta + c * all->q;
+        tau_sq_inv[c] = draw_tau(OneThread(), chain, all->p, tau_sq_inv[c], tau_0, Stream(key, u32(c), GLOBAL));
+        draw_lambda_of_chain(chain, all->p, tau_sq_inv[c], Stream(key, u32(c), LOCAL), lambda_sq_inv + c * all->p);
+    }
+    return status;
+}
