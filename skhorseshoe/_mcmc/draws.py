@@ -54,21 +54,22 @@ class Draws:
 
         ``n_offered`` grows last, so that an interrupt never leaves half a draw.
         """
-        p, fit_intercept = len(self.columns.order), self.columns.fit_intercept
+        p, fit_intercept, is_due = len(self.columns.order), self.columns.fit_intercept, self._is_due()
         beta, tau = self.columns.of_X(beta), tau_sq_inv**-0.5
         coef, intercept = beta[:, :p], beta[:, p] if fit_intercept else np.zeros(len(beta))
-        if self._is_due() and self.n == self.room:
+        if is_due and self.n == self.room:
             self._halve()
+            is_due = self._is_due()
         if self.moments is not None:
             self.moments.add(np.column_stack([coef, intercept, tau]))
         if self.groups is not None:
             self.torn = self.groups.will_halve_effects(self.n_offered)
-            self.groups.add(self.n_offered, self.n if self._is_due() else None, *effects_and_scale)
+            self.groups.add(self.n_offered, self.n if is_due else None, *effects_and_scale)
             self.torn = False
-        if self._is_due():
+        if is_due:
             at, largest = self.n, self.largest
             rounded = self.coef[:, at] = np.minimum(np.maximum(coef, -largest), largest).astype(self.coef.dtype)
-            if fit_intercept:  # corrected for rounding of the coefficients, at the mean of the columns
+            if fit_intercept and rounded.dtype != coef.dtype:  # corrected for rounding, at the mean of the columns
                 intercept = intercept + (coef - rounded) @ self.columns.mean_of_X
             self.intercept[:, at] = np.minimum(np.maximum(intercept, -largest), largest)
             self.global_scale[:, at] = tau

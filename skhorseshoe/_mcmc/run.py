@@ -104,7 +104,7 @@ class Run:
         if saved is not None:
             self._draws.restore(saved["draws"])
             # An earlier run with the same target has already made this check.
-            self._stop_if_enough(is_new=float(saved["target_ess"]) != self._target())
+            self._stop_if_enough(self._n_draws(), is_new=float(saved["target_ess"]) != self._target())
 
     @property
     def sweep(self):
@@ -151,14 +151,15 @@ class Run:
         """One sweep, and the draw and the check of target_ess that follow."""
         self.whole = False
         self.chains.advance()
-        if self.done and self.done % self.settings.thin == 0:
-            self._keep()
-            self._stop_if_enough()
+        n, rest = divmod(self.done, self.settings.thin)
+        if n and not rest:
+            self._keep(n)
+            self._stop_if_enough(n)
         self.whole = True
 
-    def _keep(self):
-        """Keep the state as a draw."""
-        self._draws.kappa.add(self._n_draws(), self.chains)
+    def _keep(self, n):
+        """Keep the state as the n-th draw of each chain."""
+        self._draws.kappa.add(n, self.chains)
         state = self.chains.state
         acceptance = getattr(state, "acceptance", 1.0)  # 1 for a sampler without proposals
         effects = () if self.problem.rows.groups is None else self.chains.effects_and_scale()
@@ -172,9 +173,9 @@ class Run:
         """target_ess, or 0 if there is none."""
         return float(self.settings.target_ess or 0.0)
 
-    def _stop_if_enough(self, is_new=False):
-        """End the run if target_ess is reached. is_new : whether the draws so far were made for another target."""
-        n, target = self._n_draws(), self._target()
+    def _stop_if_enough(self, n, is_new=False):
+        """End the run if n draws reach target_ess. is_new : whether the draws so far were made for another target."""
+        target = self._target()
         is_check = target and (_is_check(n) or (is_new and n >= _FIRST_CHECK))
         if is_check and self.draws.suffice(target, self.unbounded, self.watched):
             self.stopped_by = "target_ess"

@@ -58,7 +58,7 @@ def reporter(verbose, end, line, too_long=None):
         if first is None:  # the first step may have compiled kernels
             begin, first = now, t
         marks.append((t, now))
-        if now - last < _SECONDS and (end is None or t != end()):
+        if now - last < _SECONDS and not (verbose and end is not None and t == end()):
             return
         # Later steps may compile more kernels, at the begin of a phase two steps in a row.
         recent = [(stop - start) / max(1, n - m) for (m, start), (n, stop) in pairwise(marks)]
