@@ -16,7 +16,7 @@ TAU_WIDTH = 1.0  # width of the slice, in log tau
 FARTHEST = 300.0  # farthest end of the slice, in log tau: if all coefficients are exactly zero the law has no other
 
 # Moves of the scales with all coefficients integrated out.
-LOCAL_WIDTH = 16.0  # width of the slice, in log lambda_j: it reaches from noise to signal
+LAMBDA_WIDTH = 16.0  # width of the slice, in log lambda_j: it reaches from noise to signal
 LARGEST_ODDS = 1e250  # largest odds of holding a column
 TAU_HALF_HELD = 10.0  # lambda_j^2 tau^2 H_jj of a column that is held in half of the moves of tau
 LEAST_FREE = 1e-9  # least 1 - d_j P_jj with which lambda_j moves: below it, v has no correct digits

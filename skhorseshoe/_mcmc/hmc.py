@@ -7,7 +7,7 @@ part rotates the position u = L'(beta - m), M = L L', and the momentum v exactly
 before and after (Shahbaba, Lan, Johnson & Neal 2014, "Split Hamiltonian Monte Carlo"). The rotation does not depend on
 the scales, so tau and some lambda_j can move with u held, which moves beta: within the trajectory where the Gaussian is
 good, else after it, with a test of their own. A Metropolis test makes all of it exact for any r, g and H. Then tau and
-lambda are drawn given beta (``_backends/core/scales.hpp``).
+lambda are drawn given beta (``_backends/core/scales_given_beta.hpp``).
 """
 
 from typing import NamedTuple
@@ -68,8 +68,8 @@ def sweep(state, rows, reference, tuning, tau_0, ops, key, lines=None):
         loglik, score = rows.score(beta)
 
     shrunk = beta[:, : lambda_sq_inv.shape[1]]
-    tau_sq_inv = ops.draw_tau(shrunk, tau_sq_inv, tau_0, key, t)  # tau | beta, lambda integrated out
-    lambda_sq_inv = ops.draw_lambda(shrunk, tau_sq_inv, key, t)  # lambda | beta, tau
+    tau_sq_inv = ops.draw_tau_given_beta(shrunk, tau_sq_inv, tau_0, key, t)  # tau | beta, lambda integrated out
+    lambda_sq_inv = ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, t)  # lambda | beta, tau
     return HmcState(beta, lambda_sq_inv, tau_sq_inv, loglik, score, t + 1, *rates)
 
 

@@ -251,6 +251,6 @@ def _climbed(state, problem, fixed, precision):
     xtz = ops.times_symmetric(beta, precision.H) - fixed.force(beta) + score  # X' E[z | beta]
     beta = precision.draw(xtz, gibbs.prior_precision(state, ops), noise)
     shrunk = beta[:, : lambda_sq_inv.shape[1]]
-    tau_sq_inv = ops.draw_tau(shrunk, tau_sq_inv, tau_0, key, t)
-    lambda_sq_inv = ops.draw_lambda(shrunk, tau_sq_inv, key, t)
+    tau_sq_inv = ops.draw_tau_given_beta(shrunk, tau_sq_inv, tau_0, key, t)
+    lambda_sq_inv = ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, t)
     return hmc.HmcState(beta, lambda_sq_inv, tau_sq_inv, *rows.score(beta), t + 1, *rates)

@@ -169,7 +169,7 @@ class PriorChains(PlainChains):
         rows, fixed, _, key = self.problem
         beta, tau_sq_inv = self.state.beta, self.state.tau_sq_inv
         shrunk = np.ascontiguousarray(beta[:, : rows.columns.n_shrunk])
-        lambda_sq_inv = rows.ops.draw_lambda(shrunk, tau_sq_inv, key, self.state.sweep)
+        lambda_sq_inv = rows.ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, self.state.sweep)
         return self.information(tau_sq_inv[:, None] * lambda_sq_inv + fixed.slab_precision)
 
     def arrays(self):

@@ -110,8 +110,10 @@ def test_a_trajectory_in_one_call_has_the_bits_of_its_steps(name, tuning):
 
 def test_a_start_without_burn_in_has_random_numbers_of_its_own(weak_problem, monkeypatch):
     X, y = weak_problem
-    drawn, draw_lambda = [], cpu.draw_lambda
-    monkeypatch.setattr(cpu, "draw_lambda", lambda *given: drawn.append(given[-1]) or draw_lambda(*given))
+    drawn, draw_lambda_given_beta = [], cpu.draw_lambda_given_beta
+    monkeypatch.setattr(
+        cpu, "draw_lambda_given_beta", lambda *given: drawn.append(given[-1]) or draw_lambda_given_beta(*given)
+    )
     chains_of(Rows(X, y.astype(np.uint8), True, cpu, ALONE), "hmc", 0).advance()
     assert len(set(drawn)) == len(drawn) == 2
 

@@ -124,18 +124,18 @@ def accepted_apart(change, new, old, key, sweep):
 def local_scales_with_old_tau():
     kept = {}
 
-    def draw_tau(beta, tau_sq_inv, *rest):
+    def draw_tau_given_beta(beta, tau_sq_inv, *rest):
         kept["tau_sq_inv"] = tau_sq_inv
-        return cpu.draw_tau(beta, tau_sq_inv, *rest)
+        return cpu.draw_tau_given_beta(beta, tau_sq_inv, *rest)
 
-    def draw_lambda(beta, tau_sq_inv, *rest):
-        return cpu.draw_lambda(beta, kept["tau_sq_inv"], *rest)
+    def draw_lambda_given_beta(beta, tau_sq_inv, *rest):
+        return cpu.draw_lambda_given_beta(beta, kept["tau_sq_inv"], *rest)
 
-    return {"draw_tau": draw_tau, "draw_lambda": draw_lambda}
+    return {"draw_tau_given_beta": draw_tau_given_beta, "draw_lambda_given_beta": draw_lambda_given_beta}
 
 
 STEP_BY_STEP = {"near_trajectory": lambda *given: None}  # so that all of a back end is asked
-TAU_ON_THE_WAY = {"draw_tau": tau_as_it_was}
+TAU_ON_THE_WAY = {"draw_tau_given_beta": tau_as_it_was}
 LOOSE = {"share": 0.25, "push": 0.3}  # where what the reference leaves out is mostly the data's
 ERRORS = {
     "tau of a rejected proposal": (ONE, {**metropolis_with("tau_sq_inv", True), **TAU_ON_THE_WAY}, {"n_batches": 32}),
@@ -159,9 +159,17 @@ ERRORS = {
         metropolis_with("loglik", False),
         {"n_redraws": 2, "n_sweeps": 4, "push": 0.3},
     ),
-    "b of lambda doubled": (ONE, {"draw_lambda": lambda beta, t, *rest: cpu.draw_lambda(beta, 2 * t, *rest)}, {}),
+    "b of lambda doubled": (
+        ONE,
+        {"draw_lambda_given_beta": lambda beta, t, *rest: cpu.draw_lambda_given_beta(beta, 2 * t, *rest)},
+        {},
+    ),
     "lambda given the old tau": (THREE, local_scales_with_old_tau(), LOOSE),
-    "prior scale of tau": (ONE, {"draw_tau": lambda b, t, t0, *r: cpu.draw_tau(b, t, 1.5 * t0, *r)}, {}),
+    "prior scale of tau": (
+        ONE,
+        {"draw_tau_given_beta": lambda b, t, t0, *r: cpu.draw_tau_given_beta(b, t, 1.5 * t0, *r)},
+        {},
+    ),
 }
 SLOW = ONE._replace(slow=(0, 1, 2))
 PLANTED = {  # in the core, and what is replaced beside

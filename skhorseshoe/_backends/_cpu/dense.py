@@ -27,7 +27,7 @@ from .predict import (  # noqa: F401 - part of what a back end offers
 from .prior_coordinates import Exchanges, PriorCoordinates  # noqa: F401 - two are, too
 from .row_groups import RowGroups, sums_by_group  # noqa: F401 - as are these
 from .shrinkage_by_rows import ShrinkageByRows  # noqa: F401 - as is this
-from .variates import draw_lambda, draw_tau, exponential, gamma, normal, uniform  # noqa: F401
+from .variates import draw_lambda_given_beta, draw_tau_given_beta, exponential, gamma, normal, uniform  # noqa: F401
 
 _accept_proposals, add_products = function("accept_proposals"), function("add_products")
 _near_score = function("near_score")

@@ -20,7 +20,7 @@ from .lapack import VERDICT
 from .line_moves import NEAR_ROWS, first_inside, proposals  # noqa: F401
 from .memory import explained, is_of_memory, place  # noqa: F401
 from .predict import PREDICTORS_AT_ONCE, average_phi, each_block, ndtr, next_hermite, quantiles  # noqa: F401
-from .variates import draw_lambda, draw_tau, exponential, gamma, normal, uniform  # noqa: F401
+from .variates import draw_lambda_given_beta, draw_tau_given_beta, exponential, gamma, normal, uniform  # noqa: F401
 
 empty_like, where, concatenate = cp.empty_like, cp.where, cp.concatenate
 exp, growth, minimum = cp.exp, cp.expm1, cp.minimum

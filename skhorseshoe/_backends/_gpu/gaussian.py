@@ -260,7 +260,7 @@ class Whitening:
         accepted = cp.zeros_like(tau_sq_inv)
         for move in range(tuning.tau_moves):
             if move == tuning.tau_moves // 2 and len(tuning.slow):
-                lambda_sq_inv = self._move_local_scales(lambda_sq_inv, tau_sq_inv, tuning.slow, sweep, key)
+                lambda_sq_inv = self._move_lambda_marginally(lambda_sq_inv, tau_sq_inv, tuning.slow, sweep, key)
             moved = self._move_tau(lambda_sq_inv, tau_sq_inv, tau_0, tau_step, move, sweep, key)
             lambda_sq_inv, tau_sq_inv, accept = moved
             accepted = accepted + accept
@@ -296,7 +296,7 @@ class Whitening:
         cp.copyto(self.factors, self.spare, where=accept[:, None, None])
         return cp.where(accept[:, None], moved, lambda_sq_inv), cp.where(accept, proposed, tau_sq_inv), accept
 
-    def _move_local_scales(self, lambda_sq_inv, tau_sq_inv, columns, sweep, key):
+    def _move_lambda_marginally(self, lambda_sq_inv, tau_sq_inv, columns, sweep, key):
         """lambda^-2 after slice steps of lambda_j of these columns, numbers on the host."""
         n_chains, k = len(lambda_sq_inv), len(columns)
         if self.columns != tuple(columns):  # the same in every sweep after burn-in
@@ -310,7 +310,7 @@ class Whitening:
             P[c] = half @ half.T
         out, moved = lambda_sq_inv.copy(), cp.ascontiguousarray(lambda_sq_inv[:, at])
         arguments = P, cp.ascontiguousarray(self.mean[:, at]), moved, tau_sq_inv, i32(k), *random_arguments(key, sweep)
-        launch(kernel("chains", "move_slow_scales"), n_chains, *arguments, shared_bytes=8 * k)
+        launch(kernel("chains", "move_slow_lambda"), n_chains, *arguments, shared_bytes=8 * k)
         out[:, at] = moved
         self._set(out, tau_sq_inv)
         return out

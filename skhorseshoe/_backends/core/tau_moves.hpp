@@ -5,7 +5,7 @@
 #pragma once
 #include "linear_algebra.hpp"
 #include "random.hpp"
-#include "scales.hpp"
+#include "scales_given_beta.hpp"
 
 struct Gaussians {  // filled by Python
     const double* H;   // (q, q)

@@ -50,7 +50,7 @@ def test_exponential_integral_is_accurate_to_1e_12():
 def test_local_scales_have_their_law(b):
     tau_sq_inv = np.full(100, 0.3)
     beta = np.full((100, 200), np.sqrt(2 * b / 0.3))
-    x = cpu.draw_lambda(beta, tau_sq_inv, KEY, 4).ravel()
+    x = cpu.draw_lambda_given_beta(beta, tau_sq_inv, KEY, 4).ravel()
     assert (x > 0).all()
     assert stats.kstest(x, lambda x: 1 - exp1(b * (1 + x)) / exp1(b)).pvalue > P_VALUE
 
@@ -65,7 +65,7 @@ def test_global_scale_finds_its_law_from_any_start():
     tau_sq_inv = np.geomspace(1e-8, 1e8, 250)
     many, kept = np.tile(beta, (250, 1)), []
     for t in range(800):
-        tau_sq_inv = cpu.draw_tau(many, tau_sq_inv, TAU_0, KEY, t)
+        tau_sq_inv = cpu.draw_tau_given_beta(many, tau_sq_inv, TAU_0, KEY, t)
         if t % 10 == 9:
             kept.append(-np.log(tau_sq_inv) / 2)
     assert stats.kstest(np.ravel(kept), grid_cdf(grid, log_density)).pvalue > P_VALUE
@@ -74,7 +74,7 @@ def test_global_scale_finds_its_law_from_any_start():
 def test_global_scale_ends_where_all_coefficients_are_zero():
     tau_sq_inv = np.array([1.0, 1e-6])
     for t in range(50):
-        tau_sq_inv = cpu.draw_tau(np.zeros((2, 5)), tau_sq_inv, TAU_0, KEY, t)
+        tau_sq_inv = cpu.draw_tau_given_beta(np.zeros((2, 5)), tau_sq_inv, TAU_0, KEY, t)
         assert np.isfinite(tau_sq_inv).all()
 
 

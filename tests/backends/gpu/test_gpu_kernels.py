@@ -76,10 +76,10 @@ def test_scales_are_those_of_the_cpu(p, gpu):
     beta[0, 1:2] = 0.0  # not all of them: the law of tau would then be improper
     given = gpu.to_device((beta, tau_sq_inv))
     for t in range(8):
-        got = gpu.to_host(gpu.draw_lambda(*given, KEY, t))
-        np.testing.assert_allclose(got, cpu.draw_lambda(beta, tau_sq_inv, KEY, t), rtol=1e-9)
-        got = gpu.to_host(gpu.draw_tau(*given, 0.7, KEY, t))
-        np.testing.assert_allclose(got, cpu.draw_tau(beta, tau_sq_inv, 0.7, KEY, t), rtol=1e-8)
+        got = gpu.to_host(gpu.draw_lambda_given_beta(*given, KEY, t))
+        np.testing.assert_allclose(got, cpu.draw_lambda_given_beta(beta, tau_sq_inv, KEY, t), rtol=1e-9)
+        got = gpu.to_host(gpu.draw_tau_given_beta(*given, 0.7, KEY, t))
+        np.testing.assert_allclose(got, cpu.draw_tau_given_beta(beta, tau_sq_inv, 0.7, KEY, t), rtol=1e-8)
 
 
 # Gaussians ------------------------------------------------------------------------------------------------------------

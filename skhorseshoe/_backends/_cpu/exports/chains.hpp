@@ -1,7 +1,7 @@
 // The steps of a trajectory for one chain, on the host.
 #pragma once
 #include "lapack.hpp"
-#include "local_moves.hpp"
+#include "marginal_lambda_moves.hpp"
 #include "proposal.hpp"
 
 struct Lapack : OneThread {
@@ -30,8 +30,8 @@ static inline i32 begin_chain(const Gaussians& all, const Reference& reference, 
 }
 
 // Slice steps of the lambda_j in ``slow`` (k,), and the Gaussian that follows. work : (2 q,). A minor, NO_MEMORY or 0.
-static inline i32 move_slow(const Gaussians& all, const i64* slow, i64 k, const Stream& stream, const Scales& scales,
-                            const Gaussian& gaussian, double* work) {
+static inline i32 move_slow_lambda(const Gaussians& all, const i64* slow, i64 k, const Stream& stream,
+                                   const Scales& scales, const Gaussian& gaussian, double* work) {
     const i64 q = all.q;
     Scratch<double> units(q * k), P(k * k), slow_work(3 * k);
     if (units.failed() || P.failed() || slow_work.failed()) return NO_MEMORY;
@@ -46,7 +46,7 @@ static inline i32 move_slow(const Gaussians& all, const i64* slow, i64 k, const 
     add_products(units, q, k, P, true);
     for (i64 a = 0; a < k; ++a)
         for (i64 e = 0; e < a; ++e) P[e * k + a] = P[a * k + e];
-    move_local_scales(Lapack(), P, m, x, k, *scales.tau_sq_inv, stream, column);
+    move_lambda_marginally(Lapack(), P, m, x, k, *scales.tau_sq_inv, stream, column);
     for (i64 i = 0; i < k; ++i) scales.lambda_sq_inv[slow[i]] = x[i];
 #ifdef PLANT_GAUSSIAN_FORGOTTEN
     double ignored;
@@ -74,7 +74,8 @@ static inline i32 move_chain(const Gaussians& all, const ScaleMoves& moves, cons
     accepted = 0.0;
     for (i64 move = 0; move < moves.n; ++move) {
         if (move == moves.n / 2 && moves.k)
-            if (const i32 minor = move_slow(all, moves.slow, moves.k, of_slow, scales, gaussian, work)) return minor;
+            if (const i32 minor = move_slow_lambda(all, moves.slow, moves.k, of_slow, scales, gaussian, work))
+                return minor;
         const i32 minor = move_tau(Lapack(), all, moves.tau_0, moves.tau_step, streams, u32(move), scales, gaussian,
                                    spare, work);
         if (minor == MOVED) accepted += 1.0 / moves.n;

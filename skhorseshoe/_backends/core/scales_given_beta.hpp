@@ -28,9 +28,10 @@ template <class Team> HD double log_density_of_tau(const Team& team, const doubl
     return log_tau - log1p(ratio * ratio) - p * log_tau + terms;
 }
 
-// tau^-2 given beta: a slice step in log tau, with the interval stepped out and then shrunk.
+// tau^-2 given beta, lambda integrated out: a slice step in log tau, with the interval stepped out and then shrunk.
 template <class Team>
-HD double draw_tau(const Team& team, const double* beta, i64 p, double tau_sq_inv, double tau_0, const Stream& stream) {
+HD double draw_tau_given_beta(const Team& team, const double* beta, i64 p, double tau_sq_inv, double tau_0,
+                              const Stream& stream) {
     const auto log_density = [&](double log_tau) { return log_density_of_tau(team, beta, p, log_tau, tau_0); };
     const double current = -0.5 * log(tau_sq_inv), level = log_density(current) - exponential(stream, 0);
     double low = current - TAU_WIDTH * uniform(stream, 1), high = low + TAU_WIDTH;
@@ -42,7 +43,7 @@ HD double draw_tau(const Team& team, const double* beta, i64 p, double tau_sq_in
 
 // x = lambda_j^-2 given b, by rejection for y = 1 + x, whose density is proportional to e^(-b y) / y above 1. Proposals are
 // from e^(-b y) if b > 1; else from 1 / y below 1 / b and from b e^(-b y) above.
-HD double draw_lambda(double b, const Stream& stream, u32 j) {
+HD double draw_lambda_given_beta(double b, const Stream& stream, u32 j) {
     double x = 0.0;
     const double log_range = -log(b), below = log_range * exp(-b);
     for (u32 attempt = 0; attempt < 500; ++attempt) {  // each accepts with probability > 0.4
