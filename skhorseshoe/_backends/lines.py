@@ -26,12 +26,12 @@ import numpy as np
 
 from .constants import (
     LARGEST_ODDS,
-    LINE,
     LINE_ALL,
     LINE_HALF_HELD,
-    LINE_HOLD,
+    LINE_HOLD_PURPOSE,
     LINE_ONE,
     LINE_PROPOSALS,
+    LINE_PURPOSE,
     LINE_SPLIT,
 )
 
@@ -125,8 +125,10 @@ def kinds(lines):
 def random_numbers(beta, lines, ops, key, sweep):
     """``N_UNIFORMS`` uniforms for each move, and uniforms that choose the columns to hold, or None."""
     n_chains, p = len(beta), len(lines.square)
-    uniform = ops.uniform((n_chains, (1 + lines.n_splits + lines.n_columns) * N_UNIFORMS), key, sweep, LINE)
-    return uniform, ops.uniform((n_chains, lines.n_splits * p), key, sweep, LINE_HOLD) if lines.n_splits else None
+    uniform = ops.uniform((n_chains, (1 + lines.n_splits + lines.n_columns) * N_UNIFORMS), key, sweep, LINE_PURPOSE)
+    if not lines.n_splits:
+        return uniform, None
+    return uniform, ops.uniform((n_chains, lines.n_splits * p), key, sweep, LINE_HOLD_PURPOSE)
 
 
 def _move_all(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, uniform, hold_uniform):

@@ -18,7 +18,7 @@ matrices. Journal of Computational and Graphical Statistics 27, 898-909.
 
 import numpy as np
 
-from .._backends import COEF, LEAST_RESIDUAL, PERTURB, PROBE, PROBE_ROWS
+from .._backends import COEF_PURPOSE, LEAST_RESIDUAL, PERTURB_PURPOSE, PROBE_PURPOSE, PROBE_ROWS_PURPOSE
 from .._backends.limits import is_without_matrix
 
 _TOLERANCE = 1e-6  # largest preconditioned residual of a coefficient, relative to its perturbation
@@ -144,7 +144,7 @@ class IterativePrecision:
 
     def noise(self, ops, shape, key, sweep):
         """The random part of ``draw``: vectors with covariance H, and standard normals."""
-        return self.form.noise(shape, sweep, 0, COEF, PERTURB)
+        return self.form.noise(shape, sweep, 0, COEF_PURPOSE, PERTURB_PURPOSE)
 
     def begin(self, d):
         """As ``Precision.begin``; nothing is computed before b is known."""
@@ -199,7 +199,7 @@ class IterativePrecision:
         """
         diagonal, total = self.form.diagonal + d, 0.0
         for probe in range(_PROBES):
-            e = self._perturbation(d, self.form.noise(d.shape, sweep, probe, PROBE, PROBE_ROWS))
+            e = self._perturbation(d, self.form.noise(d.shape, sweep, probe, PROBE_PURPOSE, PROBE_ROWS_PURPOSE))
             total = total + (self.solve(e, d) - e / diagonal) ** 2
         return 1.0 / diagonal + total / _PROBES
 

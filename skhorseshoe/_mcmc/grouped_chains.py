@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from .._backends import EFFECT, GLOBAL_AUX
+from .._backends import EFFECT_PURPOSE, XI_PURPOSE
 from . import gibbs, group_moves, hmc
 from .chains import GibbsChains
 from .grouped_rows import GroupedRows
@@ -136,13 +136,13 @@ class GroupedGibbsChains(_Measured, GibbsChains):
         new = gibbs.sweep(state, latent_rows, self.precision, tau_0, rows.ops, key)
         # u given beta and z.
         mean = (latent_rows.z_sums - sums @ new.beta.T) * variance
-        noise = rows.ops.normal((len(new.beta), rows.n_groups), key, t + _SECOND_DRAW, EFFECT).T
+        noise = rows.ops.normal((len(new.beta), rows.n_groups), key, t + _SECOND_DRAW, EFFECT_PURPOSE).T
         rows.effects = mean + np.sqrt(variance) * noise
         # u, s, beta and tau with z integrated out.
         rows.set_origin(new.beta)
         beta, tau_sq_inv = group_moves.move(rows, new.beta, new.tau_sq_inv, fixed, tau_0, t)
         # xi given tau, which has moved.
-        xi_inv = rows.ops.exponential(tau_0**-2 + tau_sq_inv, key, t + _SECOND_DRAW, GLOBAL_AUX)
+        xi_inv = rows.ops.exponential(tau_0**-2 + tau_sq_inv, key, t + _SECOND_DRAW, XI_PURPOSE)
         return new._replace(beta=beta, tau_sq_inv=tau_sq_inv, xi_inv=xi_inv)
 
     def _measure(self, beta, effects, scale):

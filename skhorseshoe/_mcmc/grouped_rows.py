@@ -9,7 +9,7 @@ costs acceptance and nothing else.
 
 import numpy as np
 
-from .._backends import EFFECT, NO_SWEEP
+from .._backends import EFFECT_PURPOSE, NO_SWEEP
 from .group_map import GroupMap, MapAverages, as_saved
 from .known_predictors import KnownPredictors
 
@@ -50,7 +50,7 @@ class GroupedRows:
 
     def _start(self):
         median, deviation = _FIRST_SCALE
-        standard = self.ops.normal((self.n_chains, 1 + self.n_groups), self.key, NO_SWEEP, EFFECT)
+        standard = self.ops.normal((self.n_chains, 1 + self.n_groups), self.key, NO_SWEEP, EFFECT_PURPOSE)
         self.scale = median * np.exp(deviation * standard[:, 0])  # s (n_chains,)
         self.effects = (standard[:, 1:] * self.scale[:, None]).T.copy()  # u (n_groups, n_chains)
         self.widths, self.steps = np.full(2, min(_WIDTHS[1], _FIRST_WIDTH / np.sqrt(self.n_groups))), np.zeros(3)

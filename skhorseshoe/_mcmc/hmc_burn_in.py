@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from .._backends import COEF, NO_SWEEP
+from .._backends import COEF_PURPOSE, NO_SWEEP
 from .._backends.lines import LONG_INTERVAL, line_interval, line_widths, n_single_moves, n_split_moves
 from . import gibbs, hmc
 from .adaptation_window import Window, mean_of_chains, steps_for_angle
@@ -247,7 +247,7 @@ def _climbed(state, problem, fixed, precision):
     """A sweep of data augmentation with the mean of z in place of z, which is defined with weights too."""
     rows, _, tau_0, key = problem
     ops, (beta, lambda_sq_inv, tau_sq_inv, _, score, t, *rates) = rows.ops, state
-    noise = ops.normal(beta.shape, key, t, COEF)
+    noise = ops.normal(beta.shape, key, t, COEF_PURPOSE)
     xtz = ops.times_symmetric(beta, precision.H) - fixed.force(beta) + score  # X' E[z | beta]
     beta = precision.draw(xtz, gibbs.prior_precision(state, ops), noise)
     shrunk = beta[:, : lambda_sq_inv.shape[1]]

@@ -14,7 +14,7 @@ coefficient leaves, the score without it suggests a column that enters, and a Me
 
 from typing import NamedTuple
 
-from .._backends import EXCHANGE
+from .._backends import EXCHANGE_PURPOSE
 
 _STRIDE = 2**28  # added to the number of the sweep for each exchange, so that it has random numbers of its own
 _GOLDEN = 0.6180339887498949  # golden ratio less 1, whose multiples modulo 1 spread evenly
@@ -69,8 +69,8 @@ def _trajectory(state, rows, coordinates, step, n_steps, ops, key):
 def _exchange(state, rows, exchanges, ops, key):
     """The state after exchanges."""
     n_chains, acceptance, t = len(state.beta), state.acceptance, state.sweep
-    uniform = ops.uniform((n_chains, 2 * EXCHANGES), key, t, EXCHANGE)
-    standard = ops.normal((n_chains, EXCHANGES), key, t, EXCHANGE, attempt=1)
+    uniform = ops.uniform((n_chains, 2 * EXCHANGES), key, t, EXCHANGE_PURPOSE)
+    standard = ops.normal((n_chains, EXCHANGES), key, t, EXCHANGE_PURPOSE, attempt=1)
     arguments = exchanges, (uniform, standard), _STRIDE, key
     if rows.is_near and (new := ops.near_exchanges(state, rows, *arguments)) is not None:
         *new, exchanged = new

@@ -7,7 +7,7 @@ from laws import ALONE, KEY, along_lines, chains_of, grid_cdf, in_full
 from scipy import stats
 from scipy.special import log_ndtr
 
-from skhorseshoe._backends import LINE
+from skhorseshoe._backends import LINE_PURPOSE
 from skhorseshoe._backends import lines as _lines
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse, variates
@@ -377,4 +377,4 @@ def test_random_numbers_of_a_sweep_have_different_purposes(sampler, weak_problem
     for _ in range(40):
         chains.advance()
     assert len(set(drawn)) == len(drawn)
-    assert sum(purpose == LINE for purpose, _ in drawn) >= 5
+    assert sum(purpose == LINE_PURPOSE for purpose, _ in drawn) >= 5

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.linalg.blas import dtrmm, dtrsv
 from scipy.linalg.lapack import dpotri
 
-from .. import COEF, LEAST_RESIDUAL, Trajectory, not_definite
+from .. import COEF_PURPOSE, LEAST_RESIDUAL, Trajectory, not_definite
 from .library import function, record
 
 _upper_factor = function("upper_factor")
@@ -35,7 +35,7 @@ class Precision:
     @staticmethod
     def noise(ops, shape, key, sweep):
         """The random part of ``draw``."""
-        return ops.normal(shape, key, sweep, COEF)
+        return ops.normal(shape, key, sweep, COEF_PURPOSE)
 
     def draw(self, b, d, noise, total=None, gamma=None):
         """beta_c = g_c Q_c^-1 b_c + L_c^-T noise_c with Q_c = L_c L_c'; (n_chains, q) float64, as b, d and noise.

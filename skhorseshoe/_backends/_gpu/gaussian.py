@@ -3,7 +3,7 @@
 import cupy as cp
 import numpy as np
 
-from .. import COEF, JITTERS, LEAST_RESIDUAL, MAX_CHAINS, MOMENTUM, Trajectory, not_definite
+from .. import COEF_PURPOSE, JITTERS, LEAST_RESIDUAL, MAX_CHAINS, MOMENTUM_PURPOSE, Trajectory, not_definite
 from .cuda import THREADS, WARPS
 from .host_streaming import gpu_array
 from .lapack import VERDICT, potrf, side_by_side, solve_lower, workspaces_for
@@ -136,7 +136,7 @@ class Precision:
     @staticmethod
     def noise(ops, shape, key, sweep):
         """As ``cpu.Precision.noise``."""
-        return ops.normal(shape, key, sweep, COEF)
+        return ops.normal(shape, key, sweep, COEF_PURPOSE)
 
     def draw(self, b, d, noise, total=None, gamma=None):
         """As ``cpu.Precision.draw``."""
@@ -225,7 +225,7 @@ class Whitening:
         n_chains, q = beta.shape
         if not same_scales:
             self._set(state.lambda_sq_inv, state.tau_sq_inv)
-        u, v = cp.empty_like(beta), normal(beta.shape, key, state.sweep, MOMENTUM)
+        u, v = cp.empty_like(beta), normal(beta.shape, key, state.sweep, MOMENTUM_PURPOSE)
         product = kernel("chains", "multiply_transposed")
         launch(product, (blocks_for(32 * q), n_chains), self.factors, beta - self.mean, u, i32(q))
         return self._trajectory(u, v, *self._potential_and_force(reference, beta, state.loglik, state.score))

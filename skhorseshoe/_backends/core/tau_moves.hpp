@@ -117,7 +117,7 @@ HD double hold(const Gaussians& all, double* x, double tau_sq_inv, double growth
 struct TauStreams {
     Stream step, level, held;
     HD_MEMBER TauStreams(Key key, u32 chain)
-        : step(key, chain, MOVE_TAU), level(key, chain, ACCEPT_TAU), held(key, chain, HOLD) {}
+        : step(key, chain, TAU_MOVE_PURPOSE), level(key, chain, TAU_ACCEPT_PURPOSE), held(key, chain, HOLD_PURPOSE) {}
 };
 
 // A proposal, and the level that its ``log_norm`` must exceed, without what ``hold`` adds to the log-density.

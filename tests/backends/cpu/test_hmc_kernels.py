@@ -9,7 +9,7 @@ from laws import ALONE, KEY, N_CHAINS, TAU_0, grid_cdf
 from scipy import stats
 from scipy.special import erfcx, exp1, log_ndtr, ndtr
 
-from skhorseshoe._backends import ACCEPT_TAU, HOLD, MOMENTUM, MOVE_TAU
+from skhorseshoe._backends import HOLD_PURPOSE, MOMENTUM_PURPOSE, TAU_ACCEPT_PURPOSE, TAU_MOVE_PURPOSE
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu.normal_tail import log_cdf_and_ratio
 from skhorseshoe._backends._cpu.variates import scaled_exponential_integral
@@ -134,7 +134,7 @@ def test_a_trajectory_equals_dense_formulas(p, q, n_threads):
         turned = gauss.kick_and_rotate(copy.deepcopy(start), angle)
         placed = gauss.to_beta(turned)
         kicked = gauss.kick(copy.deepcopy(turned), angle, reference, there, loglik, 2 * score)
-    np.testing.assert_array_equal(start[1], cpu.normal((3, q), KEY, 9, MOMENTUM))
+    np.testing.assert_array_equal(start[1], cpu.normal((3, q), KEY, 9, MOMENTUM_PURPOSE))
     for c, d in enumerate(precisions(lambda_sq_inv, tau_sq_inv, q)):
         mean, M, log_norm = dense(H, b, d, p)
         L = np.linalg.cholesky(M)
@@ -210,8 +210,9 @@ def test_moves_of_tau_equal_dense_formulas():
     H, b, gauss = whitening(5)
     begun(gauss, *start)
     got = gauss.move_scales(*start, TAU_0, tuned(n_moves, tau_step), 3, KEY)
-    step, level = cpu.normal((5, n_moves), KEY, 3, MOVE_TAU), cpu.exponential(np.ones((5, n_moves)), KEY, 3, ACCEPT_TAU)
-    uniform = cpu.uniform((5, 2 * n_moves), KEY, 3, HOLD).reshape(5, n_moves, 2)
+    step = cpu.normal((5, n_moves), KEY, 3, TAU_MOVE_PURPOSE)
+    level = cpu.exponential(np.ones((5, n_moves)), KEY, 3, TAU_ACCEPT_PURPOSE)
+    uniform = cpu.uniform((5, 2 * n_moves), KEY, 3, HOLD_PURPOSE).reshape(5, n_moves, 2)
 
     def log_law(x, tau_sq_inv, free):
         """The log-density of the scales and of the choice of columns."""

@@ -18,7 +18,7 @@ extern "C" __global__ void test_philox(const u32* in, u32* out) {
 }
 extern "C" __global__ void test_truncated(const REAL* mean, REAL* out, int n, u32 sweep, u32 k0, u32 k1) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = truncated_normal(mean[i], Stream({sweep, k0, k1}, 0, LATENT), i);
+    if (i < n) out[i] = truncated_normal(mean[i], Stream({sweep, k0, k1}, 0, LATENT_PURPOSE), i);
 }
 """
 

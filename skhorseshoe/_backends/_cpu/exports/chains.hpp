@@ -25,7 +25,7 @@ static inline i32 begin_chain(const Gaussians& all, const Reference& reference, 
     if (!same_scales)
         if (const i32 minor = set_gaussian(Lapack(), all, scales_of(state, c, all.p), gaussian, work)) return minor;
     begin(of_chain(reference, c, q), gaussian, state.beta + c * q, state.loglik[c], state.score + c * q, q,
-          Stream(key, u32(c), MOMENTUM), of_chain(trajectory, c, q), work);
+          Stream(key, u32(c), MOMENTUM_PURPOSE), of_chain(trajectory, c, q), work);
     return 0;
 }
 
@@ -70,7 +70,7 @@ static inline i32 move_chain(const Gaussians& all, const ScaleMoves& moves, cons
     const Gaussian gaussian = of_chain(all, c);
     const Scales scales = scales_of(state, c, all.p);
     const TauStreams streams(key, u32(c));
-    const Stream of_slow(key, u32(c), LOCAL_SLICE);
+    const Stream of_slow(key, u32(c), LAMBDA_MOVE_PURPOSE);
     accepted = 0.0;
     for (i64 move = 0; move < moves.n; ++move) {
         if (move == moves.n / 2 && moves.k)

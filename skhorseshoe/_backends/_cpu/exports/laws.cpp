@@ -37,7 +37,7 @@ EXPORT i32 fill_gamma(double shape, const double* rate, double* out, i64 n_chain
 EXPORT i32 draw_taus_given_beta(const double* beta, const double* tau_sq_inv, double tau_0, double* out, i64 n_chains,
                                 i64 p, u32 sweep, u32 k0, u32 k1) {
     for (i64 c = 0; c < n_chains; ++c) {
-        const Stream stream({sweep, k0, k1}, u32(c), GLOBAL);
+        const Stream stream({sweep, k0, k1}, u32(c), TAU_PURPOSE);
         out[c] = draw_tau_given_beta(OneThread(), beta + c * p, p, tau_sq_inv[c], tau_0, stream);
     }
     return 0;
@@ -46,7 +46,7 @@ EXPORT i32 draw_taus_given_beta(const double* beta, const double* tau_sq_inv, do
 EXPORT i32 draw_lambdas_given_beta(const double* beta, const double* tau_sq_inv, double* out, i64 n_chains, i64 p,
                                    u32 sweep, u32 k0, u32 k1) {
     for (i64 c = 0; c < n_chains; ++c) {
-        const Stream stream({sweep, k0, k1}, u32(c), LOCAL);
+        const Stream stream({sweep, k0, k1}, u32(c), LAMBDA_PURPOSE);
         for (i64 j = 0; j < p; ++j) {
             const double b = largest(0.5 * beta[c * p + j] * beta[c * p + j] * tau_sq_inv[c], LEAST_B);
             out[c * p + j] = draw_lambda_given_beta(b, stream, u32(j));

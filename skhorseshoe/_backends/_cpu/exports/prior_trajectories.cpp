@@ -167,7 +167,7 @@ EXPORT i32 begin_prior_trajectory(const void* coordinates, const double* beta, c
         double *chain_u = u + start, *chain_v = v + start, scratch_tau;
         coordinates_of(at, beta + c * q, tau_sq_inv[c], chain_u);
         for (i64 j = 0; j <= q; ++j) chain_u[j] = (chain_u[j] - at.centre[j]) / at.size[j];
-        const Stream stream({sweep, k0, k1}, u32(c), MOMENTUM);
+        const Stream stream({sweep, k0, k1}, u32(c), MOMENTUM_PURPOSE);
         for (i64 j = 0; j <= q; ++j) chain_v[j] = normal(stream, u32(j));
         to_beta(at, c, chain_u, scratch_beta, &scratch_tau);
         kick(at, c, 0.0, beta + c * q, loglik[c], score + c * q, chain_u, chain_v, force + start, energy + c);

@@ -56,6 +56,6 @@ EXPORT i32 move_scales(const Gaussians* all, double tau_0, double tau_step, i64 
 EXPORT i32 accept_proposals(const double* change, i64 n_chains, u32 sweep, u32 k0, u32 k1, u8* accepted,
                             double* acceptance) {
     for (i64 c = 0; c < n_chains; ++c)
-        accepted[c] = accepts(change[c], Stream({sweep, k0, k1}, u32(c), ACCEPT), acceptance[c]);
+        accepted[c] = accepts(change[c], Stream({sweep, k0, k1}, u32(c), ACCEPT_PURPOSE), acceptance[c]);
     return 0;
 }
