@@ -3,11 +3,11 @@
 z is integrated out: l(beta) = sum_i log Phi(s_i x_i beta), s_i = 1 or -1. With a reference point r, the quadratic
 g'(beta - r) - (beta - r)' H (beta - r) / 2 stands for l, up to a small remainder: U(beta) = quadratic - l(beta). Given
 the scales, the Gaussian that it makes with the prior is N(m, M^-1), M = H + D. With M as the mass matrix the Gaussian
-part rotates the position u = L'(beta - m), M = L L', and the momentum v exactly; the gradient of U gives half-kicks
-before and after (Shahbaba, Lan, Johnson & Neal 2014, "Split Hamiltonian Monte Carlo"). The rotation does not depend on
-the scales, so tau and some lambda_j can move with u held, which moves beta: within the trajectory where the Gaussian is
-good, else after it, with a test of their own. A Metropolis test makes all of it exact for any r, g and H. Then tau and
-lambda are drawn given beta (``_backends/core/scales_given_beta.hpp``).
+part rotates the position u = L'(beta - m), M = L L', and the momentum v exactly; in a leapfrog step the gradient of U
+gives half-kicks before and after (Shahbaba, Lan, Johnson & Neal 2014, "Split Hamiltonian Monte Carlo"). The rotation
+does not depend on the scales, so tau and some lambda_j can move with u held, which moves beta: within the trajectory
+where the Gaussian is good, else after it, with a test of their own. A Metropolis test makes all of it exact for any r,
+g and H. Then tau and lambda are drawn given beta (``_backends/core/scales_given_beta.hpp``).
 """
 
 from typing import NamedTuple
@@ -42,7 +42,7 @@ class Tuning(NamedTuple):
     """The settings that burn-in chooses and then freezes. While tuned, step sizes are arrays on the device."""
 
     step: float  # step size: the angle of a rotation, at most pi / 2
-    n_steps: int  # steps of a trajectory, each with one gradient; odd
+    n_steps: int  # leapfrog steps of a trajectory, each with one gradient; odd
     tau_moves: int  # Metropolis steps of tau with u held, an even number; 0 if the scales move given beta alone
     tau_step: float  # standard deviation of such a step, in log tau
     slow: object = ()  # columns whose lambda_j move with u held too

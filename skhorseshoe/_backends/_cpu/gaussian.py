@@ -8,7 +8,7 @@ from .. import COEF_PURPOSE, LEAST_RESIDUAL, Trajectory, not_definite
 from .library import function, record
 
 _upper_factor = function("upper_factor")
-_begin_trajectory, rotate_trajectory = function("begin_trajectory"), function("rotate_trajectory")
+_begin_trajectory, kick_and_rotate_trajectory = function("begin_trajectory"), function("kick_and_rotate_trajectory")
 _trajectory_beta, _kick_trajectory = function("trajectory_beta"), function("kick_trajectory")
 _move_scales, _near_trajectory = function("move_scales"), function("near_trajectory")
 
@@ -138,7 +138,7 @@ class Whitening:
 
     def kick_and_rotate(self, trajectory, angle):
         """A half-kick of v, and a rotation of (u, v) by an angle."""
-        rotate_trajectory(angle, *trajectory[:3], trajectory.u.size)
+        kick_and_rotate_trajectory(angle, *trajectory[:3], trajectory.u.size)
         return trajectory
 
     def to_beta(self, trajectory):

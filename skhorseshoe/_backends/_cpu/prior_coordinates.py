@@ -4,7 +4,7 @@ import numpy as np
 
 from .. import Trajectory
 from ..horseshoe_quantile import quantile_table
-from .gaussian import rotate_trajectory
+from .gaussian import kick_and_rotate_trajectory
 from .library import function, record
 
 _coordinates, _begin = function("prior_coordinates"), function("begin_prior_trajectory")
@@ -46,7 +46,7 @@ class PriorCoordinates:
 
     def kick_and_rotate(self, trajectory, step):
         """A half-kick of v, and a rotation of (u, v)."""
-        rotate_trajectory(step, *trajectory[:3], trajectory.u.size)
+        kick_and_rotate_trajectory(step, *trajectory[:3], trajectory.u.size)
         return trajectory
 
     def to_beta(self, trajectory):

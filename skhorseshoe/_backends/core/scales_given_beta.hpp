@@ -8,11 +8,6 @@
 #include "random.hpp"
 #include "slice.hpp"
 
-// lambda^-2 (p,) and tau^-2 of a chain.
-struct Scales {
-    double *lambda_sq_inv, *tau_sq_inv;
-};
-
 // e^b E1(b) for b > 0, relative error below 1e-13: the power series below 1, above it an expansion in (b - 4) / (b + 2).
 HD double scaled_exponential_integral(double b) {
     if (b < 1.0) return exp(b) * (e1_near_polynomial(b) * b - log(b) - EULER);

@@ -1,8 +1,9 @@
-// The steps of a trajectory for one chain, on the host.
+// The parts of a leapfrog step, and moves of the scales within it, for one chain, on the host.
 #pragma once
 #include "lapack.hpp"
 #include "marginal_lambda_moves.hpp"
 #include "proposal.hpp"
+#include "tau_moves.hpp"
 
 struct Lapack : OneThread {
     void copy(double* to, const double* from, i64 n) const {

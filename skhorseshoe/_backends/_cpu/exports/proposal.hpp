@@ -1,7 +1,7 @@
 // Proposals of trajectories and exchanges for all chains, and their Metropolis test.
 #pragma once
 #include "export.hpp"
-#include "trajectory.hpp"
+#include "leapfrog.hpp"
 
 // The state of all chains.
 struct State {

@@ -1,5 +1,6 @@
-// Split Hamiltonian Monte Carlo step by step, for the chains ``first`` to ``last - 1``. Arrays (n_chains, ...) have all
-// chains and are overwritten. A matrix that is not positive definite is reported by the number of its minor.
+// The parts of a leapfrog step of split Hamiltonian Monte Carlo, for the chains ``first`` to ``last - 1``. Arrays
+// (n_chains, ...) have all chains and are overwritten. A matrix that is not positive definite is reported by the number
+// of its minor.
 #include "chains.hpp"
 
 // L, m and the normalising constant, computed unless ``same_scales``; u = L'(beta - m), v ~ N(0, I), force and energy.
@@ -17,7 +18,7 @@ EXPORT i32 begin_trajectory(const Gaussians* all, const Reference* reference, do
 }
 
 // A half-kick of v, and a rotation of (u, v) by an angle; n numbers of all chains.
-EXPORT i32 rotate_trajectory(double angle, double* u, double* v, const double* force, i64 n) {
+EXPORT i32 kick_and_rotate_trajectory(double angle, double* u, double* v, const double* force, i64 n) {
     kick_and_rotate(angle, u, v, force, n);
     return 0;
 }

@@ -1,8 +1,9 @@
 // The laws of the core for all chains: a thread for each variate, or a block for each chain.
 #include "block.cuh"
+#include "leapfrog.hpp"
 #include "marginal_lambda_moves.hpp"
 #include "scales_given_beta.hpp"
-#include "trajectory.hpp"
+#include "tau_moves.hpp"
 
 // Fills out (n_chains, m) with draw(stream, index, i).
 template <class F>
