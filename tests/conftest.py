@@ -139,7 +139,7 @@ SIZES = {
     "correlations_of_a_block": "_posterior.correlated._BLOCK",
     "draws_of_groups": "_mcmc.group_draws.ROOM",
     "extensions": "_mcmc.burn_in.MOST_EXTENSIONS",
-    "few_rows": "_backends.lines.FEW_ROWS",
+    "few_rows": "_backends.line_moves.FEW_ROWS",
     "losses": "_data.dask_rows._TRIES",
     "numbers_of_a_check": "_data.column_checks._BLOCK",
     "numbers_of_a_part": "disk._sources._PART",

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from .._backends import limits
-from .._backends.lines import line_interval, line_widths
+from .._backends.line_moves import line_interval, line_widths
 from . import conjugate_gradients, gibbs
 from .adaptation_window import chosen_points
 from .burn_in import BurnIn, untuned_phases

@@ -22,7 +22,7 @@ import numpy as np
 
 from .._backends import GROUP_LINE_PURPOSE, GROUP_SCALE_PURPOSE, GROUP_XI_PURPOSE
 from .._backends.constants import LINE_PROPOSALS
-from .._backends.lines import N_UNIFORMS
+from .._backends.line_moves import N_UNIFORMS
 
 
 def sweep(state, inner, rows, fixed, tau_0, **options):
@@ -124,7 +124,7 @@ def log_density_of_effects(r, effects, scale, log_sd):
 
 
 def _slice(line, loglik, width, uniform):
-    """A slice step from r = 0 for each chain (``_backends/lines.py``): r, and the log-likelihoods there.
+    """A slice step from r = 0 for each chain (``_backends/line_moves.py``): r, and the log-likelihoods there.
 
     loglik : the log-likelihoods at 0, or None."""
     proposals = line.rows.ops.proposals(uniform, np.full(1, width))

@@ -27,7 +27,7 @@ class GroupedRows:
     rows : ``Rows``. n_chains : chains. key : the seed. saved : what ``arrays`` gave, or None.
     """
 
-    is_near = False
+    takes_fused_calls = False
 
     def __init__(self, rows, n_chains, key, saved=None):
         for name in _SHARED:

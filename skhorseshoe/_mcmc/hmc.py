@@ -79,7 +79,7 @@ def _trajectory(state, rows, reference, tuning, tau_0, ops, key, same_scales=Fal
     same_scales : whether the trajectory before ended with these scales.
     """
     arguments = state, rows, reference, tuning, tau_0, key, same_scales
-    if rows.is_near and (new := ops.near_trajectory(*arguments)) is not None:
+    if rows.takes_fused_calls and (new := ops.fused_trajectory(*arguments)) is not None:
         return HmcState(*new)
     t, tau_acceptance, whitening = state.sweep, state.tau_acceptance, reference.whitening
     # The scales move in the middle of an odd number of steps, so that the trajectory is reversible.

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from .._backends import COEF_PURPOSE, NO_SWEEP
-from .._backends.lines import LONG_INTERVAL, line_interval, line_widths, n_single_moves, n_split_moves
+from .._backends.line_moves import LONG_INTERVAL, line_interval, line_widths, n_single_moves, n_split_moves
 from . import gibbs, hmc
 from .adaptation_window import Window, mean_of_chains, steps_for_angle
 from .burn_in import BurnIn, tuned_phases

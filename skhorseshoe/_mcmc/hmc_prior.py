@@ -54,7 +54,8 @@ def sweep(state, rows, coordinates, exchanges, step, n_steps, ops, key):
 
 def _trajectory(state, rows, coordinates, step, n_steps, ops, key):
     """The state after a trajectory and its test."""
-    if rows.is_near and (new := ops.near_prior_trajectory(state, rows, coordinates, step, n_steps, key)) is not None:
+    arguments = state, rows, coordinates, step, n_steps, key
+    if rows.takes_fused_calls and (new := ops.fused_trajectory_in_prior_coordinates(*arguments)) is not None:
         return PriorState(*new, state.exchanged, state.sweep)
     trajectory = coordinates.begin(state, key)  # u, v ~ N(0, I)
     energy_at_start = trajectory.energy.copy()
@@ -72,7 +73,7 @@ def _exchange(state, rows, exchanges, ops, key):
     uniform = ops.uniform((n_chains, 2 * EXCHANGES), key, t, EXCHANGE_PURPOSE)
     standard = ops.normal((n_chains, EXCHANGES), key, t, EXCHANGE_PURPOSE, attempt=1)
     arguments = exchanges, (uniform, standard), _STRIDE, key
-    if rows.is_near and (new := ops.near_exchanges(state, rows, *arguments)) is not None:
+    if rows.takes_fused_calls and (new := ops.fused_exchanges(state, rows, *arguments)) is not None:
         *new, exchanged = new
         return PriorState(*new, acceptance, exchanged, t)
     exchanged = 0.0

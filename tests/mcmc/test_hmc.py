@@ -78,7 +78,7 @@ NEAR = {
     "standardised": (60, 60, 4, np.float64, {"fit_intercept": True, "standardize": True}),
     "three blocks of rows": (8000, 5, 3, np.float64, {"fit_intercept": True}),
 }
-NEAR_TUNINGS = {
+FUSED_TUNINGS = {
     "tau alone": _hmc.Tuning(0.7, 3, 4, 0.8),
     "lambda too": _hmc.Tuning(1.2, 1, 2, 0.5, (0, 1)),
     "apart": _hmc.Tuning(0.7, 3, 2, 0.8, (1, 3), True),
@@ -86,7 +86,7 @@ NEAR_TUNINGS = {
 }
 
 
-@pytest.mark.parametrize("tuning", NEAR_TUNINGS)
+@pytest.mark.parametrize("tuning", FUSED_TUNINGS)
 @pytest.mark.parametrize("name", NEAR)
 def test_a_trajectory_in_one_call_has_the_bits_of_its_steps(name, tuning):
     n, p, m, dtype, told = NEAR[name]
@@ -96,15 +96,15 @@ def test_a_trajectory_in_one_call_has_the_bits_of_its_steps(name, tuning):
     q, n_shrunk = p + told["fit_intercept"], rows.columns.n_shrunk
     H, point, slope = rows.information(np.zeros((1, q))), np.zeros(q), 0.1 * rng.standard_normal(q)
     gauss = cpu.Whitening(H + np.eye(q), slope, m, n_shrunk, ALONE)
-    for rows.is_near in (True, False):
+    for rows.takes_fused_calls in (True, False):
         beta = 0.1 * np.ones((m, q))
         state = _hmc.HmcState(beta, np.ones((m, n_shrunk)), np.ones(m), *rows.score(beta), 0, *np.zeros((2, m)))
         for _ in range(10):
             reference = _hmc.Reference(point, slope, H, gauss)
-            state = _hmc.sweep(state, rows, reference, NEAR_TUNINGS[tuning], 0.3, cpu, KEY)
+            state = _hmc.sweep(state, rows, reference, FUSED_TUNINGS[tuning], 0.3, cpu, KEY)
         states.append(state)
-    for near, step_by_step in zip(*states, strict=True):
-        np.testing.assert_array_equal(near, step_by_step)
+    for fused, step_by_step in zip(*states, strict=True):
+        np.testing.assert_array_equal(fused, step_by_step)
     assert (states[0].beta != beta).any()
 
 

@@ -134,7 +134,7 @@ def local_scales_with_old_tau():
     return {"draw_tau_given_beta": draw_tau_given_beta, "draw_lambda_given_beta": draw_lambda_given_beta}
 
 
-STEP_BY_STEP = {"near_trajectory": lambda *given: None}  # so that all of a back end is asked
+STEP_BY_STEP = {"fused_trajectory": lambda *given: None}  # so that all of a back end is asked
 TAU_ON_THE_WAY = {"draw_tau_given_beta": tau_as_it_was}
 LOOSE = {"share": 0.25, "push": 0.3}  # where what the reference leaves out is mostly the data's
 ERRORS = {

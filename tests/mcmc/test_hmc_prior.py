@@ -163,14 +163,14 @@ def test_a_sweep_in_two_calls_has_the_bits_of_its_steps(name):
     rng = np.random.default_rng(p)
     X, y = (rng.standard_normal((n, p)) + np.linspace(-1, 1, p)).astype(dtype), (rng.random(n) < 0.4).astype(np.uint8)
     rows, states = Rows(X, y, ops=cpu, threads=ALONE, **told), []
-    for rows.is_near in (True, False):
+    for rows.takes_fused_calls in (True, False):
         chains = chains_of(rows, n_chains, 12)
         start = chains.state
         for _ in range(15):
             chains.advance()
         states.append(chains.state)
-    for near, step_by_step in zip(*states, strict=True):
-        np.testing.assert_array_equal(near, step_by_step)
+    for fused, step_by_step in zip(*states, strict=True):
+        np.testing.assert_array_equal(fused, step_by_step)
     assert (states[0].beta != start.beta).any(axis=1).all()
     assert p < 3 or states[0].exchanged.max() > 0
 

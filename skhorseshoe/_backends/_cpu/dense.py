@@ -10,11 +10,12 @@ import numpy as np
 from scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
 from ..._utils.memmap import ahead, cut, is_on_disk
-from .. import lines as _lines
+from .. import line_moves
 from ..moments import combine_moments
+from .fused_line_moves import fused_line_moves, fused_line_rows
 from .gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
 from .library import function, record
-from .line_moves import first_inside, growth, move_near, near_lines, proposals  # noqa: F401 - as are three of these
+from .line_proposals import first_inside, growth, proposals  # noqa: F401 - as are these
 from .normal_tail import fisher_weight, information_weights  # noqa: F401 - as is fisher_weight
 from .passes import Shift, latent_pass, line_pass, or_none, pieces, score_pass  # noqa: F401 - as is Shift
 from .predict import (  # noqa: F401 - part of what a back end offers
@@ -30,16 +31,16 @@ from .shrinkage_by_rows import ShrinkageByRows  # noqa: F401 - as is this
 from .variates import draw_lambda_given_beta, draw_tau_given_beta, exponential, gamma, normal, uniform  # noqa: F401
 
 _accept_proposals, add_products = function("accept_proposals"), function("add_products")
-_near_score = function("near_score")
+_fused_score = function("fused_score")
 empty_like, where, concatenate = np.empty_like, np.where, np.concatenate
 exp, minimum = np.exp, np.minimum
 using = nullcontext
-NEAR_ROWS = 2**15  # largest number of rows in memory for which one call of the core does a whole line move
+MOST_FUSED_ROWS = 2**15  # largest number of rows in memory that take fused calls: a whole move in one call of the core
 SEGMENTED = True  # passes are made segment by segment, so that sums have the bits of those on many machines
 
 _FEW_BLOCKS = 4  # blocks of rows up to which one call is faster than steps that threads share
-_NEAR_COLUMNS = 127  # largest number of columns whose matrices threads do not share
-_records = WeakKeyDictionary()  # by ``Rows``, their ``ScoredRows``
+_MOST_FUSED_COLUMNS = 127  # largest number of columns whose matrices threads do not share
+_records = WeakKeyDictionary()  # by ``Rows``, their ``FusedScoreRows``
 
 _SHARED_ROWS = 2**11  # least number of rows times chains for which threads share the line moves
 _PIECES = 16  # number of pieces of a large symmetric matrix that threads share
@@ -187,50 +188,51 @@ def metropolis(change, new, old, key, sweep):
     return *new, acceptance
 
 
-def near_trajectory(state, rows, reference, tuning, tau_0, key, same_scales):
+def fused_trajectory(state, rows, reference, tuning, tau_0, key, same_scales):
     """``_trajectory`` of ``hmc.py`` in one call of the core, with the same bits; None where rows or columns are so many
     that threads share them or that calls of Python take little of the time, or where rows have an offset."""
-    if len(reference.point) > _NEAR_COLUMNS or not _are_near(rows):
+    if len(reference.point) > _MOST_FUSED_COLUMNS or not _one_thread_suffices(rows):
         return None
-    return reference.whitening.near_trajectory(state, _scored_rows(rows), reference, tuning, tau_0, key, same_scales)
+    arguments = reference, tuning, tau_0, key, same_scales
+    return reference.whitening.fused_trajectory(state, _fused_score_rows(rows), *arguments)
 
 
-def near_prior_trajectory(state, rows, coordinates, step, n_steps, key):
-    """``_trajectory`` of ``hmc_prior.py`` in one call of the core, or None as for ``near_trajectory``."""
-    if not _are_near(rows, _FEW_BLOCKS):
+def fused_trajectory_in_prior_coordinates(state, rows, coordinates, step, n_steps, key):
+    """``_trajectory`` of ``hmc_prior.py`` in one call of the core, or None as for ``fused_trajectory``."""
+    if not _one_thread_suffices(rows, _FEW_BLOCKS):
         return None
-    return coordinates.near_trajectory(state, _scored_rows(rows), step, n_steps, key)
+    return coordinates.fused_trajectory(state, _fused_score_rows(rows), step, n_steps, key)
 
 
-def near_exchanges(state, rows, exchanges, numbers, stride, key):
-    """``_exchange`` of ``hmc_prior.py`` in one call of the core, or None as for ``near_trajectory``."""
-    if not _are_near(rows, _FEW_BLOCKS):
+def fused_exchanges(state, rows, exchanges, numbers, stride, key):
+    """``_exchange`` of ``hmc_prior.py`` in one call of the core, or None as for ``fused_trajectory``."""
+    if not _one_thread_suffices(rows, _FEW_BLOCKS):
         return None
-    return exchanges.near(state, _scored_rows(rows), *numbers, stride, key)
+    return exchanges.fused(state, _fused_score_rows(rows), *numbers, stride, key)
 
 
-def near_score(rows, beta):
-    """Log-likelihood and score at the sampler's coefficients, or None as for ``near_trajectory``."""
-    if not _are_near(rows):
+def fused_score(rows, beta):
+    """Log-likelihood and score at the sampler's coefficients, or None as for ``fused_trajectory``."""
+    if not _one_thread_suffices(rows):
         return None
     loglik, score = np.empty(len(beta)), np.empty(beta.shape)
-    _near_score(_scored_rows(rows), np.ascontiguousarray(beta), len(beta), loglik, score)
+    _fused_score(_fused_score_rows(rows), np.ascontiguousarray(beta), len(beta), loglik, score)
     return loglik, score
 
 
-def _are_near(rows, n_blocks=1):
+def _one_thread_suffices(rows, n_blocks=1):
     """Whether one thread does all work on these rows, of at most so many blocks."""
     return rows.offset is None and (len(rows.bounds) <= n_blocks + 1 or rows.threads.n == 1)
 
 
-def _scored_rows(rows):
-    """The record ``ScoredRows`` of rows."""
+def _fused_score_rows(rows):
+    """The record ``FusedScoreRows`` of rows."""
     if rows not in _records:
         X, y, weight = rows.held
         columns, (n, p) = rows.columns, X.shape
         order, place, unit, centre = columns.q_order, columns.q_place, columns.q_unit, columns.q_centre
         _records[rows] = record(
-            "ScoredRows",
+            "FusedScoreRows",
             **{"is_double": X.dtype == np.float64, "X": X, "n": n, "p": p, "y": y, "weight": or_none(weight)},
             **{"bounds": rows.bounds, "n_blocks": len(rows.bounds) - 1},
             **{"q": len(order), "fit_intercept": columns.fit_intercept, "translated": columns.translated},
@@ -240,16 +242,16 @@ def _scored_rows(rows):
 
 
 def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
-    """beta, lambda^-2 and tau^-2 after the moves of ``lines.py``; near rows take one call of the core."""
-    if not rows.is_near:
-        return _lines.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep)
+    """beta, lambda^-2 and tau^-2 after the moves of ``line_moves.py``, in a fused call or by passes."""
+    if not rows.takes_fused_calls:
+        return line_moves.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep)
     out = beta.copy(), lambda_sq_inv.copy(), tau_sq_inv.copy()
-    numbers = _lines.random_numbers(beta, lines, rows.ops, key, sweep)
-    arguments = near_lines(rows, lines, tau_0), np.ascontiguousarray(rows.columns.of_X(beta)), *numbers
+    numbers = line_moves.random_numbers(beta, lines, rows.ops, key, sweep)
+    arguments = fused_line_rows(rows, lines, tau_0), np.ascontiguousarray(rows.columns.of_X(beta)), *numbers
     if rows.n * len(beta) < _SHARED_ROWS:
-        move_near(*arguments, 0, len(beta), *out)
+        fused_line_moves(*arguments, 0, len(beta), *out)
     else:
-        rows.threads.run(lambda first, last: move_near(*arguments, first, last, *out), len(beta))
+        rows.threads.run(lambda first, last: fused_line_moves(*arguments, first, last, *out), len(beta))
     return out
 
 

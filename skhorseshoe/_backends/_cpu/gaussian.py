@@ -10,7 +10,7 @@ from .library import function, record
 _upper_factor = function("upper_factor")
 _begin_trajectory, kick_and_rotate_trajectory = function("begin_trajectory"), function("kick_and_rotate_trajectory")
 _trajectory_beta, _kick_trajectory = function("trajectory_beta"), function("kick_trajectory")
-_move_scales, _near_trajectory = function("move_scales"), function("near_trajectory")
+_move_scales, _fused_trajectory = function("move_scales"), function("fused_trajectory")
 
 _SHARED_SIZE = 128  # least number of columns of a matrix for which threads share the chains
 
@@ -161,13 +161,13 @@ class Whitening:
         self._share(lambda spare, *chains: _move_scales(*arguments, *chains, spare, *scales))
         return scales
 
-    def near_trajectory(self, state, rows, reference, tuning, tau_0, key, same_scales):
+    def fused_trajectory(self, state, rows, reference, tuning, tau_0, key, same_scales):
         """The state after a trajectory and its test, in one call. rows : their record."""
         new, acceptance = [np.array(values, order="C") for values in state[:5]], np.empty(len(state.beta))
         tau_acceptance = np.empty(len(acceptance)) if tuning.tau_moves else None
         records, steps = (self._all, self._reference_record(reference), rows), (tuning.step, tuning.n_steps)
         arguments = *records, *steps, tau_0, *_moves(tuning), state.sweep, *key, same_scales
-        self._check(_near_trajectory(*arguments, len(acceptance), self.spare[0], *new, acceptance, tau_acceptance))
+        self._check(_fused_trajectory(*arguments, len(acceptance), self.spare[0], *new, acceptance, tau_acceptance))
         return *new, state.sweep, acceptance, state.tau_acceptance if tau_acceptance is None else tau_acceptance
 
     def _share(self, task):

@@ -10,7 +10,7 @@ from .library import function, record
 _coordinates, _begin = function("prior_coordinates"), function("begin_prior_trajectory")
 _place, _kick = function("prior_trajectory_beta"), function("kick_prior_trajectory")
 _take_out, _put_in, _weigh = function("take_out"), function("put_in"), function("weigh_exchange")
-_near_trajectory, _near_exchanges = function("near_prior_trajectory"), function("near_exchanges")
+_fused_trajectory, _fused_exchanges = function("fused_trajectory_in_prior_coordinates"), function("fused_exchanges")
 
 _SHARED = 2**11  # least number of coefficients of all chains for which threads share the chains
 
@@ -61,11 +61,11 @@ class PriorCoordinates:
         _share(self.threads, trajectory.u.shape, lambda *chains: _kick(*arguments, *chains, *trajectory))
         return trajectory
 
-    def near_trajectory(self, state, rows, step, n_steps, key):
+    def fused_trajectory(self, state, rows, step, n_steps, key):
         """beta, tau^-2, log-likelihood, score and acceptance after a trajectory and its test, in one call. rows : their
         record."""
         new, acceptance = _copies(state), np.empty(len(state.beta))
-        _near_trajectory(self.record, rows, step, n_steps, state.sweep, *key, len(acceptance), *new, acceptance)
+        _fused_trajectory(self.record, rows, step, n_steps, state.sweep, *key, len(acceptance), *new, acceptance)
         return *new, acceptance
 
 
@@ -105,12 +105,12 @@ class Exchanges:
         _share(self.threads, score.shape, lambda *chains: _weigh(*arguments, *chains, change))
         return change
 
-    def near(self, state, rows, uniform, standard, stride, key):
+    def fused(self, state, rows, uniform, standard, stride, key):
         """The state after m exchanges and their tests, in one call. uniform : (n_chains, 2 m). standard : (n_chains, m)
         normals. stride : added to the number of the sweep for each exchange."""
         new, acceptance, n = _copies(state), np.empty(len(state.beta)), standard.shape[1]
         arguments = self.record, rows, uniform, standard, n, state.sweep, stride, *key
-        _near_exchanges(*arguments, len(acceptance), *new, acceptance)
+        _fused_exchanges(*arguments, len(acceptance), *new, acceptance)
         return *new, acceptance
 
 

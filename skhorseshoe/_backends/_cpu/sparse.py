@@ -31,6 +31,10 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     exponential,
     first_inside,
     fisher_weight,
+    fused_exchanges,
+    fused_score,
+    fused_trajectory,
+    fused_trajectory_in_prior_coordinates,
     gamma,
     growth,
     latent,
@@ -39,10 +43,6 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     minimum,
     move_along_lines,
     ndtr,
-    near_exchanges,
-    near_prior_trajectory,
-    near_score,
-    near_trajectory,
     next_hermite,
     normal,
     place,
@@ -62,7 +62,7 @@ from .normal_tail import information_weights
 from .passes import product_pass
 from .sparse_passes import column_moments, gram_pass, noise_pass
 
-NEAR_ROWS = 0  # the core reads CSR rows by passes alone
+MOST_FUSED_ROWS = 0  # the core reads CSR rows by passes alone
 SEGMENTED = False  # cutting a CSR matrix would copy its starts of rows
 
 _AT_ONCE = 2**18  # float64 numbers that are computed at a time for a block of rows

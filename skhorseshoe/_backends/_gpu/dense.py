@@ -10,20 +10,21 @@ from copy import copy
 import cupy as cp
 import numpy as np
 
-from ..lines import move as move_along_lines  # noqa: F401 - part of what a back end offers
+from ..line_moves import move as move_along_lines  # noqa: F401 - part of what a back end offers
 from .async_copy import Outbox, Watch  # noqa: F401
 from .cuda import TYPES
 from .dense_passes import gram, hold, latent, line, moments, score  # noqa: F401
 from .gaussian import Precision, Root, Whitening, metropolis, times_symmetric  # noqa: F401
 from .host_streaming import gpu_array
 from .lapack import VERDICT
-from .line_moves import NEAR_ROWS, first_inside, proposals  # noqa: F401
+from .line_proposals import first_inside, proposals  # noqa: F401
 from .memory import explained, is_of_memory, place  # noqa: F401
 from .predict import PREDICTORS_AT_ONCE, average_phi, each_block, ndtr, next_hermite, quantiles  # noqa: F401
 from .variates import draw_lambda_given_beta, draw_tau_given_beta, exponential, gamma, normal, uniform  # noqa: F401
 
 empty_like, where, concatenate = cp.empty_like, cp.where, cp.concatenate
 exp, growth, minimum = cp.exp, cp.expm1, cp.minimum
+MOST_FUSED_ROWS = 0  # every line move is a pass
 SEGMENTED = False  # a launch takes longer than many a segment
 
 _CHECKED = 2**24  # number of elements that are checked at a time

@@ -24,7 +24,7 @@ from .launch import (
     resident_blocks,
     shared_limits,
 )
-from .line_moves import LINES_PER_LAUNCH, with_directions
+from .line_proposals import LINES_PER_LAUNCH, with_directions
 from .memory import WIDENED
 
 

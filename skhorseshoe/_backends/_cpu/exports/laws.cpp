@@ -1,6 +1,6 @@
 // Random numbers of one purpose, and the scales, for all chains.
 #include "export.hpp"
-#include "line_slice.hpp"
+#include "line_proposals.hpp"
 #include "scales_given_beta.hpp"
 
 EXPORT i32 fill_normal(double* out, i64 n_chains, i64 m, u32 attempt, u32 purpose, u32 sweep, u32 k0, u32 k1) {

@@ -1,7 +1,7 @@
 // Trajectories of the chains in the coordinates of the prior: u = (w - centre) / size of each coordinate.
 #include "prior_coordinates.hpp"
 #include "proposal.hpp"
-#include "scored_rows.hpp"
+#include "fused_score.hpp"
 
 struct PriorCoordinates {  // filled by Python
     const double* anchor;      // (q,) of the fixed prior
@@ -197,9 +197,10 @@ EXPORT i32 kick_prior_trajectory(const void* coordinates, double angle, const do
 
 // The state after a trajectory of n_steps and its test, in place: ``_trajectory`` of ``_mcmc/hmc_prior.py``. acceptance :
 // (n_chains,). The numbers are, bit for bit, those of the functions above.
-EXPORT i32 near_prior_trajectory(const void* coordinates, const ScoredRows* rows, double angle, i64 n_steps, u32 sweep,
-                                 u32 k0, u32 k1, i64 n_chains, double* beta, double* tau_sq_inv, double* loglik,
-                                 double* score, double* acceptance) {
+EXPORT i32 fused_trajectory_in_prior_coordinates(const void* coordinates, const FusedScoreRows* rows, double angle,
+                                                 i64 n_steps, u32 sweep, u32 k0, u32 k1, i64 n_chains, double* beta,
+                                                 double* tau_sq_inv, double* loglik, double* score,
+                                                 double* acceptance) {
     const i64 q = rows->q, size = n_chains * (q + 1);
     Scratch<double> memory(3 * size + 2 * n_chains);
     Proposal proposal(n_chains, 0, q);

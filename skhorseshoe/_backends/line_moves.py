@@ -53,7 +53,7 @@ class Lines(NamedTuple):
     n_columns: int  # number of coefficients, chosen at random, that move by themselves
     widths: object  # (1 + q,) widths of slices: of the global move, and of each coefficient
     square: object  # (p,) x_j'x_j of the shrunk columns, on the device
-    near: tuple  # further arrays of the host for ``_cpu/line_moves.py``
+    for_fused: tuple  # further arrays of the host for ``_cpu/fused_line_moves.py``
 
 
 def line_interval(rows):
@@ -92,12 +92,12 @@ def line_widths(p, prior, information, spread=None):
     return np.concatenate([logs, _DEVIATIONS / np.sqrt(precision)])
 
 
-def choose(rows, prior, widths, near, n_splits=0, n_columns=None):
+def choose(rows, prior, widths, for_fused, n_splits=0, n_columns=None):
     """The ``Lines`` for these rows. n_columns : None for the default of these rows."""
     columns, p = rows.columns, rows.columns.n_shrunk
     square = rows.size() * (columns.mean**2 + columns.sd**2)[:p]
     n_columns = n_single_moves(rows) if n_columns is None else n_columns
-    return Lines(*rows.ops.to_device((prior, n_splits, n_columns, widths, square)), near)
+    return Lines(*rows.ops.to_device((prior, n_splits, n_columns, widths, square)), for_fused)
 
 
 def move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):

@@ -1,7 +1,7 @@
-// A whole trajectory of split Hamiltonian Monte Carlo in one call, for rows in an array and few columns, where the calls
-// of Python would take much of the time. The numbers are, bit for bit, those of ``trajectories.cpp``.
+// A whole trajectory of split Hamiltonian Monte Carlo in one call, for rows in an array and few columns, where the
+// calls of Python would take much of the time. The numbers are, bit for bit, those of ``trajectories.cpp``.
 #include "chains.hpp"
-#include "scored_rows.hpp"
+#include "fused_score.hpp"
 
 // A trajectory, the change of energy (n_chains,), and scratch.
 struct TrajectoryMemory {
@@ -18,11 +18,11 @@ struct TrajectoryMemory {
 // The state after a trajectory of n_steps and its test, in place: ``_trajectory`` of ``_mcmc/hmc.py``. acceptance :
 // (n_chains,). tau_acceptance : (n_chains,) the share of the n_moves of tau that were accepted, or null for no moves. A
 // minor, NO_MEMORY or 0.
-EXPORT i32 near_trajectory(const Gaussians* all, const Reference* reference, const ScoredRows* rows, double angle,
-                           i64 n_steps, double tau_0, double tau_step, i64 n_moves, const i64* slow, i64 k, u32 sweep,
-                           u32 k0, u32 k1, i32 same_scales, i64 n_chains, double* spare, double* beta,
-                           double* lambda_sq_inv, double* tau_sq_inv, double* loglik, double* score, double* acceptance,
-                           double* tau_acceptance) {
+EXPORT i32 fused_trajectory(const Gaussians* all, const Reference* reference, const FusedScoreRows* rows, double angle,
+                            i64 n_steps, double tau_0, double tau_step, i64 n_moves, const i64* slow, i64 k, u32 sweep,
+                            u32 k0, u32 k1, i32 same_scales, i64 n_chains, double* spare, double* beta,
+                            double* lambda_sq_inv, double* tau_sq_inv, double* loglik, double* score, double* acceptance,
+                            double* tau_acceptance) {
     const i64 p = all->p, q = all->q;
     const Key key{sweep, k0, k1};
     const State state{beta, lambda_sq_inv, tau_sq_inv, loglik, score};
