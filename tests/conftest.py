@@ -131,10 +131,10 @@ SIZES = {
     "bytes_of_a_note": "_utils.atomic_files.LARGEST",
     "bytes_of_a_part": "_backends._gpu.host_streaming.PART",
     "bytes_of_draws": "_fit.plan._ROOM",
-    "bytes_of_factors": "_backends._gpu.gaussian.OVERLAPPED",
+    "bytes_of_cholesky_factors": "_backends._gpu.gaussian.OVERLAPPED",
     "bytes_to_a_manifest": "disk._folder.COMMIT",
     "coefficients_in_the_cache": "_backends._cpu.predict._LARGE",
-    "columns_of_a_factor": "_backends.limits.LARGEST_FACTOR",
+    "columns_of_a_cholesky_factor": "_backends.limits.MOST_CHOLESKY_COLUMNS",
     "columns_of_one_block": "_backends._gpu.gaussian.THREADS",
     "correlations_of_a_block": "_posterior.correlated._BLOCK",
     "draws_of_groups": "_mcmc.group_draws.ROOM",
@@ -322,7 +322,7 @@ def one_gpu(request):
 
 
 @pytest.fixture(params=["one block", "library"])
-def factors(request, sizes):
+def cholesky_factors(request, sizes):
     """Who computes them: a block for each chain, in shared memory, or the library, as where they are large."""
     if request.param == "library":
         sizes(columns_of_one_block=0)

@@ -7,7 +7,7 @@ device. Above each block of names is the file of ``_cpu`` that documents them.
 from typing import TYPE_CHECKING, Any, Protocol
 
 
-class Factors(Protocol):
+class PrecisionSolver(Protocol):
     """What ``Precision`` makes: draws from N(Q^-1 b, Q^-1) with Q = H + diag(d), with b and d of each chain."""
 
     H: Any
@@ -20,12 +20,12 @@ class Factors(Protocol):
 
 
 class Trajectories(Protocol):
-    """What ``Whitening`` makes: the Gaussian of split Hamiltonian Monte Carlo, and the steps of trajectories."""
+    """What ``MassMatrix`` makes: the Gaussian of split Hamiltonian Monte Carlo, and leapfrog steps."""
 
     H: Any
     b: Any
 
-    def refer(self, H, b): ...
+    def set_reference(self, H, b): ...
     def begin(self, reference, state, key, same_scales=False): ...
     def kick_and_rotate(self, trajectory, angle): ...
     def to_beta(self, trajectory): ...
@@ -34,7 +34,7 @@ class Trajectories(Protocol):
 
 
 class HostTrajectories(Trajectories, Protocol):
-    """What ``Whitening`` of the host makes: with groups of rows, b changes from sweep to sweep."""
+    """What ``MassMatrix`` of the host makes: with groups of rows, b changes from sweep to sweep."""
 
     def set_b(self, b): ...
 
@@ -100,9 +100,11 @@ class BackEnd(Protocol):
     def draw_tau_given_beta(self, beta, tau_sq_inv, tau_0, key, sweep): ...
     def draw_lambda_given_beta(self, beta, tau_sq_inv, key, sweep): ...
 
-    # Gaussians and trajectories: gaussian.py; the last two, dense.py.
-    def Precision(self, H: Any, threads: Any, memory_of: Any = None, n_workers: Any = None) -> Factors: ...
-    def Whitening(self, H: Any, b: Any, n_chains: int, p: int, threads: Any, memory_of: Any = None) -> Trajectories: ...
+    # Gaussians and trajectories: gaussian.py, mass_matrix.py; the last two, dense.py.
+    def Precision(self, H: Any, threads: Any, memory_of: Any = None, n_workers: Any = None) -> PrecisionSolver: ...
+    def MassMatrix(
+        self, H: Any, b: Any, n_chains: int, p: int, threads: Any, memory_of: Any = None
+    ) -> Trajectories: ...
     def Root(self, H: Any) -> Root: ...
     def times_symmetric(self, v, M, threads=None): ...
     def metropolis(self, change, new, old, key, sweep): ...  # the state after a test, and acceptances
@@ -133,7 +135,7 @@ class HostBackEnd(BackEnd, Protocol):
     def fused_trajectory_in_prior_coordinates(self, state, rows, coordinates, step, n_steps, key): ...
     def fused_exchanges(self, state, rows, exchanges, numbers, stride, key): ...
 
-    def Whitening(
+    def MassMatrix(
         self, H: Any, b: Any, n_chains: int, p: int, threads: Any, memory_of: Any = None
     ) -> HostTrajectories: ...
 

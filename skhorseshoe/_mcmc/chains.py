@@ -87,7 +87,7 @@ class GibbsChains(PlainChains):
 
     def _precision(self):
         rows, fixed, _, key = self.problem
-        if limits.is_without_factor(rows.shape[1]):
+        if limits.needs_conjugate_gradients(rows.shape[1]):
             return conjugate_gradients.precision(rows, fixed, key)
         return rows.ops.Precision(fixed.add_to(rows.gram()), rows.threads)
 
@@ -96,7 +96,7 @@ class GibbsChains(PlainChains):
 
     def _information(self, beta):
         rows, fixed, _, _ = self.problem
-        if limits.is_without_factor(rows.shape[1]):
+        if limits.needs_conjugate_gradients(rows.shape[1]):
             return self.precision.information(beta)
         H = fixed.add_to(rows.information(beta, self.precision.work))
         return rows.ops.Precision(H, rows.threads, memory_of=self.precision)

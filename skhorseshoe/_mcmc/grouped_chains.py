@@ -52,9 +52,9 @@ class _Grouped:
 
 
 def _hmc_sweep(state, rows, reference, **options):
-    """As ``hmc.sweep``, with the slope of the reference that follows from the held effects of each chain."""
-    reference.whitening.set_b(reference.information @ reference.point + rows.slope)
-    return hmc.sweep(state, rows, reference._replace(score=rows.slope), **options)
+    """As ``hmc.sweep``, with the score of the reference that follows from the held effects of each chain."""
+    reference.mass_matrix.set_b(reference.information @ reference.point + rows.reference_score)
+    return hmc.sweep(state, rows, reference._replace(score=rows.reference_score), **options)
 
 
 class GroupedHmcChains(_Grouped, HmcChains):
@@ -75,13 +75,13 @@ class GroupedHmcChains(_Grouped, HmcChains):
         point, *_ = super()._mode()
         rows.follows = True
         information = rows.information(point[None], self.precision.work)
-        rows.refer(point)
+        rows.set_reference(point)
         _, (score,) = rows.score(point[None])
         return point, score, information
 
-    def _refer(self, point, score, information, spread=None):
-        super()._refer(point, score, information, spread)
-        self.problem.rows.refer(point)
+    def _set_reference(self, point, score, information, spread=None):
+        super()._set_reference(point, score, information, spread)
+        self.problem.rows.set_reference(point)
 
 
 class _Measured(_Grouped):

@@ -72,7 +72,7 @@ class GroupedRows:
                 self.point_predictors = self._predictors(self.map.point[None])
             beta, shift["common"] = np.concatenate([beta, np.tile(self.map.point, (m, 1))]), self.point_predictors[:, 0]
         loglik, score, _ = self._score(beta, **shift)
-        self.slope = score[m:]  # (n_chains, q) at the point of the map, with u that has followed to there
+        self.reference_score = score[m:]  # (n_chains, q) at the point of the map, with u that has followed to there
         return loglik[:m], score[:m]
 
     def at(self, beta):
@@ -141,7 +141,8 @@ class GroupedRows:
         self.averages.add(self.row_groups, self.predictors(self.beta), self.beta, self.effects, self.scale)
 
     def information(self, beta, spare=()):
-        """The information of beta (q, q) with u following along the map that ``refer`` will take, by the averages; if u
+        """The information of beta (q, q) with u following along the map that ``set_reference`` will take, by the
+        averages; if u
         does not follow, the information at beta (m, q)."""
         if not self.follows:
             shift = self.rows.shift(len(beta), self.at(beta))
@@ -172,7 +173,7 @@ class GroupedRows:
             self.widths = np.clip(_DEVIATIONS * np.sqrt(np.array(squares) / (2 * n)), *_WIDTHS)
         self.steps = np.zeros(3)
 
-    def refer(self, point):
+    def set_reference(self, point):
         """Let u follow about this point (q,), along the map of the last ``information``."""
         if self.pending is not None:
             (averages, *along_and_h), self.pending = self.pending, None

@@ -35,7 +35,7 @@ class Reference(NamedTuple):
     point: object  # r (q,)
     score: object  # g (q,)
     information: object  # H (q, q)
-    whitening: object  # ``Whitening`` of H plus the precision of the fixed prior, with b = H r + g
+    mass_matrix: object  # ``MassMatrix`` of H plus the precision of the fixed prior, with b = H r + g
 
 
 class Tuning(NamedTuple):
@@ -81,21 +81,21 @@ def _trajectory(state, rows, reference, tuning, tau_0, ops, key, same_scales=Fal
     arguments = state, rows, reference, tuning, tau_0, key, same_scales
     if rows.takes_fused_calls and (new := ops.fused_trajectory(*arguments)) is not None:
         return HmcState(*new)
-    t, tau_acceptance, whitening = state.sweep, state.tau_acceptance, reference.whitening
+    t, tau_acceptance, mass_matrix = state.sweep, state.tau_acceptance, reference.mass_matrix
     # The scales move in the middle of an odd number of steps, so that the trajectory is reversible.
     middle = tuning.n_steps // 2 if tuning.tau_moves else None
 
-    trajectory = whitening.begin(reference, state, key, same_scales)  # u = L'(beta - m), v ~ N(0, I)
+    trajectory = mass_matrix.begin(reference, state, key, same_scales)  # u = L'(beta - m), v ~ N(0, I)
     energy_at_start = trajectory.energy.copy()
     new = state[:5]
     for step in range(tuning.n_steps):
-        trajectory = whitening.kick_and_rotate(trajectory, tuning.step)  # v half-kicked, (u, v) rotated
+        trajectory = mass_matrix.kick_and_rotate(trajectory, tuning.step)  # v half-kicked, (u, v) rotated
         scales = new[1:3]
         if step == middle:
-            *scales, tau_acceptance = whitening.move_scales(*scales, tau_0, tuning, t, key)  # tau, lambda_j, tau | u
-        beta = whitening.to_beta(trajectory)  # m + L^-T u
+            *scales, tau_acceptance = mass_matrix.move_scales(*scales, tau_0, tuning, t, key)  # tau, lambda_j, tau | u
+        beta = mass_matrix.to_beta(trajectory)  # m + L^-T u
         new = beta, *scales, *rows.score(beta)
-        trajectory = whitening.kick(trajectory, tuning.step, reference, beta, *new[3:])  # v half-kicked
+        trajectory = mass_matrix.kick(trajectory, tuning.step, reference, beta, *new[3:])  # v half-kicked
     # The trajectory follows the Gaussian and the score; the test makes beta and the scales exact.
     *new, acceptance = ops.metropolis(trajectory.energy - energy_at_start, new, state[:5], key, t)
     return HmcState(*new, t, acceptance, tau_acceptance)

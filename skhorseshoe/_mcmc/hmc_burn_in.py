@@ -40,7 +40,7 @@ class HmcChains:
         ops, p, (n_chains, q) = rows.ops, rows.columns.n_shrunk, start.beta.shape
         H = fixed.add_to(rows.gram()) if saved is None else np.array(saved.get("H", np.empty((q, q))))
         self.precision = ops.Precision(H, rows.threads)
-        self.whitening = ops.Whitening(np.empty((q, q)), None, n_chains, p, rows.threads, memory_of=self.precision)
+        self.mass_matrix = ops.MassMatrix(np.empty((q, q)), None, n_chains, p, rows.threads, memory_of=self.precision)
         self.reference = self.window = self.lines = None
         self.settings, self.line_interval = _SETTINGS, line_interval(rows)
         self.accepted = 0.0, 0  # sum and number of the acceptance rates after burn-in
@@ -51,7 +51,7 @@ class HmcChains:
             self.state = hmc.HmcState(start.beta, *scales, *rows.score(start.beta), 0, zero, zero)
             if burn_in == 0:  # a reference is needed all the same
                 self.state = self._climb()(self.state._replace(sweep=NO_SWEEP))
-                self._refer(*self._mode())
+                self._set_reference(*self._mode())
                 self.state = self.state._replace(sweep=0)
         self._choose_sweeps()
 
@@ -120,7 +120,7 @@ class HmcChains:
         self.sweeps = None  # frees memory
         following = [end for end in self.ends if end > t]
         if self.window is None:
-            self._refer(*self._mode())
+            self._set_reference(*self._mode())
         else:
             self._end_window(len(following))
         self.window = Window(following[0] - t, self.settings, rows.ops) if following else None
@@ -137,7 +137,7 @@ class HmcChains:
         if n_left > 0:
             information = rows.information(np.concatenate(window.points), self.precision.work)
             spread = window.spread(information, p)
-            self._refer(window.beta / window.n_seen, window.score / window.n_seen, information, spread)
+            self._set_reference(window.beta / window.n_seen, window.score / window.n_seen, information, spread)
         if n_left == 1:
             n_steps = steps_for_angle(settings.step, self._least_angle())
             settings = settings._replace(n_steps=n_steps, slow=window.slowest(p), apart=n_steps > 1)
@@ -168,14 +168,14 @@ class HmcChains:
             return False
         return not self.problem.rows.separated_by(np.concatenate(window.points))
 
-    def _refer(self, point, score, information, spread=None):
+    def _set_reference(self, point, score, information, spread=None):
         """Take a new reference, and ``precision`` from its information. spread : as ``Window.spread`` gives it."""
         rows, fixed, _, _ = self.problem
-        self.whitening.refer(fixed.add_to(information.copy()), information @ point + score)
+        self.mass_matrix.set_reference(fixed.add_to(information.copy()), information @ point + score)
         widths = line_widths(rows.columns.n_shrunk, fixed, information.diagonal(), spread)
         self.lines = rows.lines(fixed, widths, n_splits=n_split_moves(rows))
-        self.reference = hmc.Reference(*map(rows.ops.to_device, (point, score, information)), self.whitening)
-        self.precision = rows.ops.Precision(self.whitening.H, rows.threads, memory_of=self.precision)
+        self.reference = hmc.Reference(*map(rows.ops.to_device, (point, score, information)), self.mass_matrix)
+        self.precision = rows.ops.Precision(self.mass_matrix.H, rows.threads, memory_of=self.precision)
 
     def _mode(self):
         """The mode of beta given the mean scales of the chains, by Newton's method; with score and information."""
@@ -235,7 +235,7 @@ class HmcChains:
         fields = {name: saved[name] for name in hmc.HmcState._fields}
         self.state = rows.ops.to_device(hmc.HmcState(**{**fields, "sweep": int(saved["sweep"])}))
         if "H" not in saved:
-            self._refer(*(saved[f"reference_{name}"] for name in _REFERENCE), saved["spread"])
+            self._set_reference(*(saved[f"reference_{name}"] for name in _REFERENCE), saved["spread"])
             if len(self.ends) > 1 and self.state.sweep >= self.ends[-1]:
                 self.lines = self._final_lines(self.settings)
         if "stage_n" in saved:

@@ -65,7 +65,7 @@ class PriorChains(PlainChains):
         self.seen = None  # averages of coordinates: their number, the first, sums of differences and squares
         if saved is not None:
             self._restore(saved)
-        self._refer(distance)
+        self._make_coordinates(distance)
         self.law = partial(hmc_prior.sweep, rows=rows, exchanges=self.exchanges, ops=ops, key=key)
 
     def _units(self, square):
@@ -86,7 +86,7 @@ class PriorChains(PlainChains):
         centre = np.concatenate([np.zeros(p), start.beta[:, p:].mean(axis=0), [log(self.problem.tau_0)]])
         return centre, np.concatenate([np.ones(p), self.width, [_LOG_TAU[1]]])
 
-    def _refer(self, distance):
+    def _make_coordinates(self, distance):
         rows, fixed, tau_0, _ = self.problem
         self.distance = distance
         arguments = self.centre, self.size, len(self.state.beta), rows.threads
@@ -142,7 +142,7 @@ class PriorChains(PlainChains):
             n, first, total, squares = self.seen
             mean = total / n
             self._centre(first + mean, np.sqrt(np.maximum(squares / n - mean**2, 0.0)))
-            self._refer(self.distance)
+            self._make_coordinates(self.distance)
         self.seen = None
         self._tune_from(exp(self.dual.log_average))
 

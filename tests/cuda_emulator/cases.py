@@ -54,7 +54,7 @@ def gaussians(ops, card, rng, sizes):
     indefinite = np.ones((q, q)) - 3e-9 * np.eye(q)
     indefinite[0, 1:] = indefinite[1:, 0] = 0.0
     for gaussian.THREADS in (256, 0):
-        white = ops.Whitening(A.T @ A, A[0], 2, q, None)
+        white = ops.MassMatrix(A.T @ A, A[0], 2, q, None)
         trajectory = white.begin(
             Reference(beta[0], beta[1], ops.to_device(A.T @ A), white),
             HmcState(beta, beta**2, tau, tau, beta, 1, None, None),

@@ -132,9 +132,9 @@ def jacobian_is_forgotten(right, line, r, asked):
 
 
 def reference_follows_beta(right, rows, beta):
-    """The slope of the reference is a multiple of that where beta is, which a trajectory changes."""
+    """The score of the reference is a multiple of that where beta is, which a trajectory changes."""
     loglik, score = right(rows, beta)
-    rows.slope = 4.0 * score
+    rows.reference_score = 4.0 * score
     return loglik, score
 
 

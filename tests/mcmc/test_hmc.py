@@ -19,7 +19,7 @@ def record(monkeypatch):
 
     def recorded(state, *, reference, tuning, **rest):
         new = sweep(state, reference=reference, tuning=tuning, **rest)
-        frozen = [part.copy() for part in (*reference[:3], reference.whitening.b)]
+        frozen = [part.copy() for part in (*reference[:3], reference.mass_matrix.b)]
         calls.append((tuning, reference, frozen, new.tau_acceptance, new.acceptance))
         return new
 
@@ -94,13 +94,13 @@ def test_a_trajectory_in_one_call_has_the_bits_of_its_steps(name, tuning):
     X, y = (rng.standard_normal((n, p)) + np.linspace(-1, 1, p)).astype(dtype), (rng.random(n) < 0.4).astype(np.uint8)
     rows, states = Rows(X, y, ops=cpu, threads=ALONE, **told), []
     q, n_shrunk = p + told["fit_intercept"], rows.columns.n_shrunk
-    H, point, slope = rows.information(np.zeros((1, q))), np.zeros(q), 0.1 * rng.standard_normal(q)
-    gauss = cpu.Whitening(H + np.eye(q), slope, m, n_shrunk, ALONE)
+    H, point, score = rows.information(np.zeros((1, q))), np.zeros(q), 0.1 * rng.standard_normal(q)
+    gauss = cpu.MassMatrix(H + np.eye(q), score, m, n_shrunk, ALONE)
     for rows.takes_fused_calls in (True, False):
         beta = 0.1 * np.ones((m, q))
         state = _hmc.HmcState(beta, np.ones((m, n_shrunk)), np.ones(m), *rows.score(beta), 0, *np.zeros((2, m)))
         for _ in range(10):
-            reference = _hmc.Reference(point, slope, H, gauss)
+            reference = _hmc.Reference(point, score, H, gauss)
             state = _hmc.sweep(state, rows, reference, FUSED_TUNINGS[tuning], 0.3, cpu, KEY)
         states.append(state)
     for fused, step_by_step in zip(*states, strict=True):

@@ -34,14 +34,14 @@ def imperfect_reference(ops, n_chains, anchor=ANCHOR, share=1.0, push=1.5):
     """Some quadratic, right for no y, that leaves the Metropolis test something to do."""
     H = share * Rows(X, np.zeros(6, np.uint8), True, ops, ALONE).information(np.zeros((1, 4)))
     point, score = np.array([0.3, -0.2, 0.1, 0.2]), push * np.array([1.0, -1.0, 0.7, -0.8])
-    gauss = ops.Whitening(H + np.outer(anchor, anchor), H @ point + score, n_chains, 3, ALONE)
+    gauss = ops.MassMatrix(H + np.outer(anchor, anchor), H @ point + score, n_chains, 3, ALONE)
     return hmc.Reference(point, score, H, gauss)
 
 
 def learnt(reference, state, rows):
     """The reference that a chain alone would learn from where it is."""
     H, (point,), (score,) = rows.whole.information(state.beta), state.beta, state.score
-    reference.whitening.refer(H + np.outer(ANCHOR, ANCHOR), H @ point + score)
+    reference.mass_matrix.set_reference(H + np.outer(ANCHOR, ANCHOR), H @ point + score)
     return reference._replace(point=point, score=score, information=H)
 
 
@@ -75,7 +75,7 @@ def tau_as_it_was(beta, tau_sq_inv, *rest):
     return tau_sq_inv
 
 
-class EndKickTooSmall(cpu.Whitening):
+class EndKickTooSmall(cpu.MassMatrix):
     def kick(self, trajectory, angle, *rest):
         before = trajectory.v.copy()
         trajectory = super().kick(trajectory, angle, *rest)
@@ -85,12 +85,12 @@ class EndKickTooSmall(cpu.Whitening):
         return trajectory
 
 
-class MomentumKept(cpu.Whitening):
+class MomentumKept(cpu.MassMatrix):
     def begin(self, reference, state, key, *rest):
         return super().begin(reference, state._replace(sweep=0), key, *rest)
 
 
-class GaussianOfOldScales(cpu.Whitening):
+class GaussianOfOldScales(cpu.MassMatrix):
     begun = False
 
     def begin(self, reference, state, key, same_scales=False):
@@ -144,16 +144,16 @@ ERRORS = {
         {**metropolis_with("tau_sq_inv", False), **TAU_ON_THE_WAY},
         {"n_batches": 24},
     ),
-    "last half-kick": (ONE, {"Whitening": EndKickTooSmall}, {}),
-    "half-kicks at the ends of steps": (THREE, {"Whitening": EndKickTooSmall}, {"n_batches": 16}),
+    "last half-kick": (ONE, {"MassMatrix": EndKickTooSmall}, {}),
+    "half-kicks at the ends of steps": (THREE, {"MassMatrix": EndKickTooSmall}, {"n_batches": 16}),
     "no Metropolis test": (ONE, {"metropolis": always_accepted}, {}),
     "no test of scales that move apart": (
         APART._replace(slow=(0, 1, 2)),
         {"metropolis": accepted_apart},
         {"share": 0.25},
     ),
-    "momentum kept": (ONE, {"Whitening": MomentumKept}, {}),
-    "the Gaussian of old scales": (APART, {"Whitening": GaussianOfOldScales}, {}),
+    "momentum kept": (ONE, {"MassMatrix": MomentumKept}, {}),
+    "the Gaussian of old scales": (APART, {"MassMatrix": GaussianOfOldScales}, {}),
     "log-likelihood not updated": (
         FAR,
         metropolis_with("loglik", False),
@@ -230,7 +230,7 @@ def few_sweeps(ops, n, with_lines=False, tuning=THREE):
     rows = Rows(X, np.array([0, 1, 0, 1, 1, 0], dtype=np.uint8), True, ops, ALONE)
     H = rows.information(np.zeros((1, 4))) + np.outer(ANCHOR, ANCHOR)
     point, score = np.zeros(4), np.array([1.5, -1.5, 1.0, -1.0])
-    reference = hmc.Reference(point, score, H, ops.Whitening(H, score, 4, 3, ALONE))
+    reference = hmc.Reference(point, score, H, ops.MassMatrix(H, score, 4, 3, ALONE))
     beta, lines = np.zeros((4, 4)), rows.lines(FixedPrior(rows.columns, None), np.full(5, 4.0)) if with_lines else None
     state = hmc.HmcState(beta, np.ones((4, 3)), np.ones(4), *rows.score(beta), 0, None, None)
     states = []

@@ -83,7 +83,7 @@ class InHmc(Alone):
         super().__init__(rows, prior, lines)
         H = rows.whole.information(np.zeros((1, Q)))
         point, score = np.array([0.3, -0.2, 0.1, 0.2]), np.array([1.5, -1.5, 1.0, -1.0])
-        gauss = cpu.Whitening(prior.add_to(H.copy()), H @ point + score, N_CHAINS, P, ALONE)
+        gauss = cpu.MassMatrix(prior.add_to(H.copy()), H @ point + score, N_CHAINS, P, ALONE)
         self.reference = hmc.Reference(point, score, H, gauss)
 
     def __call__(self, *parameters):

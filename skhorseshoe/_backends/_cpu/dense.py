@@ -13,9 +13,10 @@ from ..._utils.memmap import ahead, cut, is_on_disk
 from .. import line_moves
 from ..moments import combine_moments
 from .fused_line_moves import fused_line_moves, fused_line_rows
-from .gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
+from .gaussian import Precision, Root  # noqa: F401 - part of what a back end offers
 from .library import function, record
 from .line_proposals import first_inside, growth, proposals  # noqa: F401 - as are these
+from .mass_matrix import MassMatrix  # noqa: F401 - as is this
 from .normal_tail import fisher_weight, information_weights  # noqa: F401 - as is fisher_weight
 from .passes import Shift, latent_pass, line_pass, or_none, pieces, score_pass  # noqa: F401 - as is Shift
 from .predict import (  # noqa: F401 - part of what a back end offers
@@ -194,7 +195,7 @@ def fused_trajectory(state, rows, reference, tuning, tau_0, key, same_scales):
     if len(reference.point) > _MOST_FUSED_COLUMNS or not _one_thread_suffices(rows):
         return None
     arguments = reference, tuning, tau_0, key, same_scales
-    return reference.whitening.fused_trajectory(state, _fused_score_rows(rows), *arguments)
+    return reference.mass_matrix.fused_trajectory(state, _fused_score_rows(rows), *arguments)
 
 
 def fused_trajectory_in_prior_coordinates(state, rows, coordinates, step, n_steps, key):

@@ -4,8 +4,8 @@ import numpy as np
 
 from .. import Trajectory
 from ..horseshoe_quantile import quantile_table
-from .gaussian import kick_and_rotate_trajectory
 from .library import function, record
+from .mass_matrix import kick_and_rotate_trajectory
 
 _coordinates, _begin = function("prior_coordinates"), function("begin_prior_trajectory")
 _place, _kick = function("prior_trajectory_beta"), function("kick_prior_trajectory")

@@ -10,6 +10,7 @@ from ..centring import finish, uncentred
 from .dense import (  # noqa: F401 - most are part of what a back end offers
     PREDICTORS_AT_ONCE,
     Exchanges,
+    MassMatrix,
     Outbox,
     Precision,
     PriorCoordinates,
@@ -18,7 +19,6 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     Shift,
     ShrinkageByRows,
     Watch,
-    Whitening,
     add_pairs,
     average_phi,
     by_chain,

@@ -14,10 +14,12 @@ from ..line_moves import move as move_along_lines  # noqa: F401 - part of what a
 from .async_copy import Outbox, Watch  # noqa: F401
 from .cuda import TYPES
 from .dense_passes import gram, hold, latent, line, moments, score  # noqa: F401
-from .gaussian import Precision, Root, Whitening, metropolis, times_symmetric  # noqa: F401
+from .gaussian import Precision, Root  # noqa: F401
 from .host_streaming import gpu_array
 from .lapack import VERDICT
+from .launch import blocks_for, i32, kernel, launch, random_arguments
 from .line_proposals import first_inside, proposals  # noqa: F401
+from .mass_matrix import MassMatrix  # noqa: F401
 from .memory import explained, is_of_memory, place  # noqa: F401
 from .predict import PREDICTORS_AT_ONCE, average_phi, each_block, ndtr, next_hermite, quantiles  # noqa: F401
 from .variates import draw_lambda_given_beta, draw_tau_given_beta, exponential, gamma, normal, uniform  # noqa: F401
@@ -82,6 +84,20 @@ def _each(move, values):
         vars(out).update(_each(move, vars(values)))
         return out
     return move(values)
+
+
+def times_symmetric(v, M, threads=None):
+    """As ``cpu.times_symmetric``."""
+    return v @ M
+
+
+def metropolis(change, new, old, key, sweep):
+    """As ``cpu.metropolis``."""
+    accept, acceptance = cp.empty(len(change), bool), cp.empty(len(change))
+    arguments = cp.ascontiguousarray(change), i32(len(change)), *random_arguments(key, sweep), accept, acceptance
+    launch(kernel("chains", "accept_proposals"), blocks_for(len(change)), *arguments)
+    pairs = zip(new, old, strict=True)
+    return *(cp.where(accept[:, None] if a.ndim > 1 else accept, a, b) for a, b in pairs), acceptance
 
 
 def checked(X):

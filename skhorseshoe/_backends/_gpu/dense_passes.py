@@ -9,7 +9,7 @@ import cupy as cp
 
 from ..moments import combine_moments
 from .cuda import PASS_CHAINS, TYPES, definitions, layout, waves
-from .gaussian import factor_bytes, fits_one_block
+from .gaussian import cholesky_bytes, fits_one_block
 from .host_streaming import HostRows, Streamed, gpu_array
 from .launch import (
     blocks_for,
@@ -99,7 +99,7 @@ class _Plan:
         if not fits_one_block(self.q):
             return resident * waves(self.layout, self.q, resident, count, size)
         # A block without a slot begins when others end, and the pass then takes twice as long.
-        taken = n_chains * (slots - resident_blocks(self.function, self.layout.shared_bytes, (factor_bytes(self.q),)))
+        taken = n_chains * (slots - resident_blocks(self.function, self.layout.shared_bytes, (cholesky_bytes(self.q),)))
         return resident - taken if resident > 8 * taken else resident
 
     def run(self, X, columns, coef, chain_arguments, random=()):

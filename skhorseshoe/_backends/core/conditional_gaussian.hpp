@@ -11,13 +11,13 @@ struct Scales {
 };
 
 struct Gaussians {  // filled by Python
-    const double* H;   // (q, q)
-    const double* b;   // (n_chains, q)
-    i64 p;             // shrunk coefficients
-    i64 q;             // all coefficients
-    double* factors;   // (n_chains, q, q) L in the lower triangles
-    double* mean;      // (n_chains, q) m
-    double* log_norm;  // (n_chains,) the logarithms of |D|^(1/2) |M|^(-1/2) exp(m' M m / 2)
+    const double* H;           // (q, q)
+    const double* b;           // (n_chains, q)
+    i64 p;                     // shrunk coefficients
+    i64 q;                     // all coefficients
+    double* cholesky_factors;  // (n_chains, q, q) L in the lower triangles
+    double* mean;              // (n_chains, q) m
+    double* log_norm;          // (n_chains,) the logarithms of |D|^(1/2) |M|^(-1/2) exp(m' M m / 2)
 };
 
 // The Gaussian of a chain.
@@ -27,7 +27,7 @@ struct Gaussian {
 };
 
 HD Gaussian of_chain(const Gaussians& all, i64 c) {
-    return {all.factors + c * all.q * all.q, all.mean + c * all.q, all.log_norm + c, all.b + c * all.q};
+    return {all.cholesky_factors + c * all.q * all.q, all.mean + c * all.q, all.log_norm + c, all.b + c * all.q};
 }
 
 // L, half = L^-1 b and the constant, given the scales. Returns the number of a minor that is not positive, or 0. A Team

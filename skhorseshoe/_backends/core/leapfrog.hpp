@@ -8,7 +8,7 @@
 // The quadratic that stands for the log-likelihood.
 struct Reference {  // filled by Python
     const double* point;        // (q,)
-    const double* slope;        // (n_chains, q)
+    const double* score;        // (n_chains, q)
     const double* information;  // (q, q)
 };
 
@@ -18,7 +18,7 @@ struct Trajectory {
     double *u, *v, *force, *energy;
 };
 
-HD Reference of_chain(const Reference& all, i64 c, i64 q) { return {all.point, all.slope + c * q, all.information}; }
+HD Reference of_chain(const Reference& all, i64 c, i64 q) { return {all.point, all.score + c * q, all.information}; }
 
 HD Trajectory of_chain(const Trajectory& all, i64 c, i64 q) {
     return {all.u + c * q, all.v + c * q, all.force + c * q, all.energy + c};
@@ -41,8 +41,8 @@ HD double potential_and_force(const Reference& reference, const double* L, const
     for (i64 j = 0; j < q; ++j) offset[j] = beta[j] - reference.point[j];
     for (i64 j = 0; j < q; ++j) {
         const double pull = dot(reference.information + j * q, offset, q);
-        U += offset[j] * (reference.slope[j] - 0.5 * pull);
-        force[j] = reference.slope[j] - pull - score[j];
+        U += offset[j] * (reference.score[j] - 0.5 * pull);
+        force[j] = reference.score[j] - pull - score[j];
     }
     solve(L, force, force, q);
     return U;

@@ -78,15 +78,15 @@ def test_global_scale_ends_where_all_coefficients_are_zero():
         assert np.isfinite(tau_sq_inv).all()
 
 
-def whitening(n_chains, p=2, q=3, threads=ALONE):
+def mass_matrix(n_chains, p=2, q=3, threads=ALONE):
     rng = np.random.default_rng(4)
     A = rng.standard_normal((q + 3, q))
     b = 2 * rng.standard_normal(q)
-    return A.T @ A, b, cpu.Whitening(A.T @ A, b, n_chains, p, threads)
+    return A.T @ A, b, cpu.MassMatrix(A.T @ A, b, n_chains, p, threads)
 
 
 def quadratic(rng, q):
-    """Of a reference: the point, the slope and the information, which need not be those of the Gaussian."""
+    """Of a reference: the point, the score and the information, which need not be those of the Gaussian."""
     A = rng.standard_normal((q, q))
     return Reference(rng.standard_normal(q), rng.standard_normal(q), A @ A.T / q, None)
 
@@ -113,10 +113,10 @@ def dense(H, b, d, p):
 
 def energy_and_force(reference, beta, loglik, score, L, u, v):
     """U + (u'u + v'v) / 2 and L^-1 grad U of one chain."""
-    point, slope, information, _ = reference
+    point, reference_score, information, _ = reference
     offset = beta - point
-    energy = slope @ offset - offset @ information @ offset / 2 - loglik
-    return energy + (u @ u + v @ v) / 2, np.linalg.solve(L, slope - information @ offset - score)
+    energy = reference_score @ offset - offset @ information @ offset / 2 - loglik
+    return energy + (u @ u + v @ v) / 2, np.linalg.solve(L, reference_score - information @ offset - score)
 
 
 @pytest.mark.parametrize(("p", "q", "n_threads"), [(2, 3, 1), (3, 3, 2), (139, 140, 2), (139, 140, 5)])
@@ -127,7 +127,7 @@ def test_a_trajectory_equals_dense_formulas(p, q, n_threads):
     loglik, reference, angle = rng.standard_normal(3), quadratic(rng, q), 0.7
     close = partial(np.testing.assert_allclose, rtol=1e-8, atol=1e-9)
     with open_threads(n_threads) as threads:
-        H, b, gauss = whitening(3, p, q, threads)
+        H, b, gauss = mass_matrix(3, p, q, threads)
         begun(gauss, np.ones((3, p)), np.ones(3))  # which is overwritten
         state = HmcState(beta, lambda_sq_inv, tau_sq_inv, loglik, score, 9, None, None)
         start = gauss.begin(reference, state, KEY)
@@ -178,7 +178,7 @@ def test_moves_of_the_scales_take_the_gaussian_along(n_threads, slow, tau_step):
     rng = np.random.default_rng(6)
     lambda_sq_inv, tau_sq_inv = np.exp(rng.standard_normal((3, 139))), np.array([0.1, 1.0, 10.0])
     with open_threads(n_threads) as threads:
-        H, b, gauss = whitening(3, 139, 140, threads)
+        H, b, gauss = mass_matrix(3, 139, 140, threads)
         trajectory = begun(gauss, lambda_sq_inv, tau_sq_inv)
         given = lambda_sq_inv.copy(), tau_sq_inv.copy()
         lambdas, taus, share = gauss.move_scales(*given, TAU_0, tuned(4, tau_step, slow), 0, KEY)
@@ -207,7 +207,7 @@ def test_moves_of_tau_equal_dense_formulas():
     """Each with random numbers of its own, and an answer of its own to which columns are held."""
     rng, tau_step = np.random.default_rng(8), 0.8
     start, n_moves = (np.exp(rng.standard_normal((5, 2))), np.exp(rng.standard_normal(5))), 6
-    H, b, gauss = whitening(5)
+    H, b, gauss = mass_matrix(5)
     begun(gauss, *start)
     got = gauss.move_scales(*start, TAU_0, tuned(n_moves, tau_step), 3, KEY)
     step = cpu.normal((5, n_moves), KEY, 3, TAU_MOVE_PURPOSE)
@@ -254,7 +254,7 @@ def test_moves_of_the_global_scale_have_their_stated_law():
     """|D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau) p(log lambda), normalised on a grid of two dimensions; from far
     away. Where the column is held, lambda moves with tau."""
     rng, n = np.random.default_rng(7), 2000
-    H, b, gauss = whitening(N_CHAINS, 1, 2)
+    H, b, gauss = mass_matrix(N_CHAINS, 1, 2)
     grid = np.linspace(-12, 12, 241)
     of_tau, of_lambda = np.meshgrid(grid, grid, indexing="ij")
     of_product = np.linspace(-24, 24, 481)  # of lambda tau alone
@@ -279,7 +279,7 @@ def test_moves_of_local_scales_have_their_stated_law(tau_sq_inv):
     """|D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log lambda_1, log lambda_2), normalised on a grid of two dimensions; from
     far away."""
     rng, n = np.random.default_rng(9), 2000
-    H, b, gauss = whitening(N_CHAINS)
+    H, b, gauss = mass_matrix(N_CHAINS)
     grid = np.linspace(-10, 10, 201)
     first, second = (axis.ravel() for axis in np.meshgrid(grid, grid, indexing="ij"))
     lambda_sq_inv = np.exp(-2 * np.column_stack([first, second]))
