@@ -1,7 +1,7 @@
 """Limits that samplers and forecasts of memory share: the largest Cholesky factor, the longest trajectory."""
 
 MAX_STEPS = 47  # largest number of steps of a trajectory
-MOST_CHOLESKY_COLUMNS = 8000  # of which Q is factorised in every sweep, largest number: seconds for each chain
+MOST_CHOLESKY_COLUMNS = 8000  # most columns of which Q is factorised in every sweep: seconds for each chain
 
 
 def needs_conjugate_gradients(n_columns):

@@ -44,17 +44,17 @@ class DualAveraging(NamedTuple):
 
 
 class Window:
-    """A window of ``length`` sweeps. settings : ``hmc.Tuning`` to begin with.
+    """A window of ``length`` sweeps. tuning : ``hmc.Tuning`` to begin with.
 
     step, tau_step : ``DualAveraging`` as arrays (4,). rates : sums of acceptances, plus 1, of sweeps without and with
     moves of tau (2,). beta, score : sums of the means over the chains. points : some of the betas. squares, lagged :
     sums of products of beta, less the first of them, with itself and with the beta of the sweep before.
     """
 
-    def __init__(self, length, settings, ops):
-        largest = pi / 2 if settings.n_steps == 1 else 2 * pi / 3 / settings.n_steps
-        self.length, self.n, self.tau_moves, self.apart = length, 0, settings.tau_moves, settings.apart
-        self.starts = log(min(settings.step, largest)), log(settings.tau_step)
+    def __init__(self, length, tuning, ops):
+        largest = pi / 2 if tuning.n_steps == 1 else 2 * pi / 3 / tuning.n_steps
+        self.length, self.n, self.tau_moves, self.apart = length, 0, tuning.tau_moves, tuning.apart
+        self.starts = log(min(tuning.step, largest)), log(tuning.tau_step)
         self.largest = log(largest), log(_LARGEST_TAU_STEP)
         self.step, self.tau_step = (ops.to_device(np.array([start, start, 0.0, 0.0])) for start in self.starts)
         self.rates = ops.to_device(np.ones(2))
@@ -71,10 +71,10 @@ class Window:
         """Number of sweeps whose states have been added: those of the second half."""
         return max(0, self.n - self.length // 2)
 
-    def tuning(self, settings, ops):
-        """``settings`` for the next sweep: the step sizes of now, and moves of tau or none."""
+    def next_tuning(self, tuning, ops):
+        """``tuning`` for the next sweep: the step sizes of now, and moves of tau or none."""
         steps = {name: ops.exp(getattr(self, name)[0]) for name in ("step", "tau_step")}  # the first is ``log_step``
-        return settings._replace(tau_moves=self.moves * settings.tau_moves, **steps)
+        return tuning._replace(tau_moves=self.moves * tuning.tau_moves, **steps)
 
     def tune(self, state, ops):
         """Tune the step size of the sweep that has ended in this state; ``add`` is called afterwards."""
@@ -151,17 +151,17 @@ class Window:
         return _DEVIATIONS * np.append(size_deviation, np.sqrt(variance) / np.maximum(abs(mean), 1e-300))
 
     def arrays(self, ops):
-        """Everything but what follows from the settings, on the device."""
+        """Everything but what follows from the tuning, on the device."""
         points = ops.concatenate(self.points) if self.points else np.empty((0, 0))
-        from_settings = "starts", "largest", "tau_moves", "apart"
-        sums = {name: value for name, value in vars(self).items() if name not in from_settings}
+        from_tuning = "starts", "largest", "tau_moves", "apart"
+        sums = {name: value for name, value in vars(self).items() if name not in from_tuning}
         return {**sums, "points": points}
 
     @classmethod
-    def restored(cls, saved, settings, ops):
-        """The window that ``arrays`` saved, now on the host, and that began with these settings."""
+    def restored(cls, saved, tuning, ops):
+        """The window that ``arrays`` saved, now on the host, and that began with this tuning."""
         counts = {name: int(saved[name]) for name in ("length", "n")}
-        window = cls(counts["length"], settings, ops)
+        window = cls(counts["length"], tuning, ops)
         saved = {**saved, "rates": np.array(saved["rates"])}  # a copy, since ``add`` changes it in place
         vars(window).update(ops.to_device(saved), **counts)
         window.points = (window.points,) if len(saved["points"]) else ()
@@ -180,7 +180,7 @@ def chosen_points(beta, n_seen, n_states):
     return (beta[:_POINTS],) if n_seen % -(-n_states // _POINTS) == 0 else ()
 
 
-def ends(burn_in):
+def phase_ends(burn_in):
     """The sweeps at which the climb and the windows end; the last is ``burn_in``."""
     out = [max(1, burn_in // 10) if burn_in else 0]
     for share in _WINDOWS:

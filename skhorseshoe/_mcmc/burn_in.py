@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .adaptation_window import ends
+from .adaptation_window import phase_ends
 
 AUTO = "auto"  # the parameter ``burn_in`` of an automatic burn-in
 _SHORTEST = 240  # sweeps of an automatic burn-in that tunes and is not extended
@@ -27,7 +27,7 @@ class Phases(NamedTuple):
 def tuned_phases(burn_in, extensions=0):
     """The climb, the windows, and the last window, which tunes step sizes for the last reference. An extension repeats
     the window before it, twice as long."""
-    *stops, last = ends(_SHORTEST if burn_in == AUTO else burn_in)
+    *stops, last = phase_ends(_SHORTEST if burn_in == AUTO else burn_in)
     if burn_in != AUTO:
         return Phases([*stops, last], last, last, _AGREED)
     length, last_length = stops[-1] - stops[-2], last - stops[-1]

@@ -1,6 +1,6 @@
 """The chains of "gibbs" and "pxda", from start through burn-in; ``hmc_burn_in.py`` has those of "hmc".
 
-All chains have ``advance()``, ``state``, ``tuning``, ``shrinkage()``, and ``arrays()`` to go on from later.
+All chains have ``advance()``, ``state``, ``tuning_report``, ``shrinkage()``, and ``arrays()`` to go on from later.
 """
 
 from functools import partial
@@ -23,7 +23,7 @@ class PlainChains:
     or None.
     """
 
-    tuning: dict = {}  # noqa: RUF012 - never changed
+    tuning_report: dict = {}  # noqa: RUF012 - never changed
     schedule = staticmethod(untuned_phases)
 
     def __init__(self, problem, start, burn_in, saved):

@@ -62,7 +62,7 @@ class GroupedHmcChains(_Grouped, HmcChains):
 
     def advance(self):
         """As ``HmcChains.advance``; states of the second half of a window are averaged for the next map."""
-        if self.window is not None and self.window.n_seen % _INTERVAL == 1 and self.state.sweep < self.ends[-2]:
+        if self.window is not None and self.window.n_seen % _INTERVAL == 1 and self.state.sweep < self.phase_ends[-2]:
             self.problem.rows.add_to_averages()
         super().advance()
 

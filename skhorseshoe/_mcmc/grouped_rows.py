@@ -142,8 +142,7 @@ class GroupedRows:
 
     def information(self, beta, spare=()):
         """The information of beta (q, q) with u following along the map that ``set_reference`` will take, by the
-        averages; if u
-        does not follow, the information at beta (m, q)."""
+        averages; if u does not follow, the information at beta (m, q)."""
         if not self.follows:
             shift = self.rows.shift(len(beta), self.at(beta))
             self.rows.score(beta, shift)  # leaves x beta in shift.predictors, for information_weights

@@ -39,7 +39,7 @@ class Reference(NamedTuple):
 
 
 class Tuning(NamedTuple):
-    """The settings that burn-in chooses and then freezes. While tuned, step sizes are arrays on the device."""
+    """What burn-in tunes or chooses, and then freezes. While tuned, step sizes are arrays on the device."""
 
     step: float  # step size: the angle of a rotation, at most pi / 2
     n_steps: int  # leapfrog steps of a trajectory, each with one gradient; odd

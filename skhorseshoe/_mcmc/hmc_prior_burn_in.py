@@ -31,11 +31,11 @@ _FEWEST = 3  # least number of columns that vary with which there are exchanges
 _SEEN = "n", "first", "total", "squares"  # names in saved arrays of the four entries of ``seen``
 
 
-def is_averaged(sweep, ends):
-    """Whether a sweep is in the second half of a phase of burn-in, which chains average. ends : of the phases."""
-    start = max((t for t in ends if t <= sweep), default=0)
-    end = min((t for t in ends if t > sweep), default=ends[-1])
-    return start < sweep and end < ends[-1] and 2 * (sweep - start) > end - start
+def is_averaged(sweep, phase_ends):
+    """Whether a sweep is in the second half of a phase of burn-in, which chains average."""
+    start = max((t for t in phase_ends if t <= sweep), default=0)
+    end = min((t for t in phase_ends if t > sweep), default=phase_ends[-1])
+    return start < sweep and end < phase_ends[-1] and 2 * (sweep - start) > end - start
 
 
 class PriorChains(PlainChains):
@@ -98,8 +98,8 @@ class PriorChains(PlainChains):
         return exp(self.dual.log_step if self.state.sweep < self.burn_in.end else self.dual.log_average)
 
     @property
-    def tuning(self):
-        """The settings that burn-in has chosen, and mean acceptances of trajectories and exchanges since."""
+    def tuning_report(self):
+        """What burn-in has tuned, and mean acceptances of trajectories and exchanges since."""
         *totals, count = self.accepted
         rates = [float(total / count) if count else float("nan") for total in totals]
         n_steps = max(1, round(hmc_prior.MEAN_ANGLE / self.step))
@@ -120,10 +120,10 @@ class PriorChains(PlainChains):
     def advance(self):
         """One sweep, and the next phase of burn-in where one has ended."""
         super().advance()
-        t, ends = self.state.sweep, self.burn_in.phases.ends
-        if t in ends[:-1]:
+        t, phase_ends = self.state.sweep, self.burn_in.phases.ends
+        if t in phase_ends[:-1]:
             self._next_phase()
-        elif is_averaged(t, ends):
+        elif is_averaged(t, phase_ends):
             self._add_coordinates()
 
     def _add_coordinates(self):

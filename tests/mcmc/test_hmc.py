@@ -9,7 +9,7 @@ from laws import ALONE, KEY, chains_of, load_gold, mostly_slow, start_further
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import hmc as _hmc
-from skhorseshoe._mcmc.adaptation_window import Window, ends, steps_for_angle
+from skhorseshoe._mcmc.adaptation_window import Window, phase_ends, steps_for_angle
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_tau_moves_on_the_way_unless_proposals_suffer(fair, record, short_fit, w
     monkeypatch.setattr(Window, "scales_move_well", lambda window: fair)
     model = short_fit(*weak_problem, n_iter=10, burn_in=200, sampler="hmc")
     assert model.tuning_["tau_moves"] == (4 if fair else 0)
-    *_, before, end = ends(200)
+    *_, before, end = phase_ends(200)
     of_tau = np.array([tuning.tau_moves for tuning, *_ in record[before - end - 20 : -10]])
     assert of_tau[:10].max() > 0
     assert of_tau[10:].any() == fair

@@ -26,11 +26,8 @@ class MassMatrix:
         self.threads, self.H, self.b = threads, H, b
         n_workers = threads.n if q >= SHARED_COLUMNS else 1
         self.spare = memory_of.work if memory_of else [np.empty((q, q)) for _ in range(n_workers)]
-        self.cholesky_factors, self.mean, self.log_norm = (
-            np.empty((n_chains, q, q)),
-            np.empty((n_chains, q)),
-            np.empty(n_chains),
-        )
+        self.cholesky_factors, self.mean = np.empty((n_chains, q, q)), np.empty((n_chains, q))
+        self.log_norm = np.empty(n_chains)
         self._p, self._last_reference = p, None
         if b is not None:
             self._record()
