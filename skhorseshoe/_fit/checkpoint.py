@@ -21,7 +21,7 @@ import numpy as np
 from .._backends.limits import MAX_STEPS
 from .._mcmc.burn_in import AUTO, MOST_EXTENSIONS, BurnIn, tuned_phases, untuned_phases
 from .._mcmc.draws import STORED
-from .._mcmc.hmc_prior_burn_in import is_averaged
+from .._mcmc.hmc_prior_coordinates_burn_in import is_averaged
 from .._utils import atomic_files as _files
 from .._utils.lock import alone, lock_of
 from .._utils.memory import check_reading

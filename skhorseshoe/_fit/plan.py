@@ -50,7 +50,7 @@ def plan_fit(params, data, done):
     """The ``Plan``; a ValueError where parameters contradict the data. done : sweeps of the fit to continue, or 0."""
     sampler, of_prior = choose_sampler(params, data)
     settings = {name: value for name, value in vars(params).items() if name in Settings._fields}
-    settings |= {"sampler": sampler, "of_prior": of_prior, **_lengths(params, data.shape[1], done)}
+    settings |= {"sampler": sampler, "in_prior_coordinates": of_prior, **_lengths(params, data.shape[1], done)}
     settings = Settings(**settings)
     n_threads = count_threads(params.n_jobs)
     if data.rows is None:

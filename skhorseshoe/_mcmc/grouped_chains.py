@@ -1,7 +1,7 @@
 """Chains for rows with groups: effects of groups and their scale move after each sweep of a sampler.
 
 "hmc"    as ``hmc_burn_in.py``, which also freezes the map along which effects follow.
-"prior"  as ``hmc_prior_burn_in.py``; effects do not follow, since there is no matrix over the columns.
+"prior"  as ``hmc_prior_coordinates_burn_in.py``; effects do not follow, since there is no matrix over the columns.
 "gibbs"  as ``gibbs.py``, with beta and u drawn together given z. With n_g rows in a group, m_g the sum of their x_i
          and z_g that of z_i - offset_i, beta is drawn with X'X - sum_g m_g m_g' / (n_g + s^-2) in place of X'X, and
          X'z - sum_g m_g z_g / (n_g + s^-2) in place of X'z; then u_g ~ N((z_g - m_g beta) / (n_g + s^-2), 1 / (n_g +
@@ -17,7 +17,7 @@ from . import gibbs, group_moves, hmc
 from .chains import GibbsChains
 from .grouped_rows import GroupedRows
 from .hmc_burn_in import HmcChains
-from .hmc_prior_burn_in import PriorChains
+from .hmc_prior_coordinates_burn_in import PriorCoordinateChains
 from .marginal_precision import MarginalPrecision
 
 _MEASURED = "measured_beta", "measured_effects", "measured_scale"  # names of saved arrays
@@ -104,8 +104,8 @@ class _Measured(_Grouped):
         return {**super().arrays(), **more}
 
 
-class GroupedPriorChains(_Measured, PriorChains):
-    """As ``PriorChains``."""
+class GroupedPriorCoordinateChains(_Measured, PriorCoordinateChains):
+    """As ``PriorCoordinateChains``."""
 
     def __init__(self, problem, start, burn_in, saved=None):
         super().__init__(problem, start, burn_in, saved)

@@ -12,9 +12,9 @@ from .chains import GibbsChains, PxdaChains
 from .draws import Draws
 from .gibbs import State
 from .group_draws import GroupDraws
-from .grouped_chains import GroupedGibbsChains, GroupedHmcChains, GroupedPriorChains
+from .grouped_chains import GroupedGibbsChains, GroupedHmcChains, GroupedPriorCoordinateChains
 from .hmc_burn_in import HmcChains
-from .hmc_prior_burn_in import PriorChains
+from .hmc_prior_coordinates_burn_in import PriorCoordinateChains
 from .prior import FixedPrior
 
 _FIRST_CHECK = 100  # draws of each chain at the first check of target_ess; each further check is at a quarter more
@@ -25,9 +25,9 @@ _CHAINS = {
     "gibbs": GibbsChains,
     "pxda": PxdaChains,
     "hmc": HmcChains,
-    "prior": PriorChains,
+    "prior": PriorCoordinateChains,  # "hmc" in the coordinates of the prior
 }
-_GROUPED_CHAINS = {"gibbs": GroupedGibbsChains, "hmc": GroupedHmcChains, "prior": GroupedPriorChains}
+_GROUPED_CHAINS = {"gibbs": GroupedGibbsChains, "hmc": GroupedHmcChains, "prior": GroupedPriorCoordinateChains}
 
 
 class Problem(NamedTuple):
@@ -51,12 +51,12 @@ class Settings(NamedTuple):
     max_draws: int | None  # draws of a chain to keep at most, from the user
     room: int | None  # draws of a chain to keep at most, where max_draws is None
     draws_dtype: str
-    of_prior: bool = False  # whether "hmc" uses the coordinates of the prior
+    in_prior_coordinates: bool = False  # whether "hmc" uses the coordinates of the prior
 
     @property
     def kind(self):
-        """The kind of chains: the sampler, or "prior"."""
-        return "prior" if self.of_prior else self.sampler
+        """The kind of chains: the sampler, or "prior" for the coordinates of the prior."""
+        return "prior" if self.in_prior_coordinates else self.sampler
 
 
 class FromHost:
@@ -85,7 +85,7 @@ class Run:
     def __init__(self, problem, settings, saved=None, unbounded=(), watched=None):
         if saved is not None:
             problem = problem._replace(key=saved["key"])
-        if settings.of_prior and problem.rows.groups is None:  # these chains are on the host
+        if settings.in_prior_coordinates and problem.rows.groups is None:  # these chains are on the host
             problem = problem._replace(rows=FromHost(problem.rows))
         self.problem, self.settings = problem, settings
         self.unbounded, self.watched = unbounded, watched

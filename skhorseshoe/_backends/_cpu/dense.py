@@ -199,14 +199,14 @@ def fused_trajectory(state, rows, reference, tuning, tau_0, key, same_scales):
 
 
 def fused_trajectory_in_prior_coordinates(state, rows, coordinates, step, n_steps, key):
-    """``_trajectory`` of ``hmc_prior.py`` in one call of the core, or None as for ``fused_trajectory``."""
+    """``_trajectory`` of ``hmc_prior_coordinates.py`` in one call of the core, or None as for ``fused_trajectory``."""
     if not _one_thread_suffices(rows, _FEW_BLOCKS):
         return None
     return coordinates.fused_trajectory(state, _fused_score_rows(rows), step, n_steps, key)
 
 
 def fused_exchanges(state, rows, exchanges, numbers, stride, key):
-    """``_exchange`` of ``hmc_prior.py`` in one call of the core, or None as for ``fused_trajectory``."""
+    """``_exchange`` of ``hmc_prior_coordinates.py`` in one call of the core, or None as for ``fused_trajectory``."""
     if not _one_thread_suffices(rows, _FEW_BLOCKS):
         return None
     return exchanges.fused(state, _fused_score_rows(rows), *numbers, stride, key)

@@ -7,8 +7,8 @@ from ..horseshoe_quantile import quantile_table
 from .library import function, record
 from .mass_matrix import kick_and_rotate_trajectory
 
-_coordinates, _begin = function("prior_coordinates"), function("begin_prior_trajectory")
-_place, _kick = function("prior_trajectory_beta"), function("kick_prior_trajectory")
+_coordinates, _begin = function("prior_coordinates"), function("begin_in_prior_coordinates")
+_place, _kick = function("beta_of_prior_coordinates"), function("kick_in_prior_coordinates")
 _take_out, _put_in, _weigh = function("take_out"), function("put_in"), function("weigh_exchange")
 _fused_trajectory, _fused_exchanges = function("fused_trajectory_in_prior_coordinates"), function("fused_exchanges")
 

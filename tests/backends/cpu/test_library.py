@@ -109,7 +109,7 @@ def test_sanitizers_find_nothing(tmp_path, monkeypatch):
         "tests/backends/cpu",
         "tests/mcmc/test_line_moves.py",
         "tests/mcmc/test_hmc.py",
-        "tests/mcmc/test_hmc_prior.py",
+        "tests/mcmc/test_hmc_prior_coordinates.py",
     ]
     command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-x", "--deselect", __file__, *tests]
     done = subprocess.run(

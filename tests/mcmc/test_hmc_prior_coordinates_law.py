@@ -14,7 +14,7 @@ from scipy.stats import norm
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu.library import function
 from skhorseshoe._backends.horseshoe_quantile import quantile_table
-from skhorseshoe._mcmc import hmc_prior
+from skhorseshoe._mcmc import hmc_prior_coordinates
 
 ANCHOR, SLAB = np.array([0.4, 0.0, -0.3, 1.0]), 1.0
 OWN_SLABS = np.array([0.3, 1.0, np.inf])  # as columns in their own units have them
@@ -80,10 +80,10 @@ def geweke(
     def advance(parameters, y, k):
         rows.y = y
         none = np.zeros(n_chains)
-        state = hmc_prior.PriorState(*parameters, *rows.score(parameters[0]), none, none, 2 * k)
+        state = hmc_prior_coordinates.PriorCoordinateState(*parameters, *rows.score(parameters[0]), none, none, 2 * k)
         for i in range(2):
             step, n = (0.7, 2 + i) if step_at is None else (step_at(state), 3)
-            state = hmc_prior.sweep(state, rows, coordinates, swaps, step, n, ops, KEY)
+            state = hmc_prior_coordinates.sweep(state, rows, coordinates, swaps, step, n, ops, KEY)
             accepted.append([state.acceptance.mean(), state.exchanged.mean() if exchanges else 0.5])
         return state[:2]
 

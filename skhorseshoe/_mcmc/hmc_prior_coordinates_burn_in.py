@@ -11,7 +11,7 @@ from math import exp, log, pi
 
 import numpy as np
 
-from . import hmc_prior
+from . import hmc_prior_coordinates
 from .adaptation_window import DualAveraging, mean_of_chains
 from .burn_in import tuned_phases
 from .chains import PlainChains
@@ -38,8 +38,8 @@ def is_averaged(sweep, phase_ends):
     return start < sweep and end < phase_ends[-1] and 2 * (sweep - start) > end - start
 
 
-class PriorChains(PlainChains):
-    """Chains of ``hmc_prior``.
+class PriorCoordinateChains(PlainChains):
+    """Chains of ``hmc_prior_coordinates``.
 
     problem : ``Problem``. start : ``gibbs.State``. burn_in : sweeps, or "auto". saved : what ``arrays`` gave, or None.
     """
@@ -53,7 +53,8 @@ class PriorChains(PlainChains):
         # tau must not be far above the coefficients, whose coordinates would then be too sensitive.
         median = np.median(abs(start.beta[:, :p][:, square > 0]), axis=1) if square.any() else none + np.inf
         tau_sq_inv = np.maximum(start.tau_sq_inv, median**-2.0)
-        start = hmc_prior.PriorState(start.beta, tau_sq_inv, *rows.score(start.beta), none, none, 0)
+        at_start = start.beta, tau_sq_inv, *rows.score(start.beta)
+        start = hmc_prior_coordinates.PriorCoordinateState(*at_start, none, none, 0)
         super().__init__(problem, start, burn_in, saved)
         distance, precision, self.width = self._units(square)
         self.exchanges = None
@@ -66,7 +67,7 @@ class PriorChains(PlainChains):
         if saved is not None:
             self._restore(saved)
         self._make_coordinates(distance)
-        self.law = partial(hmc_prior.sweep, rows=rows, exchanges=self.exchanges, ops=ops, key=key)
+        self.law = partial(hmc_prior_coordinates.sweep, rows=rows, exchanges=self.exchanges, ops=ops, key=key)
 
     def _units(self, square):
         """The units of coordinates: d of the shrunk columns, the precision of a shrunk coefficient away from zero, and
@@ -102,13 +103,13 @@ class PriorChains(PlainChains):
         """What burn-in has tuned, and mean acceptances of trajectories and exchanges since."""
         *totals, count = self.accepted
         rates = [float(total / count) if count else float("nan") for total in totals]
-        n_steps = max(1, round(hmc_prior.MEAN_ANGLE / self.step))
+        n_steps = max(1, round(hmc_prior_coordinates.MEAN_ANGLE / self.step))
         return {"step": self.step, "n_steps": n_steps, "acceptance": rates[0], "exchanged": rates[1]}
 
     def _sweep(self, state):
         t, end, step = state.sweep, self.burn_in.end, self.step
         n_first, few = _FIRST_SWEEPS
-        n_steps = hmc_prior.number_of_steps(t, step, few if t < n_first else _MOST_STEPS)
+        n_steps = hmc_prior_coordinates.number_of_steps(t, step, few if t < n_first else _MOST_STEPS)
         state = self.law(state, coordinates=self.coordinates, step=step, n_steps=n_steps)
         accepted, exchanged = (float(mean_of_chains(rates)) for rates in (state.acceptance, state.exchanged))
         if t < end:

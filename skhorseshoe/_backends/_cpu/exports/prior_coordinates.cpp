@@ -155,9 +155,9 @@ EXPORT i32 prior_coordinates(const void* coordinates, const double* beta, const 
 }
 
 // u of a state, v ~ N(0, I), the force there and the energy, of the chains first to last - 1.
-EXPORT i32 begin_prior_trajectory(const void* coordinates, const double* beta, const double* tau_sq_inv,
-                                  const double* loglik, const double* score, u32 sweep, u32 k0, u32 k1, i64 first,
-                                  i64 last, double* u, double* v, double* force, double* energy) {
+EXPORT i32 begin_in_prior_coordinates(const void* coordinates, const double* beta, const double* tau_sq_inv,
+                                      const double* loglik, const double* score, u32 sweep, u32 k0, u32 k1, i64 first,
+                                      i64 last, double* u, double* v, double* force, double* energy) {
     const PriorCoordinates& at = *static_cast<const PriorCoordinates*>(coordinates);
     const i64 q = at.q;
     Scratch<double> scratch_beta(q);
@@ -176,17 +176,17 @@ EXPORT i32 begin_prior_trajectory(const void* coordinates, const double* beta, c
 }
 
 // beta and tau^-2 at u.
-EXPORT i32 prior_trajectory_beta(const void* coordinates, const double* u, i64 first, i64 last, double* beta,
-                                 double* tau_sq_inv) {
+EXPORT i32 beta_of_prior_coordinates(const void* coordinates, const double* u, i64 first, i64 last, double* beta,
+                                     double* tau_sq_inv) {
     const PriorCoordinates& at = *static_cast<const PriorCoordinates*>(coordinates);
     for (i64 c = first; c < last; ++c) to_beta(at, c, u + c * (at.q + 1), beta + c * at.q, tau_sq_inv + c);
     return 0;
 }
 
 // The force at beta, a half-kick of v, and the energy.
-EXPORT i32 kick_prior_trajectory(const void* coordinates, double angle, const double* beta, const double* loglik,
-                                 const double* score, i64 first, i64 last, const double* u, double* v, double* force,
-                                 double* energy) {
+EXPORT i32 kick_in_prior_coordinates(const void* coordinates, double angle, const double* beta, const double* loglik,
+                                     const double* score, i64 first, i64 last, const double* u, double* v,
+                                     double* force, double* energy) {
     const PriorCoordinates& at = *static_cast<const PriorCoordinates*>(coordinates);
     for (i64 c = first; c < last; ++c) {
         const i64 beta_start = c * at.q, start = c * (at.q + 1);
@@ -195,8 +195,9 @@ EXPORT i32 kick_prior_trajectory(const void* coordinates, double angle, const do
     return 0;
 }
 
-// The state after a trajectory of n_steps and its test, in place: ``_trajectory`` of ``_mcmc/hmc_prior.py``. acceptance :
-// (n_chains,). The numbers are, bit for bit, those of the functions above.
+// The state after a trajectory of n_steps and its test, in place: ``_trajectory`` of
+// ``_mcmc/hmc_prior_coordinates.py``. acceptance : (n_chains,). The numbers are, bit for bit, those of the functions
+// above.
 EXPORT i32 fused_trajectory_in_prior_coordinates(const void* coordinates, const FusedScoreRows* rows, double angle,
                                                  i64 n_steps, u32 sweep, u32 k0, u32 k1, i64 n_chains, double* beta,
                                                  double* tau_sq_inv, double* loglik, double* score,
@@ -207,14 +208,14 @@ EXPORT i32 fused_trajectory_in_prior_coordinates(const void* coordinates, const 
     if (memory.failed() || proposal.memory.failed()) return NO_MEMORY;
     double *u = memory, *v = u + size, *force = v + size, *energy = force + size, *change = energy + n_chains;
     const State& at = proposal.state;
-    i32 status = begin_prior_trajectory(coordinates, beta, tau_sq_inv, loglik, score, sweep, k0, k1, 0, n_chains, u, v,
-                                        force, energy);
+    i32 status = begin_in_prior_coordinates(coordinates, beta, tau_sq_inv, loglik, score, sweep, k0, k1, 0, n_chains, u,
+                                            v, force, energy);
     for (i64 c = 0; c < n_chains; ++c) change[c] = -energy[c];
     for (i64 step = 0; step < n_steps && !status; ++step) {
         kick_and_rotate(angle, u, v, force, size);
-        prior_trajectory_beta(coordinates, u, 0, n_chains, at.beta, at.tau_sq_inv);
+        beta_of_prior_coordinates(coordinates, u, 0, n_chains, at.beta, at.tau_sq_inv);
         status = score_at(*rows, at.beta, n_chains, at.loglik, at.score);
-        kick_prior_trajectory(coordinates, angle, at.beta, at.loglik, at.score, 0, n_chains, u, v, force, energy);
+        kick_in_prior_coordinates(coordinates, angle, at.beta, at.loglik, at.score, 0, n_chains, u, v, force, energy);
     }
     if (status) return status;
     for (i64 c = 0; c < n_chains; ++c) change[c] += energy[c];

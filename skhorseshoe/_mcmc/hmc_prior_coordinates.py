@@ -23,7 +23,7 @@ MEAN_ANGLE = 4.5  # mean angle of a trajectory, over sweeps
 EXCHANGES = 8  # number of exchanges in a sweep
 
 
-class PriorState(NamedTuple):
+class PriorCoordinateState(NamedTuple):
     """The state that the next sweep reads, and two reports of the last sweep; float64."""
 
     beta: object  # (n_chains, q)
@@ -56,7 +56,7 @@ def _trajectory(state, rows, coordinates, step, n_steps, ops, key):
     """The state after a trajectory and its test."""
     arguments = state, rows, coordinates, step, n_steps, key
     if rows.takes_fused_calls and (new := ops.fused_trajectory_in_prior_coordinates(*arguments)) is not None:
-        return PriorState(*new, state.exchanged, state.sweep)
+        return PriorCoordinateState(*new, state.exchanged, state.sweep)
     trajectory = coordinates.begin(state, key)  # u, v ~ N(0, I)
     energy_at_start = trajectory.energy.copy()
     for _ in range(n_steps):
@@ -75,7 +75,7 @@ def _exchange(state, rows, exchanges, ops, key):
     arguments = exchanges, (uniform, standard), _STRIDE, key
     if rows.takes_fused_calls and (new := ops.fused_exchanges(state, rows, *arguments)) is not None:
         *new, exchanged = new
-        return PriorState(*new, acceptance, exchanged, t)
+        return PriorCoordinateState(*new, acceptance, exchanged, t)
     exchanged = 0.0
     for i in range(EXCHANGES):
         out, *logs, without = exchanges.take_out(state.beta, uniform[:, 2 * i])

@@ -13,7 +13,7 @@ from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu.prior_coordinates import PriorCoordinates
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import run
-from skhorseshoe._mcmc.hmc_prior_burn_in import PriorChains
+from skhorseshoe._mcmc.hmc_prior_coordinates_burn_in import PriorCoordinateChains
 from skhorseshoe._mcmc.prior import FixedPrior
 
 
@@ -76,7 +76,8 @@ def chains_of(rows, n_chains, burn_in):
     """Chains before their first sweep."""
     key = np.array([1, 2], np.uint32)
     problem = run.Problem(rows, FixedPrior(rows.columns, 2.0), 0.1, key)
-    return PriorChains(problem, run.initial_state(n_chains, rows.columns, rows.base_rate(), 0.1, key), burn_in)
+    start = run.initial_state(n_chains, rows.columns, rows.base_rate(), 0.1, key)
+    return PriorCoordinateChains(problem, start, burn_in)
 
 
 def test_nothing_is_learnt_after_burn_in(wide):
