@@ -1,6 +1,6 @@
 """Limits that samplers and forecasts of memory share: the largest Cholesky factor, the longest trajectory."""
 
-MAX_STEPS = 47  # largest number of steps of a trajectory
+MOST_LEAPFROG_STEPS = 47  # of a trajectory of "hmc", but in the coordinates of the prior
 MOST_CHOLESKY_COLUMNS = 8000  # most columns of which Q is factorised in every sweep: seconds for each chain
 
 

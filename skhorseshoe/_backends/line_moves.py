@@ -38,8 +38,8 @@ from .constants import (
 N_UNIFORMS = 3 + LINE_PROPOSALS  # uniforms of a move: for its level, its interval, its line, and its proposals
 LOG_WIDTH = 12.0  # largest width of a slice, in log units
 _LEAST_WIDTH = 1e-3  # least width of a slice, in log units
-_DEVIATIONS = 8.0  # width of the slice of a coefficient that is not shrunk, in standard deviations
-FEW_ROWS = 2**15  # number of rows up to which the likelihood costs little relative to matrices over the columns
+_WIDTH_IN_DEVIATIONS = 8.0  # width of the slice of a coefficient that is not shrunk, in standard deviations
+CHEAP_LINE_ROWS = 2**15  # number of rows up to which the likelihood costs little relative to matrices over the columns
 LONG_INTERVAL = 8  # sweeps from one with line moves to the next where they cost much or help little
 SPLIT_MOVES = 2  # number of split moves in a sweep of few rows
 SINGLE_MOVES = 4, 16  # number of coefficients that move by themselves in a sweep: in burn-in; at most after it
@@ -63,7 +63,7 @@ def line_interval(rows):
 
 def _are_cheap(rows):
     """Whether line moves are cheap; with groups of rows each proposal is a pass."""
-    return rows.n <= FEW_ROWS and rows.groups is None
+    return rows.n <= CHEAP_LINE_ROWS and rows.groups is None
 
 
 def n_split_moves(rows):
@@ -89,7 +89,7 @@ def line_widths(p, prior, information, spread=None):
     """
     logs = np.full(1 + p, LOG_WIDTH) if spread is None else np.clip(spread, _LEAST_WIDTH, LOG_WIDTH)
     precision = (information + prior.anchor**2 + prior.diagonal)[p:]
-    return np.concatenate([logs, _DEVIATIONS / np.sqrt(precision)])
+    return np.concatenate([logs, _WIDTH_IN_DEVIATIONS / np.sqrt(precision)])
 
 
 def choose(rows, prior, widths, for_fused, n_splits=0, n_columns=None):

@@ -187,7 +187,7 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
 def of_groups(n, p, n_chains, n_draws, n_groups, sampler):
     """Bytes that groups of rows add to the draws and the working set of ``forecast``."""
     q, effects = p + 1, n_chains * n_groups
-    draws = min(group_draws.ROOM, 4 * n_chains * n_draws * n_groups)
+    draws = min(group_draws.ROOM_BYTES, 4 * n_chains * n_draws * n_groups)
     of_rows = n * (32 * n_chains + 8 * 5)  # kept of each row and chain, and the places of the rows of groups
     sizes = min(n_groups, int((2 * n) ** 0.5), products_kept(n_groups, q)) if sampler == "gibbs" else 0
     matrices = q * q * (sizes + 2) + 3 * n_groups * q

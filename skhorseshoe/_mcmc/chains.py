@@ -13,7 +13,7 @@ from . import conjugate_gradients, gibbs
 from .adaptation_window import chosen_points
 from .burn_in import BurnIn, untuned_phases
 
-_INFORMATION = 0.25  # typical information of a row about its linear predictor; the largest is 2 / pi
+_TYPICAL_INFORMATION = 0.25  # typical information of a row about its linear predictor; the largest is 2 / pi
 
 
 class PlainChains:
@@ -67,7 +67,7 @@ class PlainChains:
         rows, fixed, _, _ = self.problem
         columns, n = rows.columns, rows.size()
         square = np.append(n * (columns.mean**2 + columns.sd**2), n)[: len(fixed.anchor)]  # x_j'x_j
-        return rows.lines(fixed, line_widths(columns.n_shrunk, fixed, _INFORMATION * square))
+        return rows.lines(fixed, line_widths(columns.n_shrunk, fixed, _TYPICAL_INFORMATION * square))
 
 
 class GibbsChains(PlainChains):

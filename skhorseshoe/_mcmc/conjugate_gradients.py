@@ -22,7 +22,7 @@ from .._backends import COEF_PURPOSE, LEAST_RESIDUAL, PERTURB_PURPOSE, PROBE_PUR
 from .._backends.limits import is_without_matrix
 
 _TOLERANCE = 1e-6  # largest preconditioned residual of a coefficient, relative to its perturbation
-_MAX_STEPS = 10_000  # largest number of conjugate gradient steps with passes over X
+_MOST_SOLVER_STEPS = 10_000  # largest number of conjugate gradient steps with passes over X
 _COLUMNS_PER_STEP = 50  # columns to a step on X'X with which steps take about as long as four Cholesky factors
 _PROBES = 2  # number of random vectors of a chain that estimate the shrinkage
 _NUMBERS_PER_SUM = 4  # least number of stored numbers of a block for each of its sums
@@ -41,7 +41,7 @@ class GramByPasses:
     key : of the random numbers. weight : (n,) float64 on the device, or empty for none.
     """
 
-    most_steps = _MAX_STEPS
+    most_steps = _MOST_SOLVER_STEPS
 
     def __init__(self, rows, fixed, key, weight=()):
         ops, columns, p = rows.ops, rows.columns, rows.shape[1]

@@ -21,7 +21,7 @@ from .hmc_prior_coordinates_burn_in import PriorCoordinateChains
 from .marginal_precision import MarginalPrecision
 
 _MEASURED = "measured_beta", "measured_effects", "measured_scale"  # names of saved arrays
-_INTERVAL = 3  # sweeps from one state that is added to the averages of the map to the next
+_SWEEPS_BETWEEN_STATES = 3  # sweeps from one state that is added to the averages of the map to the next
 _SECOND_DRAW = 2**30  # added to the number of the sweep where it draws for a purpose again: other random numbers
 
 
@@ -62,7 +62,8 @@ class GroupedHmcChains(_Grouped, HmcChains):
 
     def advance(self):
         """As ``HmcChains.advance``; states of the second half of a window are averaged for the next map."""
-        if self.window is not None and self.window.n_seen % _INTERVAL == 1 and self.state.sweep < self.phase_ends[-2]:
+        is_due = self.window is not None and self.window.n_seen % _SWEEPS_BETWEEN_STATES == 1
+        if is_due and self.state.sweep < self.phase_ends[-2]:
             self.problem.rows.add_to_averages()
         super().advance()
 

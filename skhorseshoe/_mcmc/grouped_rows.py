@@ -16,8 +16,8 @@ from .known_predictors import KnownPredictors
 _FIRST_SCALE = 0.7, 0.5  # median of s at the start of chains, and the standard deviation of its logarithm
 # Width of slices in log s: the first one, for one group; its bounds; and in standard deviations of the law, whose
 # variance is half the mean square of a step from draw to draw.
-_FIRST_WIDTH, _WIDTHS, _DEVIATIONS = 14.0, (1e-3, 4.0), 8.0
-_FEWEST = 25  # least number of sweeps whose steps tune the width
+_FIRST_WIDTH, _WIDTH_BOUNDS, _WIDTH_IN_DEVIATIONS = 14.0, (1e-3, 4.0), 8.0
+_FEWEST_TUNING_SWEEPS = 25  # least number of sweeps whose steps tune the width
 _SHARED = "n", "shape", "columns", "is_sparse", "ops", "threads", "groups", "size", "gram", "lines", "separated_by"
 
 
@@ -53,7 +53,7 @@ class GroupedRows:
         standard = self.ops.normal((self.n_chains, 1 + self.n_groups), self.key, NO_SWEEP, EFFECT_PURPOSE)
         self.scale = median * np.exp(deviation * standard[:, 0])  # s (n_chains,)
         self.effects = (standard[:, 1:] * self.scale[:, None]).T.copy()  # u (n_groups, n_chains)
-        self.widths, self.steps = np.full(2, min(_WIDTHS[1], _FIRST_WIDTH / np.sqrt(self.n_groups))), np.zeros(3)
+        self.widths, self.steps = np.full(2, min(_WIDTH_BOUNDS[1], _FIRST_WIDTH / np.sqrt(self.n_groups))), np.zeros(3)
 
     def set_origin(self, beta):
         """Take beta (n_chains, q) as where the effects are; u follows from there."""
@@ -168,8 +168,8 @@ class GroupedRows:
     def tune_widths(self):
         """Tune the widths of slices in log s to the steps since the last call."""
         n, *squares = self.steps
-        if n >= _FEWEST:
-            self.widths = np.clip(_DEVIATIONS * np.sqrt(np.array(squares) / (2 * n)), *_WIDTHS)
+        if n >= _FEWEST_TUNING_SWEEPS:
+            self.widths = np.clip(_WIDTH_IN_DEVIATIONS * np.sqrt(np.array(squares) / (2 * n)), *_WIDTH_BOUNDS)
         self.steps = np.zeros(3)
 
     def set_reference(self, point):

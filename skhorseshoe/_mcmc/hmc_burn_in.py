@@ -21,10 +21,10 @@ from .burn_in import BurnIn, tuned_phases
 from .chains import shrinkage
 
 _FIRST_TUNING = hmc.Tuning(step=1.0, n_steps=1, tau_moves=4, tau_step=0.8)  # of the first window
-_ONE_STEP = 0.85 * np.pi / 2, 0.95 * np.pi / 2  # least angle of a trajectory of one step; the same if passes are cheap
-_FEW_ROWS = 2**11  # number of rows up to which passes are cheap
-_LARGE = 10  # q^2 / n above which line moves cost little relative to matrices over the columns
-_ANGLE = 0.9 * 2 * np.pi / 3  # least angle of a trajectory of several steps
+_LEAST_ANGLE_OF_ONE_STEP = 0.85 * np.pi / 2, 0.95 * np.pi / 2  # of a trajectory; the second if passes are cheap
+_CHEAP_PASS_ROWS = 2**11  # number of rows up to which passes are cheap
+_LARGE_SQUARE_PER_ROW = 10  # q^2 / n above which line moves cost little relative to matrices over the columns
+_LEAST_ANGLE_OF_SEVERAL_STEPS = 0.9 * 2 * np.pi / 3
 _REFERENCE = "point", "score", "information"  # fields of ``Reference`` that are saved
 
 
@@ -143,7 +143,7 @@ class HmcChains:
             tuning = tuning._replace(n_steps=n_steps, slow=window.slowest(p), apart=n_steps > 1)
         elif n_left == 0:
             if tuning.n_steps > 1:  # the last reference may need more steps
-                n_steps = max(tuning.n_steps, steps_for_angle(tuning.step, _ANGLE))
+                n_steps = max(tuning.n_steps, steps_for_angle(tuning.step, _LEAST_ANGLE_OF_SEVERAL_STEPS))
                 tuning = tuning._replace(n_steps=n_steps)
             tuning = tuning._replace(apart=tuning.apart or window.scales_hinder())
             self.lines = self._final_lines(tuning)
@@ -157,12 +157,12 @@ class HmcChains:
     def _least_angle(self):
         """The least angle of a trajectory of one step; larger where a pass takes less time than a Cholesky factor."""
         q = self.state.beta.shape[1]
-        return _ONE_STEP[self.problem.rows.n <= max(_FEW_ROWS, q**2)]
+        return _LEAST_ANGLE_OF_ONE_STEP[self.problem.rows.n <= max(_CHEAP_PASS_ROWS, q**2)]
 
     def _needs_no_lines(self, step, window):
         """Whether trajectories of this step size mix well alone, so that line moves cost more than they give: no state
         separates the classes, and successive draws are nearly independent."""
-        if self.state.beta.shape[1] ** 2 > _LARGE * self.problem.rows.n:
+        if self.state.beta.shape[1] ** 2 > _LARGE_SQUARE_PER_ROW * self.problem.rows.n:
             return False
         if steps_for_angle(step, self._least_angle()) > 1 and not window.forgets(self.problem.rows.columns.n_shrunk):
             return False

@@ -16,18 +16,19 @@ from .adaptation_window import DualAveraging, mean_of_chains
 from .burn_in import tuned_phases
 from .chains import PlainChains
 
-_ACCEPTANCE = 0.8  # acceptance to which the step size is tuned
+_STEP_ACCEPTANCE = 0.8  # acceptance to which the step size is tuned
 _FIRST_STEP, _LARGEST_STEP = 0.2, pi / 2  # step sizes: the first, and the largest
 _FIRST_SWEEPS = 20, 10  # number of sweeps at the start, and the largest number of steps of a trajectory in them
-_MOST_STEPS = 400  # largest number of steps of a trajectory afterwards
-_INFORMATION = 2 / pi  # largest information of a row about its linear predictor
-_FAR = 10.0, 20.0  # unit of a coordinate far from zero, in such standard deviations, of arrays and of sparse rows
-_KNOWN = 0.125  # share of that information which a coefficient away from zero is assumed to have
-_SIGNAL = 3.0  # least distance from zero to the mean of a coordinate that gets a centre, in sizes
-_SIZES = 0.02, 1.0  # bounds of the size of such a coordinate
-_LOG_TAU = 0.05, 0.7, 2.0  # size of log tau: the least, the first, and the largest
-_LEAST_SIZE = 1e-3  # least size of another coordinate, in units of its first size
-_FEWEST = 3  # least number of columns that vary with which there are exchanges
+_MOST_LEAPFROG_STEPS = 400  # largest number of steps of a trajectory afterwards
+_LARGEST_INFORMATION = 2 / pi  # largest information of a row about its linear predictor
+# Unit of a coordinate far from zero, in standard deviations by that information: of arrays, and of sparse rows.
+_FAR_UNIT_IN_DEVIATIONS = 10.0, 20.0
+_KNOWN_SHARE = 0.125  # share of that information which a coefficient away from zero is assumed to have
+_SIGNAL_IN_SIZES = 3.0  # least distance from zero to the mean of a coordinate that gets a centre, in sizes
+_SIZE_BOUNDS = 0.02, 1.0  # bounds of the size of such a coordinate
+_LOG_TAU_SIZES = 0.05, 0.7, 2.0  # size of log tau: the least, the first, and the largest
+_LEAST_SIZE_SHARE = 1e-3  # least size of another coordinate, in units of its first size
+_FEWEST_COLUMNS_TO_EXCHANGE = 3  # least number of columns that vary with which there are exchanges
 _SEEN = "n", "first", "total", "squares"  # names in saved arrays of the four entries of ``seen``
 
 
@@ -58,7 +59,7 @@ class PriorCoordinateChains(PlainChains):
         super().__init__(problem, start, burn_in, saved)
         distance, precision, self.width = self._units(square)
         self.exchanges = None
-        if (square > 0).sum() >= _FEWEST:
+        if (square > 0).sum() >= _FEWEST_COLUMNS_TO_EXCHANGE:
             self.exchanges = ops.Exchanges(fixed, precision, square, rows.threads)
         self._tune_from(_FIRST_STEP)
         self.accepted = np.zeros(3)  # sums of both acceptances after burn-in, and their number
@@ -73,19 +74,19 @@ class PriorCoordinateChains(PlainChains):
         """The units of coordinates: d of the shrunk columns, the precision of a shrunk coefficient away from zero, and
         first standard deviations of the others."""
         rows, fixed, _, _ = self.problem
-        information, p = _INFORMATION * rows.size(), len(square)
-        distance = _FAR[rows.is_sparse] / np.sqrt(information * np.where(square > 0, square, 1.0))
+        information, p = _LARGEST_INFORMATION * rows.size(), len(square)
+        distance = _FAR_UNIT_IN_DEVIATIONS[rows.is_sparse] / np.sqrt(information * np.where(square > 0, square, 1.0))
         if fixed.slab_scale is not None:
             distance = np.minimum(distance, fixed.slab_scale)
         others = np.append(rows.columns.sd[p:], 1.0)[: len(fixed.anchor) - p]
-        width = 1.0 / np.sqrt(_KNOWN * information * np.where(others > 0, others, 1.0) ** 2)
-        return distance, _KNOWN * information * square, width
+        width = 1.0 / np.sqrt(_KNOWN_SHARE * information * np.where(others > 0, others, 1.0) ** 2)
+        return distance, _KNOWN_SHARE * information * square, width
 
     def _first_sizes(self, start):
         """The first centres and sizes."""
         p = self.problem.rows.columns.n_shrunk
         centre = np.concatenate([np.zeros(p), start.beta[:, p:].mean(axis=0), [log(self.problem.tau_0)]])
-        return centre, np.concatenate([np.ones(p), self.width, [_LOG_TAU[1]]])
+        return centre, np.concatenate([np.ones(p), self.width, [_LOG_TAU_SIZES[1]]])
 
     def _make_coordinates(self, distance):
         rows, fixed, tau_0, _ = self.problem
@@ -109,11 +110,11 @@ class PriorCoordinateChains(PlainChains):
     def _sweep(self, state):
         t, end, step = state.sweep, self.burn_in.end, self.step
         n_first, few = _FIRST_SWEEPS
-        n_steps = hmc_prior_coordinates.number_of_steps(t, step, few if t < n_first else _MOST_STEPS)
+        n_steps = hmc_prior_coordinates.number_of_steps(t, step, few if t < n_first else _MOST_LEAPFROG_STEPS)
         state = self.law(state, coordinates=self.coordinates, step=step, n_steps=n_steps)
         accepted, exchanged = (float(mean_of_chains(rates)) for rates in (state.acceptance, state.exchanged))
         if t < end:
-            self.dual = self.dual.after(accepted - _ACCEPTANCE, self.started, log(_LARGEST_STEP), np)
+            self.dual = self.dual.after(accepted - _STEP_ACCEPTANCE, self.started, log(_LARGEST_STEP), np)
         else:
             self.accepted += accepted, exchanged, 1
         return state
@@ -154,10 +155,10 @@ class PriorCoordinateChains(PlainChains):
     def _centre(self, mean, deviation):
         """Set centres and sizes by the mean and the standard deviation of coordinates."""
         p = len(self.distance)
-        size = np.clip(deviation[:p], *_SIZES)
-        is_signal = abs(mean[:p]) > _SIGNAL * size
-        tau_size = np.clip(deviation[-1:], _LOG_TAU[0], _LOG_TAU[2])
-        others = np.maximum(deviation[p:-1], _LEAST_SIZE * self.width)
+        size = np.clip(deviation[:p], *_SIZE_BOUNDS)
+        is_signal = abs(mean[:p]) > _SIGNAL_IN_SIZES * size
+        tau_size = np.clip(deviation[-1:], _LOG_TAU_SIZES[0], _LOG_TAU_SIZES[2])
+        others = np.maximum(deviation[p:-1], _LEAST_SIZE_SHARE * self.width)
         self.size = np.concatenate([np.where(is_signal, size, 1.0), others, tau_size])
         self.centre = np.concatenate([np.where(is_signal, mean[:p], 0.0), mean[p:]])
 

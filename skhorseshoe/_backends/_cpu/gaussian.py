@@ -9,7 +9,7 @@ from .library import function
 
 _upper_cholesky_factor = function("upper_cholesky_factor")
 
-SHARED_COLUMNS = 128  # least number of columns of a matrix for which threads share the chains
+LEAST_SHARED_COLUMNS = 128  # least number of columns of a matrix for which threads share the chains
 
 
 class Precision:
@@ -23,7 +23,7 @@ class Precision:
         Cholesky factors, each with a matrix; all by default."""
         self.H = H
         self.threads = threads
-        n_workers = (n_workers or threads.n) if len(H) >= SHARED_COLUMNS else 1
+        n_workers = (n_workers or threads.n) if len(H) >= LEAST_SHARED_COLUMNS else 1
         self.work = [np.empty_like(H) for _ in range(n_workers)] if memory_of is None else memory_of.work
 
     def begin(self, d):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .. import Trajectory, not_definite
-from .gaussian import SHARED_COLUMNS, share_out
+from .gaussian import LEAST_SHARED_COLUMNS, share_out
 from .library import function, record
 
 _begin_trajectory, kick_and_rotate_trajectory = function("begin_trajectory"), function("kick_and_rotate_trajectory")
@@ -24,7 +24,7 @@ class MassMatrix:
         """memory_of : a Precision of the same size that is not used while this computes."""
         q = len(H)
         self.threads, self.H, self.b = threads, H, b
-        n_workers = threads.n if q >= SHARED_COLUMNS else 1
+        n_workers = threads.n if q >= LEAST_SHARED_COLUMNS else 1
         self.spare = memory_of.work if memory_of else [np.empty((q, q)) for _ in range(n_workers)]
         self.cholesky_factors, self.mean = np.empty((n_chains, q, q)), np.empty((n_chains, q))
         self.log_norm = np.empty(n_chains)
@@ -101,7 +101,7 @@ class MassMatrix:
     def _share(self, task):
         """Call task(spare, first, last) for ranges of chains, with scratch that no other thread uses meanwhile."""
         n_chains, q = self.mean.shape
-        if q < SHARED_COLUMNS:
+        if q < LEAST_SHARED_COLUMNS:
             self._check(task(self.spare[0], 0, n_chains))
         else:
             share_out(self.threads, self.spare, n_chains, lambda w, c: self._check(task(self.spare[w], c, c + 1)))

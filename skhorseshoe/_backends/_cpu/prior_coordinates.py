@@ -12,7 +12,7 @@ _place, _kick = function("beta_of_prior_coordinates"), function("kick_in_prior_c
 _take_out, _put_in, _weigh = function("take_out"), function("put_in"), function("weigh_exchange")
 _fused_trajectory, _fused_exchanges = function("fused_trajectory_in_prior_coordinates"), function("fused_exchanges")
 
-_SHARED = 2**11  # least number of coefficients of all chains for which threads share the chains
+_LEAST_SHARED_COEFFICIENTS = 2**11  # least number of coefficients of all chains for which threads share the chains
 
 
 class PriorCoordinates:
@@ -121,7 +121,7 @@ def _copies(state):
 def _share(threads, shape, task):
     """Call task(first, last) for ranges of chains. shape : (n_chains, n_columns)."""
     n_chains, n_columns = shape
-    if n_chains * n_columns < _SHARED:
+    if n_chains * n_columns < _LEAST_SHARED_COEFFICIENTS:
         task(0, n_chains)
     else:
         threads.run(task, n_chains)

@@ -29,7 +29,7 @@ exp, growth, minimum = cp.exp, cp.expm1, cp.minimum
 MOST_FUSED_ROWS = 0  # every line move is a pass
 SEGMENTED = False  # a launch takes longer than many a segment
 
-_CHECKED = 2**24  # number of elements that are checked at a time
+_NUMBERS_AT_A_TIME = 2**24  # number of elements that are checked at a time
 
 
 @contextmanager
@@ -138,7 +138,7 @@ def _check_kind(X):
 def _is_finite(X):
     """Checked in blocks: flags of all elements at once would take a quarter of the memory of X."""
     flat = X.reshape(-1)
-    blocks = (flat[start : start + _CHECKED] for start in range(0, flat.size, _CHECKED))
+    blocks = (flat[start : start + _NUMBERS_AT_A_TIME] for start in range(0, flat.size, _NUMBERS_AT_A_TIME))
     return all(bool(cp.isfinite(block).all()) for block in blocks)
 
 

@@ -25,7 +25,7 @@ from .launch import (
     shared_limits,
 )
 from .line_proposals import LINES_PER_LAUNCH, with_directions
-from .memory import WIDENED
+from .memory import WIDENED_NUMBERS
 
 
 def hold(X, y, weight):
@@ -137,7 +137,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
     """As ``cpu.gram``, on the host; called a few times in a fit."""
     n, p = X.shape
     q = p + fit_intercept
-    step = max(1, min(n, WIDENED // q))
+    step = max(1, min(n, WIDENED_NUMBERS // q))
     total = cp.zeros((q, q))
     centre, scale = cp.asarray(centre), cp.asarray(scale)
     if beta is not None:
@@ -162,7 +162,7 @@ def _information(eta):
 
 def moments(X, weight):
     """As ``cpu.moments``, on the host."""
-    step = max(1, min(len(X), WIDENED // X.shape[1]))
+    step = max(1, min(len(X), WIDENED_NUMBERS // X.shape[1]))
     weight = weight if len(weight) else cp.ones(len(X))
     blocks = (slice(start, start + step) for start in range(0, len(X), step))
     mean, variance = combine_moments((widened(X[rows], X.shape[1]), weight[rows]) for rows in blocks)

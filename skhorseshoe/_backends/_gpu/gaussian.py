@@ -8,7 +8,7 @@ from .cuda import THREADS
 from .host_streaming import gpu_array
 from .lapack import VERDICT, potrf, side_by_side, solve_lower, workspaces_for
 from .launch import blocks_for, i32, kernel, launch, properties
-from .memory import OVERLAPPED
+from .memory import OVERLAPPED_BYTES
 
 
 def fits_one_block(q):
@@ -124,7 +124,7 @@ class Precision:
 
         That must be kernels of our own, since the libraries have one workspace for both streams.
         """
-        if 8 * d.size * d.shape[1] <= OVERLAPPED:
+        if 8 * d.size * d.shape[1] <= OVERLAPPED_BYTES:
             self.memory.begin(self.cholesky, d)
 
     @staticmethod

@@ -190,7 +190,7 @@ def test_what_is_known_of_effects_is_their_law_where_the_map_was_made(seed):
 
 
 def test_effects_have_the_same_bits_for_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr("skhorseshoe._backends._cpu.row_groups._SHARED", 2)
+    monkeypatch.setattr("skhorseshoe._backends._cpu.row_groups._GROUPS_AT_A_TIME", 2)
     rng, found = np.random.default_rng(3), []
     predictors, start = rng.standard_normal((N, N_CHAINS)), rng.standard_normal((N_GROUPS, N_CHAINS))
     for n in (1, 3):
