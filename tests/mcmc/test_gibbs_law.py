@@ -79,12 +79,12 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("expand", [False, True])
-def test_sweep_passes_gewekes_joint_test(expand):
+def test_gibbs_and_pxda_pass_geweke(expand):
     assert geweke(cpu, expand) < 4
 
 
 @pytest.mark.parametrize("error", mostly_slow(ERRORS))
-def test_gewekes_joint_test_catches(error):
+def test_geweke_catches_wrong_laws_in_gibbs(error):
     assert geweke(ERRORS[error], n_batches=12) > 6
 
 
@@ -107,12 +107,12 @@ FACTORS = {"size": factor_with(size=0.8), "shape": factor_with(-1.0), "square": 
 
 
 @pytest.mark.parametrize("error", mostly_slow(FACTORS))
-def test_gewekes_joint_test_catches_a_wrong_factor(error):
+def test_geweke_catches_a_wrong_factor_of_z_in_pxda(error):
     assert geweke(FACTORS[error], expand=True) > 6
 
 
 @pytest.mark.parametrize("frozen", ["beta", "lambda_sq_inv", "nu_inv", "tau_sq_inv", "xi_inv"])
-def test_every_unknown_is_redrawn_in_every_sweep(frozen):
+def test_gibbs_redraws_every_unknown_in_every_sweep(frozen):
     """A conditional that is never drawn leaves the joint law alone, so Geweke's test would not see it."""
     one = np.ones((2, 3))
     state, values = State(np.zeros((2, 4)), one, one, np.ones(2), np.ones(2), 0), []

@@ -70,7 +70,7 @@ def test_a_small_step_makes_more_turns():
 
 
 # Rows, columns, chains; dtype; what else ``Rows`` is told. The reordered ones have unpenalised columns.
-NEAR = {
+FUSED_ROWS = {
     "plain": (40, 7, 4, np.float64, {"fit_intercept": False}),
     "an intercept": (40, 7, 3, np.float64, {"fit_intercept": True}),
     "float32, weights": (40, 12, 1, np.float32, {"fit_intercept": True, "weight": np.linspace(0.5, 2.0, 40)}),
@@ -87,9 +87,9 @@ FUSED_TUNINGS = {
 
 
 @pytest.mark.parametrize("tuning", FUSED_TUNINGS)
-@pytest.mark.parametrize("name", NEAR)
-def test_a_trajectory_in_one_call_has_the_bits_of_its_steps(name, tuning):
-    n, p, m, dtype, told = NEAR[name]
+@pytest.mark.parametrize("name", FUSED_ROWS)
+def test_a_fused_trajectory_has_the_bits_of_its_steps(name, tuning):
+    n, p, m, dtype, told = FUSED_ROWS[name]
     rng = np.random.default_rng(p)
     X, y = (rng.standard_normal((n, p)) + np.linspace(-1, 1, p)).astype(dtype), (rng.random(n) < 0.4).astype(np.uint8)
     rows, states = Rows(X, y, ops=cpu, threads=ALONE, **told), []

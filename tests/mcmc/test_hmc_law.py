@@ -188,7 +188,7 @@ PLANTED = {  # in the core, and what is replaced beside
 
 
 @pytest.mark.slow
-def test_gewekes_joint_test_catches_a_learning_reference():
+def test_geweke_catches_a_learning_reference_of_hmc():
     """Of chains that are alone, so that it is their own."""
     settings = {"n_batches": 2500, "n_redraws": 1, "n_sweeps": 4, "n_chains": 1, "push": 0.5}
     assert geweke(ONE, **settings) < 4
@@ -200,28 +200,28 @@ SOME_SCALES = pytest.param(2, (1,), marks=pytest.mark.slow)
 
 @pytest.mark.parametrize(("tau_moves", "slow"), [(0, ()), (2, ()), (2, (0, 1, 2)), SOME_SCALES])
 @pytest.mark.parametrize("tuning", [ONE, THREE, APART], ids=["1 step", "3 steps", "apart"])
-def test_sweep_passes_gewekes_joint_test(tuning, tau_moves, slow):
+def test_hmc_passes_geweke(tuning, tau_moves, slow):
     assert geweke(tuning._replace(tau_moves=tau_moves, slow=slow)) < 4
 
 
-def test_tau_moved_on_the_way_only_passes_gewekes_joint_test():
+def test_hmc_passes_geweke_with_tau_moved_on_the_way_only():
     assert geweke(THREE, planted(**TAU_ON_THE_WAY)) < 4
 
 
 @pytest.mark.parametrize("error", mostly_slow(ERRORS))
-def test_gewekes_joint_test_catches(error):
+def test_geweke_catches_errors_in_hmc(error):
     tuning, replaced, settings = ERRORS[error]
     assert geweke(tuning, planted(**replaced), **{"n_batches": 12, **settings}) > 6
 
 
 @pytest.mark.parametrize("error", mostly_slow(PLANTED))
-def test_gewekes_joint_test_catches_in_the_moves_of_the_scales(error, plant):
+def test_geweke_catches_errors_in_moves_of_tau_and_lambda(error, plant):
     tuning, replaced = PLANTED[error]
     plant(error)
     assert geweke(tuning, planted(**replaced), n_batches=24) > 6
 
 
-def test_gewekes_joint_test_catches_a_forgotten_anchor():
+def test_geweke_catches_a_forgotten_prior_of_the_intercept_in_hmc():
     assert geweke(ONE, n_batches=12, anchor=0 * ANCHOR) > 6
 
 
@@ -266,7 +266,7 @@ def test_scales_that_move_apart_have_random_numbers_of_their_own():
     assert len(set(given)) == len(given) == 2 * 5
 
 
-def test_every_unknown_is_redrawn_in_every_sweep():
+def test_hmc_redraws_every_unknown_in_every_sweep():
     """What is never drawn leaves the joint law alone, so Geweke's test would not see it."""
     _, states = few_sweeps(cpu, 200, tuning=ONE)
     for name in ("lambda_sq_inv", "tau_sq_inv"):

@@ -148,7 +148,7 @@ def test_a_trajectory_is_driven_by_the_gradient_of_its_energy():
 
 
 # Rows, columns, chains; dtype; what else ``Rows`` is told.
-NEAR = {
+FUSED_ROWS = {
     "an intercept": (20, 40, 4, np.float64, {"fit_intercept": True}),
     "two columns": (20, 2, 3, np.float64, {"fit_intercept": True}),  # of which none are exchanged
     "float32, weights": (20, 30, 1, np.float32, {"fit_intercept": True, "weight": np.linspace(0.5, 2.0, 20)}),
@@ -158,9 +158,9 @@ NEAR = {
 }
 
 
-@pytest.mark.parametrize("name", NEAR)
-def test_a_sweep_in_two_calls_has_the_bits_of_its_steps(name):
-    n, p, n_chains, dtype, told = NEAR[name]
+@pytest.mark.parametrize("name", FUSED_ROWS)
+def test_a_sweep_of_fused_calls_has_the_bits_of_its_steps(name):
+    n, p, n_chains, dtype, told = FUSED_ROWS[name]
     rng = np.random.default_rng(p)
     X, y = (rng.standard_normal((n, p)) + np.linspace(-1, 1, p)).astype(dtype), (rng.random(n) < 0.4).astype(np.uint8)
     rows, states = Rows(X, y, ops=cpu, threads=ALONE, **told), []
