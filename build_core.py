@@ -26,22 +26,24 @@ HOME = "skhorseshoe/_backends/_cpu/lib"  # of the libraries in the package
 
 # Nothing may assume that inf or NaN cannot occur, nor reorder a sum, nor round a b + c once but where the text says so:
 # so all levels that have the instruction draw the same numbers.
-FLAGS = [
-    *("-std=c++17", "-O3", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra"),
+COMMON_FLAGS = [
+    *("-std=c++17", "-O3", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-psabi"),
     *("-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics"),
     *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"),
 ]
 
+# The levels and their processors. A further one is also in ``_LEVELS`` of _cpu/library.py and in ``core_level`` of
+# _cpu/exports/about.cpp, which says what a processor runs.
+X86_LEVELS = {"baseline": "x86_64", "avx2": "x86_64_v3", "avx512": "x86_64_v4"}
 # By platform: the compiler's target, the tag of a wheel, and the levels, of which the last that runs is used.
-_X86 = {"baseline": "x86_64", "avx2": "x86_64_v3", "avx512": "x86_64_v4"}
 PLATFORMS = {
-    "linux-x86_64": ("x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64", _X86),
+    "linux-x86_64": ("x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64", X86_LEVELS),
     "linux-aarch64": ("aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64", {"baseline": "generic"}),
-    "musl-x86_64": ("x86_64-linux-musl", "musllinux_1_1_x86_64", _X86),
+    "musl-x86_64": ("x86_64-linux-musl", "musllinux_1_1_x86_64", X86_LEVELS),
     "musl-aarch64": ("aarch64-linux-musl", "musllinux_1_1_aarch64", {"baseline": "generic"}),
     "macos-arm64": ("aarch64-macos.11.0", "macosx_11_0_arm64", {"baseline": "apple_m1"}),
-    "macos-x86_64": ("x86_64-macos.11.0", "macosx_11_0_x86_64", _X86),
-    "windows-x86_64": ("x86_64-windows-gnu", "win_amd64", _X86),
+    "macos-x86_64": ("x86_64-macos.11.0", "macosx_11_0_x86_64", X86_LEVELS),
+    "windows-x86_64": ("x86_64-windows-gnu", "win_amd64", X86_LEVELS),
 }
 SUFFIX = {"linux": "so", "musl": "so", "macos": "dylib", "windows": "dll"}
 
@@ -69,7 +71,7 @@ def checksum():
 
 def compile_libraries(name, folder, macros=(), flags=(), only=None):
     """Compile for a platform into a folder; returns the files. macros : "NAME" or "NAME=value", of planted errors.
-    flags : of the compiler, beside those of ``FLAGS``. only : a level; all by default."""
+    flags : of the compiler, beside those of ``COMMON_FLAGS``. only : a level; all by default."""
     if name not in PLATFORMS:
         raise SystemExit(f"skhorseshoe knows no platform {name!r}; it is built for {', '.join(PLATFORMS)}.")
     target, _, levels = PLATFORMS[name]
@@ -87,7 +89,7 @@ def compile_libraries(name, folder, macros=(), flags=(), only=None):
             files = map(str, sorted(EXPORTS.glob("*.cpp")))
             # Written aside and renamed: a process that has the old one loaded keeps it.
             aside = made[-1].with_suffix(".part")
-            _run([*_compiler(target, cpu), *FLAGS, *flags, *defined, *includes, *files, "-o", str(aside)])
+            _run([*_compiler(target, cpu), *COMMON_FLAGS, *flags, *defined, *includes, *files, "-o", str(aside)])
             aside.replace(made[-1])
     return made
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from skhorseshoe._backends import COEF
+from skhorseshoe._backends import COEF_PURPOSE
 from skhorseshoe._mcmc import run
 from skhorseshoe._mcmc.chains import GibbsChains
 
@@ -25,7 +25,7 @@ class WidePrecision:
 
     def noise(self, ops, shape, key, sweep):
         n_chains, p = shape
-        return ops.normal((n_chains, p + len(self.X)), key, sweep, COEF)
+        return ops.normal((n_chains, p + len(self.X)), key, sweep, COEF_PURPOSE)
 
     def draw(self, b, d, noise):
         X, p = self.X, b.shape[1]

@@ -114,7 +114,7 @@ def agreement(report, options):
 
 def geweke(report, options):
     """The joint tests of tests/mcmc, sweeps as they are and with planted errors: the largest change in errors."""
-    which = "gewekes_joint_test and (False or noise)" if options.quick else "geweke"
+    which = "geweke and (False or noise)" if options.quick else "geweke"
     files = [TESTS / "mcmc" / "test_gibbs_law.py"] if options.quick else sorted((TESTS / "mcmc").glob("test_*_law.py"))
     with tempfile.TemporaryDirectory() as folder:
         xml = Path(folder) / "out.xml"

@@ -98,7 +98,7 @@ def sweeps(report, quick):
             measured = figure([SWEEPS * s for s in gibbs(X, y, n_chains, 1 if quick else 100)])
             limit = {} if target is None else {"at_most": target}
             report.add(f"{SWEEPS} sweeps of gibbs, {n} x {p}, {n_chains} chains", measured, "s", **limit)
-            if limits.is_without_factor(p):
+            if limits.needs_conjugate_gradients(p):
                 by_gradients = figure([SWEEPS * s for s in gibbs(X, y, n_chains, 100, by_factors=False)])
                 report.add("the same by conjugate gradients", by_gradients, "s", at_most=GRADIENT_SECONDS)
 
@@ -106,12 +106,12 @@ def sweeps(report, quick):
 def gibbs(X, y, n_chains, n_sweeps, by_factors=True):
     """Seconds a sweep, three times. by_factors : whether Q is factorised, whatever the number of columns."""
     ops = importlib.import_module("skhorseshoe._backends._gpu.dense")
-    default = limits.LARGEST_FACTOR
-    limits.LARGEST_FACTOR = X.shape[1] if by_factors else default
+    default = limits.MOST_CHOLESKY_COLUMNS
+    limits.MOST_CHOLESKY_COLUMNS = X.shape[1] if by_factors else default
     try:
         return _gibbs(X, y, n_chains, n_sweeps, ops)
     finally:
-        limits.LARGEST_FACTOR = default
+        limits.MOST_CHOLESKY_COLUMNS = default
 
 
 def _gibbs(X, y, n_chains, n_sweeps, ops):

@@ -127,32 +127,32 @@ def blas_as_in_a_fit():
 
 # What large data, little memory or much time reach, and the place of each in skhorseshoe; see ``sizes``.
 SIZES = {
-    "blocks_of_a_part": "_backends._gpu.host_streaming._BLOCKS",
+    "blocks_of_a_part": "_backends._gpu.host_streaming._LEAST_BLOCKS_OF_A_PART",
     "bytes_of_a_note": "_utils.atomic_files.LARGEST",
-    "bytes_of_a_part": "_backends._gpu.host_streaming.PART",
+    "bytes_of_a_part": "_backends._gpu.host_streaming.PART_BYTES",
     "bytes_of_draws": "_fit.plan._ROOM",
-    "bytes_of_factors": "_backends._gpu.gaussian.OVERLAPPED",
+    "bytes_of_cholesky_factors": "_backends._gpu.gaussian.OVERLAPPED_BYTES",
     "bytes_to_a_manifest": "disk._folder.COMMIT",
-    "coefficients_in_the_cache": "_backends._cpu.predict._LARGE",
-    "columns_of_a_factor": "_backends.limits.LARGEST_FACTOR",
+    "coefficients_in_the_cache": "_backends._cpu.predict._COEFFICIENTS_OF_LARGE_DRAWS",
+    "columns_of_a_cholesky_factor": "_backends.limits.MOST_CHOLESKY_COLUMNS",
     "columns_of_one_block": "_backends._gpu.gaussian.THREADS",
     "correlations_of_a_block": "_posterior.correlated._BLOCK",
-    "draws_of_groups": "_mcmc.group_draws.ROOM",
+    "draws_of_groups": "_mcmc.group_draws.ROOM_BYTES",
     "extensions": "_mcmc.burn_in.MOST_EXTENSIONS",
-    "few_rows": "_backends.lines.FEW_ROWS",
+    "few_rows": "_backends.line_moves.CHEAP_LINE_ROWS",
     "losses": "_data.dask_rows._TRIES",
     "numbers_of_a_check": "_data.column_checks._BLOCK",
     "numbers_of_a_part": "disk._sources._PART",
-    "numbers_of_products": "_mcmc.marginal_precision._PRODUCTS",
-    "numbers_on_a_gpu": "_backends.device._WORTH_A_GPU",
+    "numbers_of_products": "_mcmc.marginal_precision._PRODUCT_NUMBERS",
+    "numbers_on_a_gpu": "_backends.device._NUMBERS_WORTH_A_GPU",
     "numbers_sorted": "_data.weights._SORTED_SIZE",
     "predicted_rows": "_backends._gpu.predict.PREDICTED_ROWS",
     "predictors_of_a_block": "_backends._gpu.predict._BLOCK_NUMBERS",
     "row_blocks": "_data.row_blocks._MAX_BLOCKS",
     "seconds_paused": "_data.dask_rows._PAUSED",
     "seconds_silent": "_data.dask_rows._HUNG",
-    "tuned_burn_in": "_mcmc.burn_in._SHORTEST",
-    "untuned_burn_in": "_mcmc.burn_in._UNTUNED",
+    "tuned_burn_in": "_mcmc.burn_in._TUNED_SWEEPS",
+    "untuned_burn_in": "_mcmc.burn_in._UNTUNED_SWEEPS",
     "window": "_utils.memmap.WINDOW",
 }
 
@@ -322,7 +322,7 @@ def one_gpu(request):
 
 
 @pytest.fixture(params=["one block", "library"])
-def factors(request, sizes):
+def cholesky_factors(request, sizes):
     """Who computes them: a block for each chain, in shared memory, or the library, as where they are large."""
     if request.param == "library":
         sizes(columns_of_one_block=0)

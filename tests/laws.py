@@ -293,8 +293,8 @@ class RowsOfManyDataSets:
 
     offset = groups = None
 
-    def __init__(self, ops, given=PLAIN, sampler="hmc", is_near=False):
-        self.ops, self.given, self.is_near = ops, given, is_near
+    def __init__(self, ops, given=PLAIN, sampler="hmc", takes_fused_calls=False):
+        self.ops, self.given, self.takes_fused_calls = ops, given, takes_fused_calls
         self.threads = SimpleNamespace(n=2, run=ALONE.run)
         self.whole = given.rows(sampler, ops)  # of some data set
         self.n, self.columns = self.whole.n, self.whole.columns
@@ -332,7 +332,7 @@ class RowsOfManyDataSets:
 
     @property
     def held(self):
-        """For ``near_of_many``; of rows that were seen once."""
+        """For ``fused_of_many``; of rows that were seen once."""
         shares = self.given.shares
         X = self.given.data.repeat(len(shares), axis=0)
         X.flags.writeable = False
@@ -340,12 +340,12 @@ class RowsOfManyDataSets:
         return X, self.y.astype(np.uint8).repeat(len(shares), axis=1), weight
 
 
-def near_of_many(move):
-    """``move_near`` for chains of which each has its own y."""
+def fused_of_many(move):
+    """``fused_line_moves`` for chains of which each has its own y."""
 
-    def moved(near, coef, uniform, hold_uniforms, first, last, *state):
+    def moved(line_rows, coef, uniform, hold_uniforms, first, last, *state):
         for c in range(first, last):
-            own = record("NearRows", **near.values | {"y": near.values["y"][c]})
+            own = record("FusedLineRows", **line_rows.values | {"y": line_rows.values["y"][c]})
             move(own, coef, uniform, hold_uniforms, c, c + 1, *state)
 
     return moved

@@ -1,10 +1,11 @@
 """Constants that Python, the core and the CUDA sources share. This file imports nothing, since the build runs it."""
 
 # The purposes of random numbers, one for each law that is drawn from.
-LATENT, COEF, LOCAL, LOCAL_AUX, GLOBAL, GLOBAL_AUX, MOMENTUM, ACCEPT, MOVE_TAU, ACCEPT_TAU, EXPAND = range(11)
-LOCAL_SLICE, HOLD = 11, 13
-PERTURB, PROBE, PROBE_ROWS, LINE, LINE_HOLD, EXCHANGE = range(16, 22)
-EFFECT, GROUP_SCALE, GROUP_SCALE_AUX, GROUP_LINE = range(22, 26)
+LATENT_PURPOSE, COEF_PURPOSE, LAMBDA_PURPOSE, NU_PURPOSE, TAU_PURPOSE, XI_PURPOSE = range(6)
+MOMENTUM_PURPOSE, ACCEPT_PURPOSE, TAU_MOVE_PURPOSE, TAU_ACCEPT_PURPOSE, EXPAND_PURPOSE = range(6, 11)
+LAMBDA_MOVE_PURPOSE, HOLD_PURPOSE = 11, 13
+PERTURB_PURPOSE, PROBE_PURPOSE, PROBE_ROWS_PURPOSE, LINE_PURPOSE, LINE_HOLD_PURPOSE, EXCHANGE_PURPOSE = range(16, 22)
+EFFECT_PURPOSE, GROUP_SCALE_PURPOSE, GROUP_XI_PURPOSE, GROUP_LINE_PURPOSE = range(22, 26)
 SECOND_TRAJECTORY = 2**31  # added to the number of the sweep, so that a second trajectory has numbers of its own
 
 # Shares by which the diagonal of H + D is raised, one after the other, until it can be factorised. This changes the
@@ -17,7 +18,7 @@ TAU_WIDTH = 1.0  # width of the slice, in log tau
 FARTHEST = 300.0  # farthest end of the slice, in log tau: if all coefficients are exactly zero the law has no other
 
 # Moves of the scales with all coefficients integrated out.
-LOCAL_WIDTH = 16.0  # width of the slice, in log lambda_j: it reaches from noise to signal
+LAMBDA_WIDTH = 16.0  # width of the slice, in log lambda_j: it reaches from noise to signal
 LARGEST_ODDS = 1e250  # largest odds of holding a column
 TAU_HALF_HELD = 10.0  # lambda_j^2 tau^2 H_jj of a column that is held in half of the moves of tau
 LEAST_FREE = 1e-9  # least 1 - d_j P_jj with which lambda_j moves: below it, v has no correct digits

@@ -17,7 +17,7 @@ NAMES = ("auto", "cpu", "cuda", *(f"cuda:{i}" for i in range(16)))
 
 # Least size of X, in elements, for which "auto" takes a GPU. A pass over less takes the CPU less time than a GPU needs
 # for launches, 0.2 to 0.5 ms a sweep: an estimate, not a measurement.
-_WORTH_A_GPU = 2**22
+_NUMBERS_WORTH_A_GPU = 2**22
 
 
 class Device(NamedTuple):
@@ -59,8 +59,9 @@ def resolve(device, size=0, sparse=False):
         )
     if device == "auto" and not _may_have_gpu():  # no reason to give
         return Device(_back_end("cpu"), "cpu", "")
-    if device == "auto" and size < _WORTH_A_GPU:
-        return Device(_back_end("cpu"), "cpu", f"X has {size} elements, a GPU is worth it from about {_WORTH_A_GPU}")
+    if device == "auto" and size < _NUMBERS_WORTH_A_GPU:
+        why = f"X has {size} elements, a GPU is worth it from about {_NUMBERS_WORTH_A_GPU}"
+        return Device(_back_end("cpu"), "cpu", why)
     index = int(device.partition(":")[2] or 0)
     works, why = gpu_status(index)
     if works:

@@ -41,7 +41,7 @@ class DaskRows(Rows):
         self._see_columns(fit_intercept, unpenalized, standardize)
 
     X = y = weight = None  # no process has all of them
-    is_near = False
+    takes_fused_calls = False
 
     def separation(self, among=None):
         """None, for not known: linear programmes would have to fetch rows."""

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .._backends.device import on_gpu
-from .._backends.lines import choose
+from .._backends.line_moves import choose
 from .._utils.memmap import cut, is_on_disk
 from .._utils.threads import Threads
 from .column_checks import evidence, far_out, one_sided, sample, step_of, two_valued
@@ -52,7 +52,7 @@ class Rows:
         # The layout depends only on the size of X, so sums over rows have the same bits for any number of threads.
         self.bounds, self.edges = layout(*X.shape, X.size)
         self._all_rows = Segment(*self.held, self.bounds, 0)
-        self.is_near = len(y) <= ops.NEAR_ROWS and not is_on_disk(X)
+        self.takes_fused_calls = len(y) <= ops.MOST_FUSED_ROWS and not is_on_disk(X)
         if not ops.SEGMENTED:
             self.edges = self.edges[[0, -1]]
         self._see_columns(fit_intercept, unpenalized, standardize)
@@ -264,7 +264,7 @@ class Rows:
 
     def score(self, beta, shift=None):
         """Log-likelihood (n_chains,) and its gradient (n_chains, q) at beta."""
-        if self.is_near and shift is None and (answer := self.ops.near_score(self, beta)) is not None:
+        if self.takes_fused_calls and shift is None and (answer := self.ops.fused_score(self, beta)) is not None:
             return answer
         loglik, score = self._total(Segment.score, self._translate.of_X(beta), **self._shifted(shift))
         return loglik, self._translate.gradient(score)
@@ -273,8 +273,8 @@ class Rows:
         """The ``Lines`` along which coefficients move. fixed : ``FixedPrior``. widths : as in ``Lines``."""
         c = self.columns
         unit, centre = c.q_unit[c.q_order], c.q_centre[c.q_order]
-        near = np.array([c.q_order, unit]), np.array([centre, fixed.anchor, fixed.diagonal])
-        return choose(self, fixed, widths, near, **numbers)
+        for_fused = np.array([c.q_order, unit]), np.array([centre, fixed.anchor, fixed.diagonal])
+        return choose(self, fixed, widths, for_fused, **numbers)
 
     def line(self, beta, direction, steps, shift=None):
         """Log-likelihoods at beta + step direction, for the steps (n_chains, k) of each chain; (n_chains, k)."""

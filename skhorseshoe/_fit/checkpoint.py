@@ -18,10 +18,10 @@ from math import isqrt
 
 import numpy as np
 
-from .._backends.limits import MAX_STEPS
+from .._backends.limits import MOST_LEAPFROG_STEPS
 from .._mcmc.burn_in import AUTO, MOST_EXTENSIONS, BurnIn, tuned_phases, untuned_phases
 from .._mcmc.draws import STORED
-from .._mcmc.hmc_prior_burn_in import is_averaged
+from .._mcmc.hmc_prior_coordinates_burn_in import is_averaged
 from .._utils import atomic_files as _files
 from .._utils.lock import alone, lock_of
 from .._utils.memory import check_reading
@@ -335,7 +335,8 @@ def _check_chains(chains, sweep, burn_in, settings, sizes):
     _check_arrays(chains, expected, sizes)
     if sampler == "hmc":
         step, n_steps, tau_moves, tau_step, apart = chains["settings"].tolist()
-        is_valid = 0 < step < 4 and n_steps in range(1, MAX_STEPS + 1) and tau_moves in range(5) and 0 < tau_step < 100
+        counts_are_valid = n_steps in range(1, MOST_LEAPFROG_STEPS + 1) and tau_moves in range(5)
+        is_valid = counts_are_valid and 0 < step < 4 and 0 < tau_step < 100
         is_valid = is_valid and apart in (0, 1)
         _require(is_valid and int(chains["every"]) > 0, "no burn-in chooses the steps that it has")
         _require(np.isin(chains["slow"], range(sizes["p"])).all(), "it names columns that there are not")

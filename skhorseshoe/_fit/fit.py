@@ -368,7 +368,7 @@ def _summarise(params, data, plan, run, known, factors):
     checks = convergence(draws.coef)
     fitted.rhat_, fitted.ess_ = checks.rhat, checks.ess_bulk
     fitted.n_iter_, fitted.burn_in_, fitted.stopped_by_ = run.done, run.burn_in, run.stopped_by
-    fitted.tuning_ = run.chains.tuning
+    fitted.tuning_ = run.chains.tuning_report
     n, columns = rows.size(), rows.columns
     fitted.prior_ = describe_prior(tau_0, fixed.slab_scale, columns.sd[: columns.n_shrunk], n, rows.share())
     if np.ndim(fixed.slab_scale):

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .._backends import device as _device
-from .._backends.limits import is_without_factor
+from .._backends.limits import needs_conjugate_gradients
 from .._data.belonging import sign_of
 from .._data.row_blocks import layout
 from .._data.validation import copied_bytes
@@ -50,7 +50,7 @@ def plan_fit(params, data, done):
     """The ``Plan``; a ValueError where parameters contradict the data. done : sweeps of the fit to continue, or 0."""
     sampler, of_prior = choose_sampler(params, data)
     settings = {name: value for name, value in vars(params).items() if name in Settings._fields}
-    settings |= {"sampler": sampler, "of_prior": of_prior, **_lengths(params, data.shape[1], done)}
+    settings |= {"sampler": sampler, "in_prior_coordinates": of_prior, **_lengths(params, data.shape[1], done)}
     settings = Settings(**settings)
     n_threads = count_threads(params.n_jobs)
     if data.rows is None:
@@ -84,7 +84,7 @@ def choose_sampler(params, data):
     Otherwise it is "pxda", or with groups or an offset, which "pxda" does not take, "gibbs". With groups and too many
     columns for a Cholesky factor "hmc" alone is left.
     """
-    no_factor, of_prior = is_without_factor(data.shape[1]), fits_prior(params, data)
+    no_factor, of_prior = needs_conjugate_gradients(data.shape[1]), fits_prior(params, data)
     sampler, taking = params.sampler, _taking(data, no_factor)
     if sampler == "auto":
         can_tune = params.burn_in == AUTO or params.burn_in >= _TUNING
@@ -172,7 +172,7 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
         vectors = (40 * n_chains + 40) * q
         blocks = 4 * n_threads * max(2**20, n)
         return draws, 8 * (matrices + vectors + blocks) + 40 * 2**20
-    factors = 4 + n_threads + n_chains if sampler == "hmc" else 7 if is_without_factor(p) else 3 + n_threads
+    factors = 4 + n_threads + n_chains if sampler == "hmc" else 7 if needs_conjugate_gradients(p) else 3 + n_threads
     segments = len(layout(n, p)[1]) - 1
     if segments > 1:  # a thread has the matrix of its segment, and those that it has yet to add
         factors += 6 * min(n_threads, segments)
@@ -187,7 +187,7 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
 def of_groups(n, p, n_chains, n_draws, n_groups, sampler):
     """Bytes that groups of rows add to the draws and the working set of ``forecast``."""
     q, effects = p + 1, n_chains * n_groups
-    draws = min(group_draws.ROOM, 4 * n_chains * n_draws * n_groups)
+    draws = min(group_draws.ROOM_BYTES, 4 * n_chains * n_draws * n_groups)
     of_rows = n * (32 * n_chains + 8 * 5)  # kept of each row and chain, and the places of the rows of groups
     sizes = min(n_groups, int((2 * n) ** 0.5), products_kept(n_groups, q)) if sampler == "gibbs" else 0
     matrices = q * q * (sizes + 2) + 3 * n_groups * q

@@ -8,18 +8,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._backends.limits import MAX_STEPS
+from .._backends.limits import MOST_LEAPFROG_STEPS
 
-_ACCEPTANCE = 0.8  # acceptance to which the step size of trajectories is tuned
+_STEP_ACCEPTANCE = 0.8  # acceptance to which the step size of trajectories is tuned
 _TAU_ACCEPTANCE = 0.4  # acceptance to which the step of tau is tuned
 _POINTS = 32  # number of states at which the information is averaged
 # Acceptance with moves of the scales relative to that without: the least with which they go on, within a trajectory and
 # after it; and the least with which moves within are as good as moves after it, which take one more pass.
 _LEAST_RATIO, _GOOD_RATIO = (0.5, 0.6), 0.8
-_SLOW = 32, 256  # number of columns whose lambda_j move with u held: the least, and the most that is a quarter of all
+# Number of columns whose lambda_j move with u held: the least, and the most that is a quarter of all.
+_SLOW_COLUMNS = 32, 256
 _LEAST_NOVELTY = 0.6  # 1 less the autocorrelation at lag 1, above which a coefficient forgets quickly
-_DEVIATIONS = 20.0  # width of a slice, in standard deviations of a logarithm
-_WINDOWS = (0.15, 0.2, 0.25)  # lengths of windows as shares of burn-in; the rest tunes steps for the last reference
+_WIDTH_IN_LOG_DEVIATIONS = 20.0  # width of a slice, in standard deviations of a logarithm
+_WINDOW_SHARES = (0.15, 0.2, 0.25)  # windows, as shares of burn-in; the rest tunes steps for the last reference
 _LARGEST_TAU_STEP = 3.0  # largest step of tau, in log tau
 
 
@@ -44,17 +45,17 @@ class DualAveraging(NamedTuple):
 
 
 class Window:
-    """A window of ``length`` sweeps. settings : ``hmc.Tuning`` to begin with.
+    """A window of ``length`` sweeps. tuning : ``hmc.Tuning`` to begin with.
 
     step, tau_step : ``DualAveraging`` as arrays (4,). rates : sums of acceptances, plus 1, of sweeps without and with
     moves of tau (2,). beta, score : sums of the means over the chains. points : some of the betas. squares, lagged :
     sums of products of beta, less the first of them, with itself and with the beta of the sweep before.
     """
 
-    def __init__(self, length, settings, ops):
-        largest = pi / 2 if settings.n_steps == 1 else 2 * pi / 3 / settings.n_steps
-        self.length, self.n, self.tau_moves, self.apart = length, 0, settings.tau_moves, settings.apart
-        self.starts = log(min(settings.step, largest)), log(settings.tau_step)
+    def __init__(self, length, tuning, ops):
+        largest = pi / 2 if tuning.n_steps == 1 else 2 * pi / 3 / tuning.n_steps
+        self.length, self.n, self.tau_moves, self.apart = length, 0, tuning.tau_moves, tuning.apart
+        self.starts = log(min(tuning.step, largest)), log(tuning.tau_step)
         self.largest = log(largest), log(_LARGEST_TAU_STEP)
         self.step, self.tau_step = (ops.to_device(np.array([start, start, 0.0, 0.0])) for start in self.starts)
         self.rates = ops.to_device(np.ones(2))
@@ -71,15 +72,15 @@ class Window:
         """Number of sweeps whose states have been added: those of the second half."""
         return max(0, self.n - self.length // 2)
 
-    def tuning(self, settings, ops):
-        """``settings`` for the next sweep: the step sizes of now, and moves of tau or none."""
+    def next_tuning(self, tuning, ops):
+        """``tuning`` for the next sweep: the step sizes of now, and moves of tau or none."""
         steps = {name: ops.exp(getattr(self, name)[0]) for name in ("step", "tau_step")}  # the first is ``log_step``
-        return settings._replace(tau_moves=self.moves * settings.tau_moves, **steps)
+        return tuning._replace(tau_moves=self.moves * tuning.tau_moves, **steps)
 
     def tune(self, state, ops):
         """Tune the step size of the sweep that has ended in this state; ``add`` is called afterwards."""
         moves, name = self.moves, ("step", "tau_step")[self.moves]
-        rates, target = (state.tau_acceptance, _TAU_ACCEPTANCE) if moves else (state.acceptance, _ACCEPTANCE)
+        rates, target = (state.tau_acceptance, _TAU_ACCEPTANCE) if moves else (state.acceptance, _STEP_ACCEPTANCE)
         excess, averaging = mean_of_chains(rates) - target, DualAveraging(*getattr(self, name))
         new = ops.empty_like(getattr(self, name))
         for i, number in enumerate(averaging.after(excess, self.starts[moves], self.largest[moves], ops)):
@@ -126,7 +127,7 @@ class Window:
 
     def slowest(self, p):
         """Of the p shrunk coefficients, those with the largest autocorrelation at lag 1."""
-        least, most = _SLOW
+        least, most = _SLOW_COLUMNS
         n_slow = max(least, min(most, p // 4), p // 16)
         return tuple(sorted(np.argsort(self._novelty()[:p])[:n_slow].tolist()))
 
@@ -141,27 +142,27 @@ class Window:
         return (self.squares - self.lagged) / np.maximum(self.squares - n * mean_sq, 1e-300)
 
     def spread(self, information, p):
-        """Widths of slices (1 + p,): ``_DEVIATIONS`` times the standard deviation of the logarithm of the size of beta,
-        and of each of the p shrunk coefficients."""
+        """Widths of slices (1 + p,): ``_WIDTH_IN_LOG_DEVIATIONS`` times the standard deviation of the logarithm of the
+        size of beta, and of each of the p shrunk coefficients."""
         n, shrunk = max(1, self.n_seen), np.concatenate(self.points)[:, :p]
         mean = self.beta[:p] / n
         variance = np.maximum(self.squares[:p] / n - (mean - self.first[:p]) ** 2, 0.0)
         sizes = ((shrunk @ information[:p, :p]) * shrunk).sum(axis=1)
         size_deviation = np.log(np.maximum(sizes, 1e-300)).std() / 2
-        return _DEVIATIONS * np.append(size_deviation, np.sqrt(variance) / np.maximum(abs(mean), 1e-300))
+        return _WIDTH_IN_LOG_DEVIATIONS * np.append(size_deviation, np.sqrt(variance) / np.maximum(abs(mean), 1e-300))
 
     def arrays(self, ops):
-        """Everything but what follows from the settings, on the device."""
+        """Everything but what follows from the tuning, on the device."""
         points = ops.concatenate(self.points) if self.points else np.empty((0, 0))
-        from_settings = "starts", "largest", "tau_moves", "apart"
-        sums = {name: value for name, value in vars(self).items() if name not in from_settings}
+        from_tuning = "starts", "largest", "tau_moves", "apart"
+        sums = {name: value for name, value in vars(self).items() if name not in from_tuning}
         return {**sums, "points": points}
 
     @classmethod
-    def restored(cls, saved, settings, ops):
-        """The window that ``arrays`` saved, now on the host, and that began with these settings."""
+    def restored(cls, saved, tuning, ops):
+        """The window that ``arrays`` saved, now on the host, and that began with this tuning."""
         counts = {name: int(saved[name]) for name in ("length", "n")}
-        window = cls(counts["length"], settings, ops)
+        window = cls(counts["length"], tuning, ops)
         saved = {**saved, "rates": np.array(saved["rates"])}  # a copy, since ``add`` changes it in place
         vars(window).update(ops.to_device(saved), **counts)
         window.points = (window.points,) if len(saved["points"]) else ()
@@ -180,14 +181,14 @@ def chosen_points(beta, n_seen, n_states):
     return (beta[:_POINTS],) if n_seen % -(-n_states // _POINTS) == 0 else ()
 
 
-def ends(burn_in):
+def phase_ends(burn_in):
     """The sweeps at which the climb and the windows end; the last is ``burn_in``."""
     out = [max(1, burn_in // 10) if burn_in else 0]
-    for share in _WINDOWS:
+    for share in _WINDOW_SHARES:
         out.append(out[-1] + int(share * burn_in))
     return sorted({*out, burn_in})
 
 
 def steps_for_angle(step, angle):
     """The least odd number of steps whose rotations exceed this angle."""
-    return next((n for n in range(1, MAX_STEPS, 2) if n * step > angle), MAX_STEPS)
+    return next((n for n in range(1, MOST_LEAPFROG_STEPS, 2) if n * step > angle), MOST_LEAPFROG_STEPS)

@@ -4,15 +4,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .adaptation_window import ends
+from .adaptation_window import phase_ends
 
 AUTO = "auto"  # the parameter ``burn_in`` of an automatic burn-in
-_SHORTEST = 240  # sweeps of an automatic burn-in that tunes and is not extended
-_UNTUNED = 200  # sweeps of one that does not tune and is not extended
+_TUNED_SWEEPS = 240  # sweeps of an automatic burn-in that tunes and is not extended
+_UNTUNED_SWEEPS = 200  # sweeps of one that does not tune and is not extended
 MOST_EXTENSIONS = 4  # largest number of extensions, each twice as long as the one before: 2040 or 3200 sweeps in all
 # Largest split R-hat of the coefficients at which an automatic burn-in ends, with and without tuning. It comes from few
 # states, so that it is noisy.
-_AGREED, _UNTUNED_AGREED = 1.35, 1.2
+_TUNED_RHAT, _UNTUNED_RHAT = 1.35, 1.2
 
 
 class Phases(NamedTuple):
@@ -27,20 +27,20 @@ class Phases(NamedTuple):
 def tuned_phases(burn_in, extensions=0):
     """The climb, the windows, and the last window, which tunes step sizes for the last reference. An extension repeats
     the window before it, twice as long."""
-    *stops, last = ends(_SHORTEST if burn_in == AUTO else burn_in)
+    *stops, last = phase_ends(_TUNED_SWEEPS if burn_in == AUTO else burn_in)
     if burn_in != AUTO:
-        return Phases([*stops, last], last, last, _AGREED)
+        return Phases([*stops, last], last, last, _TUNED_RHAT)
     length, last_length = stops[-1] - stops[-2], last - stops[-1]
     for i in range(extensions):
         stops.append(stops[-1] + (length << (1 + i)))
     stop = stops[-1]
-    return Phases([*stops, stop + last_length], (stops[-2] + stop) // 2, stop, _AGREED)
+    return Phases([*stops, stop + last_length], (stops[-2] + stop) // 2, stop, _TUNED_RHAT)
 
 
 def untuned_phases(burn_in, extensions=0):
     """One phase; an extension doubles it."""
-    end = _UNTUNED << extensions if burn_in == AUTO else burn_in
-    return Phases([end], end // 2, end, _UNTUNED_AGREED)
+    end = _UNTUNED_SWEEPS << extensions if burn_in == AUTO else burn_in
+    return Phases([end], end // 2, end, _UNTUNED_RHAT)
 
 
 class BurnIn:

@@ -1,6 +1,6 @@
 """The chains of "gibbs" and "pxda", from start through burn-in; ``hmc_burn_in.py`` has those of "hmc".
 
-All chains have ``advance()``, ``state``, ``tuning``, ``shrinkage()``, and ``arrays()`` to go on from later.
+All chains have ``advance()``, ``state``, ``tuning_report``, ``shrinkage()``, and ``arrays()`` to go on from later.
 """
 
 from functools import partial
@@ -8,12 +8,12 @@ from functools import partial
 import numpy as np
 
 from .._backends import limits
-from .._backends.lines import line_interval, line_widths
+from .._backends.line_moves import line_interval, line_widths
 from . import conjugate_gradients, gibbs
 from .adaptation_window import chosen_points
 from .burn_in import BurnIn, untuned_phases
 
-_INFORMATION = 0.25  # typical information of a row about its linear predictor; the largest is 2 / pi
+_TYPICAL_INFORMATION = 0.25  # typical information of a row about its linear predictor; the largest is 2 / pi
 
 
 class PlainChains:
@@ -23,7 +23,7 @@ class PlainChains:
     or None.
     """
 
-    tuning: dict = {}  # noqa: RUF012 - never changed
+    tuning_report: dict = {}  # noqa: RUF012 - never changed
     schedule = staticmethod(untuned_phases)
 
     def __init__(self, problem, start, burn_in, saved):
@@ -67,7 +67,7 @@ class PlainChains:
         rows, fixed, _, _ = self.problem
         columns, n = rows.columns, rows.size()
         square = np.append(n * (columns.mean**2 + columns.sd**2), n)[: len(fixed.anchor)]  # x_j'x_j
-        return rows.lines(fixed, line_widths(columns.n_shrunk, fixed, _INFORMATION * square))
+        return rows.lines(fixed, line_widths(columns.n_shrunk, fixed, _TYPICAL_INFORMATION * square))
 
 
 class GibbsChains(PlainChains):
@@ -87,7 +87,7 @@ class GibbsChains(PlainChains):
 
     def _precision(self):
         rows, fixed, _, key = self.problem
-        if limits.is_without_factor(rows.shape[1]):
+        if limits.needs_conjugate_gradients(rows.shape[1]):
             return conjugate_gradients.precision(rows, fixed, key)
         return rows.ops.Precision(fixed.add_to(rows.gram()), rows.threads)
 
@@ -96,7 +96,7 @@ class GibbsChains(PlainChains):
 
     def _information(self, beta):
         rows, fixed, _, _ = self.problem
-        if limits.is_without_factor(rows.shape[1]):
+        if limits.needs_conjugate_gradients(rows.shape[1]):
             return self.precision.information(beta)
         H = fixed.add_to(rows.information(beta, self.precision.work))
         return rows.ops.Precision(H, rows.threads, memory_of=self.precision)

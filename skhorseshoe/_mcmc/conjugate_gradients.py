@@ -18,11 +18,11 @@ matrices. Journal of Computational and Graphical Statistics 27, 898-909.
 
 import numpy as np
 
-from .._backends import COEF, LEAST_RESIDUAL, PERTURB, PROBE, PROBE_ROWS
+from .._backends import COEF_PURPOSE, LEAST_RESIDUAL, PERTURB_PURPOSE, PROBE_PURPOSE, PROBE_ROWS_PURPOSE
 from .._backends.limits import is_without_matrix
 
 _TOLERANCE = 1e-6  # largest preconditioned residual of a coefficient, relative to its perturbation
-_MAX_STEPS = 10_000  # largest number of conjugate gradient steps with passes over X
+_MOST_SOLVER_STEPS = 10_000  # largest number of conjugate gradient steps with passes over X
 _COLUMNS_PER_STEP = 50  # columns to a step on X'X with which steps take about as long as four Cholesky factors
 _PROBES = 2  # number of random vectors of a chain that estimate the shrinkage
 _NUMBERS_PER_SUM = 4  # least number of stored numbers of a block for each of its sums
@@ -41,7 +41,7 @@ class GramByPasses:
     key : of the random numbers. weight : (n,) float64 on the device, or empty for none.
     """
 
-    most_steps = _MAX_STEPS
+    most_steps = _MOST_SOLVER_STEPS
 
     def __init__(self, rows, fixed, key, weight=()):
         ops, columns, p = rows.ops, rows.columns, rows.shape[1]
@@ -144,7 +144,7 @@ class IterativePrecision:
 
     def noise(self, ops, shape, key, sweep):
         """The random part of ``draw``: vectors with covariance H, and standard normals."""
-        return self.form.noise(shape, sweep, 0, COEF, PERTURB)
+        return self.form.noise(shape, sweep, 0, COEF_PURPOSE, PERTURB_PURPOSE)
 
     def begin(self, d):
         """As ``Precision.begin``; nothing is computed before b is known."""
@@ -199,7 +199,7 @@ class IterativePrecision:
         """
         diagonal, total = self.form.diagonal + d, 0.0
         for probe in range(_PROBES):
-            e = self._perturbation(d, self.form.noise(d.shape, sweep, probe, PROBE, PROBE_ROWS))
+            e = self._perturbation(d, self.form.noise(d.shape, sweep, probe, PROBE_PURPOSE, PROBE_ROWS_PURPOSE))
             total = total + (self.solve(e, d) - e / diagonal) ** 2
         return 1.0 / diagonal + total / _PROBES
 

@@ -10,7 +10,7 @@ NOISE = 0.95  # least shrinkage of a column that is noise to the model
 # Largest R-hat and least effective sample size of a column where the quantities that users act on are judged instead.
 ROUGH_RHAT, ROUGH_ESS_PER_CHAIN = 1.05, 50
 STORED = "coef", "intercept", "global_scale", "acceptance"  # arrays (n_chains, room, ...) of ``Draws``
-_AT_ONCE = 32  # number of columns whose convergence is computed at a time
+_COLUMNS_AT_A_TIME = 32  # number of columns whose convergence is computed at a time
 
 
 class Draws:
@@ -127,8 +127,8 @@ class Draws:
         # The columns that failed the last time come first, since they will most often fail again.
         begin = self.failed.get(kind, 0)
         columns = np.roll(columns, -begin)
-        for first in range(0, len(columns), _AT_ONCE):
-            if not self._suffices(values[..., columns[first : first + _AT_ONCE]], target_ess, max_rhat):
+        for first in range(0, len(columns), _COLUMNS_AT_A_TIME):
+            if not self._suffices(values[..., columns[first : first + _COLUMNS_AT_A_TIME]], target_ess, max_rhat):
                 self.failed[kind] = (begin + first) % len(columns)
                 return False
         return True

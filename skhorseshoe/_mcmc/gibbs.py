@@ -11,7 +11,7 @@ state, because a sweep begins by drawing it. The arrays may be on any device.
 
 from typing import NamedTuple
 
-from .._backends import EXPAND, GLOBAL, GLOBAL_AUX, LOCAL, LOCAL_AUX
+from .._backends import EXPAND_PURPOSE, LAMBDA_PURPOSE, NU_PURPOSE, TAU_PURPOSE, XI_PURPOSE
 
 
 class State(NamedTuple):
@@ -43,21 +43,21 @@ def sweep(state, rows, precision, tau_0, ops, key, expand=False, lines=None):
     noise = precision.noise(ops, beta.shape, key, t)
     factor = ()
     if expand:  # g^2 ~ Gamma(n/2, (z'z - z'X S X'z) / 2)
-        factor = ztz, ops.gamma(rows.n / 2, 1 + 0 * ztz, key, t, EXPAND)
+        factor = ztz, ops.gamma(rows.n / 2, 1 + 0 * ztz, key, t, EXPAND_PURPOSE)
     beta = precision.draw(xtz, d, noise, *factor)  # beta ~ N(S X'z, S), S = (X'X + D)^-1
 
     half_sq = beta[:, :p] ** 2 / 2
     rate = nu_inv + tau_sq_inv[:, None] * half_sq
-    lambda_sq_inv = ops.exponential(rate, key, t, LOCAL)  # Exp(nu_j^-1 + tau^-2 beta_j^2 / 2)
-    rate = xi_inv + (lambda_sq_inv * half_sq).sum(axis=1)
-    tau_sq_inv = ops.gamma((p + 1) / 2, rate, key, t, GLOBAL)  # Gamma((p+1)/2, xi^-1 + sum_j lambda_j^-2 beta_j^2 / 2)
+    lambda_sq_inv = ops.exponential(rate, key, t, LAMBDA_PURPOSE)  # Exp(nu_j^-1 + tau^-2 beta_j^2 / 2)
+    rate = xi_inv + (lambda_sq_inv * half_sq).sum(axis=1)  # xi^-1 + sum_j lambda_j^-2 beta_j^2 / 2
+    tau_sq_inv = ops.gamma((p + 1) / 2, rate, key, t, TAU_PURPOSE)  # Gamma((p+1)/2, rate)
 
     if lines is not None:  # (beta, tau), (beta_j, lambda_j)
         moved = ops.move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, t)
         beta, lambda_sq_inv, tau_sq_inv = moved
 
-    nu_inv = ops.exponential(1 + lambda_sq_inv, key, t, LOCAL_AUX)  # Exp(1 + lambda_j^-2)
-    xi_inv = ops.exponential(tau_0**-2 + tau_sq_inv, key, t, GLOBAL_AUX)  # Exp(tau_0^-2 + tau^-2)
+    nu_inv = ops.exponential(1 + lambda_sq_inv, key, t, NU_PURPOSE)  # Exp(1 + lambda_j^-2)
+    xi_inv = ops.exponential(tau_0**-2 + tau_sq_inv, key, t, XI_PURPOSE)  # Exp(tau_0^-2 + tau^-2)
 
     return State(beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, t + 1)
 

@@ -4,7 +4,7 @@ import numpy as np
 
 from .draws import Moments, keep_every_second
 
-ROOM = 2**28  # largest size of the draws of u, in bytes
+ROOM_BYTES = 2**28  # largest size of the draws of u, in bytes
 
 
 class GroupDraws:
@@ -16,7 +16,7 @@ class GroupDraws:
 
     def __init__(self, n_chains, room, n_groups):
         self.scale = np.empty((n_chains, room))
-        effects_room = max(1, min(room, ROOM // (4 * n_chains * n_groups)))
+        effects_room = max(1, min(room, ROOM_BYTES // (4 * n_chains * n_groups)))
         self.effects = np.empty((n_chains, effects_room, n_groups), np.float32)
         self.stride = 1  # of u
         self.moments = Moments((n_chains, n_groups))

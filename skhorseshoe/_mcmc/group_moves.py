@@ -20,9 +20,9 @@ shrunk. Added to the log-density are the logarithm of the fixed prior at c beta,
 
 import numpy as np
 
-from .._backends import GROUP_LINE, GROUP_SCALE, GROUP_SCALE_AUX
+from .._backends import GROUP_LINE_PURPOSE, GROUP_SCALE_PURPOSE, GROUP_XI_PURPOSE
 from .._backends.constants import LINE_PROPOSALS
-from .._backends.lines import N_UNIFORMS
+from .._backends.line_moves import N_UNIFORMS
 
 
 def sweep(state, inner, rows, fixed, tau_0, **options):
@@ -42,11 +42,11 @@ def move(rows, beta, tau_sq_inv, fixed, tau_0, t):
     information = np.ascontiguousarray(rows.map.precision[:, 0])
     rows.row_groups.move(effects, *known, rows.scale**-2.0, information, t, key)
 
-    xi_inv = ops.exponential(rows.prior_scale**-2 + rows.scale**-2.0, key, t, GROUP_SCALE_AUX)
+    xi_inv = ops.exponential(rows.prior_scale**-2 + rows.scale**-2.0, key, t, GROUP_XI_PURPOSE)
     rate = xi_inv + (effects**2).sum(axis=0) / 2
-    scale = ops.gamma((rows.n_groups + 1) / 2, rate, key, t, GROUP_SCALE) ** -0.5
+    scale = ops.gamma((rows.n_groups + 1) / 2, rate, key, t, GROUP_SCALE_PURPOSE) ** -0.5
 
-    uniform = ops.uniform((len(beta), 2 * N_UNIFORMS), key, t, GROUP_LINE)
+    uniform = ops.uniform((len(beta), 2 * N_UNIFORMS), key, t, GROUP_LINE_PURPOSE)
     followed = rows.map.followed(beta), rows.map.followed(np.atleast_2d(rows.map.point))
     line = ScaleLine(rows, known, followed, effects, scale)
     first, loglik = _slice(line, None, rows.widths[0], uniform[:, :N_UNIFORMS])
@@ -124,7 +124,7 @@ def log_density_of_effects(r, effects, scale, log_sd):
 
 
 def _slice(line, loglik, width, uniform):
-    """A slice step from r = 0 for each chain (``_backends/lines.py``): r, and the log-likelihoods there.
+    """A slice step from r = 0 for each chain (``_backends/line_moves.py``): r, and the log-likelihoods there.
 
     loglik : the log-likelihoods at 0, or None."""
     proposals = line.rows.ops.proposals(uniform, np.full(1, width))

@@ -1,7 +1,7 @@
 """Chains for rows with groups: effects of groups and their scale move after each sweep of a sampler.
 
 "hmc"    as ``hmc_burn_in.py``, which also freezes the map along which effects follow.
-"prior"  as ``hmc_prior_burn_in.py``; effects do not follow, since there is no matrix over the columns.
+"prior"  as ``hmc_prior_coordinates_burn_in.py``; effects do not follow, since there is no matrix over the columns.
 "gibbs"  as ``gibbs.py``, with beta and u drawn together given z. With n_g rows in a group, m_g the sum of their x_i
          and z_g that of z_i - offset_i, beta is drawn with X'X - sum_g m_g m_g' / (n_g + s^-2) in place of X'X, and
          X'z - sum_g m_g z_g / (n_g + s^-2) in place of X'z; then u_g ~ N((z_g - m_g beta) / (n_g + s^-2), 1 / (n_g +
@@ -12,16 +12,16 @@ from functools import partial
 
 import numpy as np
 
-from .._backends import EFFECT, GLOBAL_AUX
+from .._backends import EFFECT_PURPOSE, XI_PURPOSE
 from . import gibbs, group_moves, hmc
 from .chains import GibbsChains
 from .grouped_rows import GroupedRows
 from .hmc_burn_in import HmcChains
-from .hmc_prior_burn_in import PriorChains
+from .hmc_prior_coordinates_burn_in import PriorCoordinateChains
 from .marginal_precision import MarginalPrecision
 
 _MEASURED = "measured_beta", "measured_effects", "measured_scale"  # names of saved arrays
-_INTERVAL = 3  # sweeps from one state that is added to the averages of the map to the next
+_SWEEPS_BETWEEN_STATES = 3  # sweeps from one state that is added to the averages of the map to the next
 _SECOND_DRAW = 2**30  # added to the number of the sweep where it draws for a purpose again: other random numbers
 
 
@@ -52,9 +52,9 @@ class _Grouped:
 
 
 def _hmc_sweep(state, rows, reference, **options):
-    """As ``hmc.sweep``, with the slope of the reference that follows from the held effects of each chain."""
-    reference.whitening.set_b(reference.information @ reference.point + rows.slope)
-    return hmc.sweep(state, rows, reference._replace(score=rows.slope), **options)
+    """As ``hmc.sweep``, with the score of the reference that follows from the held effects of each chain."""
+    reference.mass_matrix.set_b(reference.information @ reference.point + rows.reference_score)
+    return hmc.sweep(state, rows, reference._replace(score=rows.reference_score), **options)
 
 
 class GroupedHmcChains(_Grouped, HmcChains):
@@ -62,7 +62,8 @@ class GroupedHmcChains(_Grouped, HmcChains):
 
     def advance(self):
         """As ``HmcChains.advance``; states of the second half of a window are averaged for the next map."""
-        if self.window is not None and self.window.n_seen % _INTERVAL == 1 and self.state.sweep < self.ends[-2]:
+        is_due = self.window is not None and self.window.n_seen % _SWEEPS_BETWEEN_STATES == 1
+        if is_due and self.state.sweep < self.phase_ends[-2]:
             self.problem.rows.add_to_averages()
         super().advance()
 
@@ -75,13 +76,13 @@ class GroupedHmcChains(_Grouped, HmcChains):
         point, *_ = super()._mode()
         rows.follows = True
         information = rows.information(point[None], self.precision.work)
-        rows.refer(point)
+        rows.set_reference(point)
         _, (score,) = rows.score(point[None])
         return point, score, information
 
-    def _refer(self, point, score, information, spread=None):
-        super()._refer(point, score, information, spread)
-        self.problem.rows.refer(point)
+    def _set_reference(self, point, score, information, spread=None):
+        super()._set_reference(point, score, information, spread)
+        self.problem.rows.set_reference(point)
 
 
 class _Measured(_Grouped):
@@ -104,8 +105,8 @@ class _Measured(_Grouped):
         return {**super().arrays(), **more}
 
 
-class GroupedPriorChains(_Measured, PriorChains):
-    """As ``PriorChains``."""
+class GroupedPriorCoordinateChains(_Measured, PriorCoordinateChains):
+    """As ``PriorCoordinateChains``."""
 
     def __init__(self, problem, start, burn_in, saved=None):
         super().__init__(problem, start, burn_in, saved)
@@ -136,13 +137,13 @@ class GroupedGibbsChains(_Measured, GibbsChains):
         new = gibbs.sweep(state, latent_rows, self.precision, tau_0, rows.ops, key)
         # u given beta and z.
         mean = (latent_rows.z_sums - sums @ new.beta.T) * variance
-        noise = rows.ops.normal((len(new.beta), rows.n_groups), key, t + _SECOND_DRAW, EFFECT).T
+        noise = rows.ops.normal((len(new.beta), rows.n_groups), key, t + _SECOND_DRAW, EFFECT_PURPOSE).T
         rows.effects = mean + np.sqrt(variance) * noise
         # u, s, beta and tau with z integrated out.
         rows.set_origin(new.beta)
         beta, tau_sq_inv = group_moves.move(rows, new.beta, new.tau_sq_inv, fixed, tau_0, t)
         # xi given tau, which has moved.
-        xi_inv = rows.ops.exponential(tau_0**-2 + tau_sq_inv, key, t + _SECOND_DRAW, GLOBAL_AUX)
+        xi_inv = rows.ops.exponential(tau_0**-2 + tau_sq_inv, key, t + _SECOND_DRAW, XI_PURPOSE)
         return new._replace(beta=beta, tau_sq_inv=tau_sq_inv, xi_inv=xi_inv)
 
     def _measure(self, beta, effects, scale):

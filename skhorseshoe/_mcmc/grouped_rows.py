@@ -9,15 +9,15 @@ costs acceptance and nothing else.
 
 import numpy as np
 
-from .._backends import EFFECT, NO_SWEEP
+from .._backends import EFFECT_PURPOSE, NO_SWEEP
 from .group_map import GroupMap, MapAverages, as_saved
 from .known_predictors import KnownPredictors
 
 _FIRST_SCALE = 0.7, 0.5  # median of s at the start of chains, and the standard deviation of its logarithm
 # Width of slices in log s: the first one, for one group; its bounds; and in standard deviations of the law, whose
 # variance is half the mean square of a step from draw to draw.
-_FIRST_WIDTH, _WIDTHS, _DEVIATIONS = 14.0, (1e-3, 4.0), 8.0
-_FEWEST = 25  # least number of sweeps whose steps tune the width
+_FIRST_WIDTH, _WIDTH_BOUNDS, _WIDTH_IN_DEVIATIONS = 14.0, (1e-3, 4.0), 8.0
+_FEWEST_TUNING_SWEEPS = 25  # least number of sweeps whose steps tune the width
 _SHARED = "n", "shape", "columns", "is_sparse", "ops", "threads", "groups", "size", "gram", "lines", "separated_by"
 
 
@@ -27,7 +27,7 @@ class GroupedRows:
     rows : ``Rows``. n_chains : chains. key : the seed. saved : what ``arrays`` gave, or None.
     """
 
-    is_near = False
+    takes_fused_calls = False
 
     def __init__(self, rows, n_chains, key, saved=None):
         for name in _SHARED:
@@ -50,10 +50,10 @@ class GroupedRows:
 
     def _start(self):
         median, deviation = _FIRST_SCALE
-        standard = self.ops.normal((self.n_chains, 1 + self.n_groups), self.key, NO_SWEEP, EFFECT)
+        standard = self.ops.normal((self.n_chains, 1 + self.n_groups), self.key, NO_SWEEP, EFFECT_PURPOSE)
         self.scale = median * np.exp(deviation * standard[:, 0])  # s (n_chains,)
         self.effects = (standard[:, 1:] * self.scale[:, None]).T.copy()  # u (n_groups, n_chains)
-        self.widths, self.steps = np.full(2, min(_WIDTHS[1], _FIRST_WIDTH / np.sqrt(self.n_groups))), np.zeros(3)
+        self.widths, self.steps = np.full(2, min(_WIDTH_BOUNDS[1], _FIRST_WIDTH / np.sqrt(self.n_groups))), np.zeros(3)
 
     def set_origin(self, beta):
         """Take beta (n_chains, q) as where the effects are; u follows from there."""
@@ -72,7 +72,7 @@ class GroupedRows:
                 self.point_predictors = self._predictors(self.map.point[None])
             beta, shift["common"] = np.concatenate([beta, np.tile(self.map.point, (m, 1))]), self.point_predictors[:, 0]
         loglik, score, _ = self._score(beta, **shift)
-        self.slope = score[m:]  # (n_chains, q) at the point of the map, with u that has followed to there
+        self.reference_score = score[m:]  # (n_chains, q) at the point of the map, with u that has followed to there
         return loglik[:m], score[:m]
 
     def at(self, beta):
@@ -141,8 +141,8 @@ class GroupedRows:
         self.averages.add(self.row_groups, self.predictors(self.beta), self.beta, self.effects, self.scale)
 
     def information(self, beta, spare=()):
-        """The information of beta (q, q) with u following along the map that ``refer`` will take, by the averages; if u
-        does not follow, the information at beta (m, q)."""
+        """The information of beta (q, q) with u following along the map that ``set_reference`` will take, by the
+        averages; if u does not follow, the information at beta (m, q)."""
         if not self.follows:
             shift = self.rows.shift(len(beta), self.at(beta))
             self.rows.score(beta, shift)  # leaves x beta in shift.predictors, for information_weights
@@ -168,11 +168,11 @@ class GroupedRows:
     def tune_widths(self):
         """Tune the widths of slices in log s to the steps since the last call."""
         n, *squares = self.steps
-        if n >= _FEWEST:
-            self.widths = np.clip(_DEVIATIONS * np.sqrt(np.array(squares) / (2 * n)), *_WIDTHS)
+        if n >= _FEWEST_TUNING_SWEEPS:
+            self.widths = np.clip(_WIDTH_IN_DEVIATIONS * np.sqrt(np.array(squares) / (2 * n)), *_WIDTH_BOUNDS)
         self.steps = np.zeros(3)
 
-    def refer(self, point):
+    def set_reference(self, point):
         """Let u follow about this point (q,), along the map of the last ``information``."""
         if self.pending is not None:
             (averages, *along_and_h), self.pending = self.pending, None

@@ -3,11 +3,11 @@
 z is integrated out: l(beta) = sum_i log Phi(s_i x_i beta), s_i = 1 or -1. With a reference point r, the quadratic
 g'(beta - r) - (beta - r)' H (beta - r) / 2 stands for l, up to a small remainder: U(beta) = quadratic - l(beta). Given
 the scales, the Gaussian that it makes with the prior is N(m, M^-1), M = H + D. With M as the mass matrix the Gaussian
-part rotates the position u = L'(beta - m), M = L L', and the momentum v exactly; the gradient of U gives half-kicks
-before and after (Shahbaba, Lan, Johnson & Neal 2014, "Split Hamiltonian Monte Carlo"). The rotation does not depend on
-the scales, so tau and some lambda_j can move with u held, which moves beta: within the trajectory where the Gaussian is
-good, else after it, with a test of their own. A Metropolis test makes all of it exact for any r, g and H. Then tau and
-lambda are drawn given beta (``_backends/core/scales.hpp``).
+part rotates the position u = L'(beta - m), M = L L', and the momentum v exactly; in a leapfrog step the gradient of U
+gives half-kicks before and after (Shahbaba, Lan, Johnson & Neal 2014, "Split Hamiltonian Monte Carlo"). The rotation
+does not depend on the scales, so tau and some lambda_j can move with u held, which moves beta: within the trajectory
+where the Gaussian is good, else after it, with a test of their own. A Metropolis test makes all of it exact for any r,
+g and H. Then tau and lambda are drawn given beta (``_backends/core/scales_given_beta.hpp``).
 """
 
 from typing import NamedTuple
@@ -34,14 +34,14 @@ class Reference(NamedTuple):
     point: object  # r (q,)
     score: object  # g (q,)
     information: object  # H (q, q)
-    whitening: object  # ``Whitening`` of H plus the precision of the fixed prior, with b = H r + g
+    mass_matrix: object  # ``MassMatrix`` of H plus the precision of the fixed prior, with b = H r + g
 
 
 class Tuning(NamedTuple):
-    """The settings that burn-in chooses and then freezes. While tuned, step sizes are arrays on the device."""
+    """What burn-in tunes or chooses, and then freezes. While tuned, step sizes are arrays on the device."""
 
     step: float  # step size: the angle of a rotation, at most pi / 2
-    n_steps: int  # steps of a trajectory, each with one gradient; odd
+    n_steps: int  # leapfrog steps of a trajectory, each with one gradient; odd
     tau_moves: int  # Metropolis steps of tau with u held, an even number; 0 if the scales move given beta alone
     tau_step: float  # standard deviation of such a step, in log tau
     slow: object = ()  # columns whose lambda_j move with u held too
@@ -61,7 +61,7 @@ def sweep(state, rows, reference, tuning, tau_0, ops, key, lines=None):
 def _trajectories(state, rows, reference, tuning, tau_0, ops, key, with_scales):
     """The state after one trajectory, or two where the scales move apart, and with_scales after draws of the scales."""
     law = rows, reference, tuning, tau_0
-    if rows.is_near and (new := ops.near_trajectories(state, *law, key, with_scales)) is not None:
+    if rows.takes_fused_calls and (new := ops.fused_trajectories(state, *law, key, with_scales)) is not None:
         return HmcState(*new)
     t = state.sweep
     if not (tuning.apart and tuning.tau_moves):
@@ -77,9 +77,9 @@ def _trajectories(state, rows, reference, tuning, tau_0, ops, key, with_scales):
 
 def _draw_scales(state, tau_0, ops, key):
     """The state with scales drawn given beta."""
-    shrunk = state.beta[:, : state.lambda_sq_inv.shape[1]]
-    tau_sq_inv = ops.draw_tau(shrunk, state.tau_sq_inv, tau_0, key, state.sweep)  # tau | beta, lambda integrated out
-    lambda_sq_inv = ops.draw_lambda(shrunk, tau_sq_inv, key, state.sweep)  # lambda | beta, tau
+    shrunk, t = state.beta[:, : state.lambda_sq_inv.shape[1]], state.sweep
+    tau_sq_inv = ops.draw_tau_given_beta(shrunk, state.tau_sq_inv, tau_0, key, t)  # tau | beta, lambda integrated out
+    lambda_sq_inv = ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, t)  # lambda | beta, tau
     return state._replace(lambda_sq_inv=lambda_sq_inv, tau_sq_inv=tau_sq_inv)
 
 
@@ -88,21 +88,21 @@ def _trajectory(state, rows, reference, tuning, tau_0, ops, key, same_scales=Fal
 
     same_scales : whether the trajectory before ended with these scales.
     """
-    t, tau_acceptance, whitening = state.sweep, state.tau_acceptance, reference.whitening
+    t, tau_acceptance, mass_matrix = state.sweep, state.tau_acceptance, reference.mass_matrix
     # The scales move in the middle of an odd number of steps, so that the trajectory is reversible.
     middle = tuning.n_steps // 2 if tuning.tau_moves else None
 
-    trajectory = whitening.begin(reference, state, key, same_scales)  # u = L'(beta - m), v ~ N(0, I)
+    trajectory = mass_matrix.begin(reference, state, key, same_scales)  # u = L'(beta - m), v ~ N(0, I)
     energy_at_start = trajectory.energy.copy()
     new = state[:5]
     for step in range(tuning.n_steps):
-        trajectory = whitening.kick_and_rotate(trajectory, tuning.step)  # v half-kicked, (u, v) rotated
+        trajectory = mass_matrix.kick_and_rotate(trajectory, tuning.step)  # v half-kicked, (u, v) rotated
         scales = new[1:3]
         if step == middle:
-            *scales, tau_acceptance = whitening.move_scales(*scales, tau_0, tuning, t, key)  # tau, lambda_j, tau | u
-        beta = whitening.to_beta(trajectory)  # m + L^-T u
+            *scales, tau_acceptance = mass_matrix.move_scales(*scales, tau_0, tuning, t, key)  # tau, lambda_j, tau | u
+        beta = mass_matrix.to_beta(trajectory)  # m + L^-T u
         new = beta, *scales, *rows.score(beta)
-        trajectory = whitening.kick(trajectory, tuning.step, reference, beta, *new[3:])  # v half-kicked
+        trajectory = mass_matrix.kick(trajectory, tuning.step, reference, beta, *new[3:])  # v half-kicked
     # The trajectory follows the Gaussian and the score; the test makes beta and the scales exact.
     *new, acceptance = ops.metropolis(trajectory.energy - energy_at_start, new, state[:5], key, t)
     return HmcState(*new, t, acceptance, tau_acceptance)

@@ -13,18 +13,18 @@ from functools import partial
 
 import numpy as np
 
-from .._backends import COEF, NO_SWEEP
-from .._backends.lines import LONG_INTERVAL, line_interval, line_widths, n_single_moves, n_split_moves
+from .._backends import COEF_PURPOSE, NO_SWEEP
+from .._backends.line_moves import LONG_INTERVAL, line_interval, line_widths, n_single_moves, n_split_moves
 from . import gibbs, hmc
 from .adaptation_window import Window, mean_of_chains, steps_for_angle
 from .burn_in import BurnIn, tuned_phases
 from .chains import shrinkage
 
-_SETTINGS = hmc.Tuning(step=1.0, n_steps=1, tau_moves=4, tau_step=0.8)  # settings of the first window
-_ONE_STEP = 0.85 * np.pi / 2, 0.95 * np.pi / 2  # least angle of a trajectory of one step; the same if passes are cheap
-_FEW_ROWS = 2**11  # number of rows up to which passes are cheap
-_LARGE = 10  # q^2 / n above which line moves cost little relative to matrices over the columns
-_ANGLE = 0.9 * 2 * np.pi / 3  # least angle of a trajectory of several steps
+_FIRST_TUNING = hmc.Tuning(step=1.0, n_steps=1, tau_moves=4, tau_step=0.8)  # of the first window
+_LEAST_ANGLE_OF_ONE_STEP = 0.85 * np.pi / 2, 0.95 * np.pi / 2  # of a trajectory; the second if passes are cheap
+_CHEAP_PASS_ROWS = 2**11  # number of rows up to which passes are cheap
+_LARGE_SQUARE_PER_ROW = 10  # q^2 / n above which line moves cost little relative to matrices over the columns
+_LEAST_ANGLE_OF_SEVERAL_STEPS = 0.9 * 2 * np.pi / 3
 _REFERENCE = "point", "score", "information"  # fields of ``Reference`` that are saved
 
 
@@ -40,9 +40,9 @@ class HmcChains:
         ops, p, (n_chains, q) = rows.ops, rows.columns.n_shrunk, start.beta.shape
         H = fixed.add_to(rows.gram()) if saved is None else np.array(saved.get("H", np.empty((q, q))))
         self.precision = ops.Precision(H, rows.threads)
-        self.whitening = ops.Whitening(np.empty((q, q)), None, n_chains, p, rows.threads, memory_of=self.precision)
+        self.mass_matrix = ops.MassMatrix(np.empty((q, q)), None, n_chains, p, rows.threads, memory_of=self.precision)
         self.reference = self.window = self.lines = None
-        self.settings, self.line_interval = _SETTINGS, line_interval(rows)
+        self.tuning, self.line_interval = _FIRST_TUNING, line_interval(rows)
         self.accepted = 0.0, 0  # sum and number of the acceptance rates after burn-in
         if saved is not None:
             self._restore(saved)
@@ -51,36 +51,36 @@ class HmcChains:
             self.state = hmc.HmcState(start.beta, *scales, *rows.score(start.beta), 0, zero, zero)
             if burn_in == 0:  # a reference is needed all the same
                 self.state = self._climb()(self.state._replace(sweep=NO_SWEEP))
-                self._refer(*self._mode())
+                self._set_reference(*self._mode())
                 self.state = self.state._replace(sweep=0)
         self._choose_sweeps()
 
     @property
-    def ends(self):
+    def phase_ends(self):
         """The sweeps with which the phases of burn-in end."""
         return self.burn_in.phases.ends
 
     @property
-    def tuning(self):
-        """The settings that burn-in has chosen, and the mean acceptance since."""
+    def tuning_report(self):
+        """What burn-in has tuned and chosen, and the mean acceptance since."""
         total, count = self.accepted
-        chosen = self.settings._asdict()
+        chosen = self.tuning._asdict()
         del chosen["slow"], chosen["apart"]
         return {**chosen, "acceptance": float(total / count) if count else float("nan")}
 
     def advance(self):
         """One sweep, and the next phase of burn-in where one has ended."""
-        t, ends = self.state.sweep, self.ends
+        t, ends = self.state.sweep, self.phase_ends
         with_lines = t % self.line_interval == 0
         if t < ends[0]:
             self.state = self.sweeps(self.state)
         elif t < ends[-1]:
             window, ops = self.window, self.problem.rows.ops
-            self.state = self.sweeps[with_lines](self.state, tuning=window.tuning(self.settings, ops))
+            self.state = self.sweeps[with_lines](self.state, tuning=window.next_tuning(self.tuning, ops))
             window.tune(self.state, ops)
             window.add(self.state)
         else:
-            self.state = self.sweeps[with_lines](self.state, tuning=self.settings)
+            self.state = self.sweeps[with_lines](self.state, tuning=self.tuning)
             total, count = self.accepted
             self.accepted = total + mean_of_chains(self.state.acceptance), count + 1
         if t < ends[-1]:
@@ -94,7 +94,7 @@ class HmcChains:
         They may not refer to these chains, since a cycle of references would hold memory of a GPU after an error.
         """
         rows, t = self.problem.rows, self.state.sweep
-        if t < self.ends[0]:
+        if t < self.phase_ends[0]:
             self.sweeps = self._whole(self._climb())
             return
         _, _, tau_0, key = self.problem
@@ -118,64 +118,64 @@ class HmcChains:
         """Ends the climb or a window, and begins the next one."""
         rows, t = self.problem.rows, self.state.sweep
         self.sweeps = None  # frees memory
-        following = [end for end in self.ends if end > t]
+        following = [end for end in self.phase_ends if end > t]
         if self.window is None:
-            self._refer(*self._mode())
+            self._set_reference(*self._mode())
         else:
             self._end_window(len(following))
-        self.window = Window(following[0] - t, self.settings, rows.ops) if following else None
+        self.window = Window(following[0] - t, self.tuning, rows.ops) if following else None
         self._choose_sweeps()
 
     def _end_window(self, n_left):
         """Take over what a window has learnt. n_left : number of windows that follow."""
         rows, p = self.problem.rows, self.problem.rows.columns.n_shrunk
         window = rows.ops.to_host(self.window)
-        settings = self.settings._replace(**window.steps())
+        tuning = self.tuning._replace(**window.steps())
         if n_left < 2 and not window.scales_move_well():  # the Gaussian is too poor for moves of the scales
-            settings = settings._replace(tau_moves=0)
-        self.line_interval = LONG_INTERVAL if self._needs_no_lines(settings.step, window) else line_interval(rows)
+            tuning = tuning._replace(tau_moves=0)
+        self.line_interval = LONG_INTERVAL if self._needs_no_lines(tuning.step, window) else line_interval(rows)
         if n_left > 0:
             information = rows.information(np.concatenate(window.points), self.precision.work)
             spread = window.spread(information, p)
-            self._refer(window.beta / window.n_seen, window.score / window.n_seen, information, spread)
+            self._set_reference(window.beta / window.n_seen, window.score / window.n_seen, information, spread)
         if n_left == 1:
-            n_steps = steps_for_angle(settings.step, self._least_angle())
-            settings = settings._replace(n_steps=n_steps, slow=window.slowest(p), apart=n_steps > 1)
+            n_steps = steps_for_angle(tuning.step, self._least_angle())
+            tuning = tuning._replace(n_steps=n_steps, slow=window.slowest(p), apart=n_steps > 1)
         elif n_left == 0:
-            if settings.n_steps > 1:  # the last reference may need more steps
-                n_steps = max(settings.n_steps, steps_for_angle(settings.step, _ANGLE))
-                settings = settings._replace(n_steps=n_steps)
-            settings = settings._replace(apart=settings.apart or window.scales_hinder())
-            self.lines = self._final_lines(settings)
-        self.settings = settings
+            if tuning.n_steps > 1:  # the last reference may need more steps
+                n_steps = max(tuning.n_steps, steps_for_angle(tuning.step, _LEAST_ANGLE_OF_SEVERAL_STEPS))
+                tuning = tuning._replace(n_steps=n_steps)
+            tuning = tuning._replace(apart=tuning.apart or window.scales_hinder())
+            self.lines = self._final_lines(tuning)
+        self.tuning = tuning
 
-    def _final_lines(self, settings):
+    def _final_lines(self, tuning):
         """``Lines`` after burn-in; where the scales do not move under the Gaussian, with more single moves."""
-        n_steps = 1 if settings.tau_moves else settings.n_steps
+        n_steps = 1 if tuning.tau_moves else tuning.n_steps
         return self.lines._replace(n_columns=n_single_moves(self.problem.rows, n_steps))
 
     def _least_angle(self):
         """The least angle of a trajectory of one step; larger where a pass takes less time than a Cholesky factor."""
         q = self.state.beta.shape[1]
-        return _ONE_STEP[self.problem.rows.n <= max(_FEW_ROWS, q**2)]
+        return _LEAST_ANGLE_OF_ONE_STEP[self.problem.rows.n <= max(_CHEAP_PASS_ROWS, q**2)]
 
     def _needs_no_lines(self, step, window):
         """Whether trajectories of this step size mix well alone, so that line moves cost more than they give: no state
         separates the classes, and successive draws are nearly independent."""
-        if self.state.beta.shape[1] ** 2 > _LARGE * self.problem.rows.n:
+        if self.state.beta.shape[1] ** 2 > _LARGE_SQUARE_PER_ROW * self.problem.rows.n:
             return False
         if steps_for_angle(step, self._least_angle()) > 1 and not window.forgets(self.problem.rows.columns.n_shrunk):
             return False
         return not self.problem.rows.separated_by(np.concatenate(window.points))
 
-    def _refer(self, point, score, information, spread=None):
+    def _set_reference(self, point, score, information, spread=None):
         """Take a new reference, and ``precision`` from its information. spread : as ``Window.spread`` gives it."""
         rows, fixed, _, _ = self.problem
-        self.whitening.refer(fixed.add_to(information.copy()), information @ point + score)
+        self.mass_matrix.set_reference(fixed.add_to(information.copy()), information @ point + score)
         widths = line_widths(rows.columns.n_shrunk, fixed, information.diagonal(), spread)
         self.lines = rows.lines(fixed, widths, n_splits=n_split_moves(rows))
-        self.reference = hmc.Reference(*map(rows.ops.to_device, (point, score, information)), self.whitening)
-        self.precision = rows.ops.Precision(self.whitening.H, rows.threads, memory_of=self.precision)
+        self.reference = hmc.Reference(*map(rows.ops.to_device, (point, score, information)), self.mass_matrix)
+        self.precision = rows.ops.Precision(self.mass_matrix.H, rows.threads, memory_of=self.precision)
 
     def _mode(self):
         """The mode of beta given the mean scales of the chains, by Newton's method; with score and information."""
@@ -208,10 +208,10 @@ class HmcChains:
 
     def arrays(self):
         """Everything that a later run needs to go on."""
-        *settings, slow, apart = self.settings
+        *numbers, slow, apart = self.tuning
         out = {
             **self.state._asdict(),
-            "settings": np.array([*settings, apart]),
+            "settings": np.array([*numbers, apart]),
             "slow": np.array(slow, int),
             "accepted": np.array([float(value) for value in self.accepted]),
             "every": self.line_interval,
@@ -230,27 +230,27 @@ class HmcChains:
         rows = self.problem.rows
         step, n_steps, tau_moves, tau_step, apart = saved["settings"].tolist()
         slow = tuple(saved["slow"].tolist())
-        self.settings = hmc.Tuning(step, int(n_steps), int(tau_moves), tau_step, slow, bool(apart))
+        self.tuning = hmc.Tuning(step, int(n_steps), int(tau_moves), tau_step, slow, bool(apart))
         self.line_interval, self.accepted = int(saved["every"]), tuple(saved["accepted"])
         fields = {name: saved[name] for name in hmc.HmcState._fields}
         self.state = rows.ops.to_device(hmc.HmcState(**{**fields, "sweep": int(saved["sweep"])}))
         if "H" not in saved:
-            self._refer(*(saved[f"reference_{name}"] for name in _REFERENCE), saved["spread"])
-            if len(self.ends) > 1 and self.state.sweep >= self.ends[-1]:
-                self.lines = self._final_lines(self.settings)
+            self._set_reference(*(saved[f"reference_{name}"] for name in _REFERENCE), saved["spread"])
+            if len(self.phase_ends) > 1 and self.state.sweep >= self.phase_ends[-1]:
+                self.lines = self._final_lines(self.tuning)
         if "stage_n" in saved:
             window = {name[6:]: saved[name] for name in saved if name.startswith("stage_")}
-            self.window = Window.restored(window, self.settings, rows.ops)
+            self.window = Window.restored(window, self.tuning, rows.ops)
 
 
 def _climbed(state, problem, fixed, precision):
     """A sweep of data augmentation with the mean of z in place of z, which is defined with weights too."""
     rows, _, tau_0, key = problem
     ops, (beta, lambda_sq_inv, tau_sq_inv, _, score, t, *rates) = rows.ops, state
-    noise = ops.normal(beta.shape, key, t, COEF)
+    noise = ops.normal(beta.shape, key, t, COEF_PURPOSE)
     xtz = ops.times_symmetric(beta, precision.H) - fixed.force(beta) + score  # X' E[z | beta]
     beta = precision.draw(xtz, gibbs.prior_precision(state, ops), noise)
     shrunk = beta[:, : lambda_sq_inv.shape[1]]
-    tau_sq_inv = ops.draw_tau(shrunk, tau_sq_inv, tau_0, key, t)
-    lambda_sq_inv = ops.draw_lambda(shrunk, tau_sq_inv, key, t)
+    tau_sq_inv = ops.draw_tau_given_beta(shrunk, tau_sq_inv, tau_0, key, t)
+    lambda_sq_inv = ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, t)
     return hmc.HmcState(beta, lambda_sq_inv, tau_sq_inv, *rows.score(beta), t + 1, *rates)

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-_PRODUCTS = 2**22  # numbers in the matrices that are kept for any number of groups
+_PRODUCT_NUMBERS = 2**22  # numbers in the matrices that are kept for any number of groups
 
 
 def products_kept(n_groups, q):
     """Largest number of matrices (q, q) that ``MarginalPrecision`` keeps: together they are as large as m_g of all
     groups (n_groups, q), or have 2^22 numbers where that is more."""
-    return max(_PRODUCTS, n_groups * q) // q**2
+    return max(_PRODUCT_NUMBERS, n_groups * q) // q**2
 
 
 class MarginalPrecision:

@@ -96,8 +96,8 @@ class FixedPrior:
         return (self.anchor @ beta) ** 2 / 2 + self.diagonal @ beta**2 / 2
 
 
-STEP = 0.05  # step of grids in the logarithms of scales; sums over them are integrals to some ten digits
-ENDS = 30.0  # end of grids: a half-Cauchy variable is above e^30, or below e^-30, with a probability of 1e-13
+GRID_STEP = 0.05  # step of grids in the logarithms of scales; sums over them are integrals to some ten digits
+GRID_END = 30.0  # end of grids: a half-Cauchy variable is above e^30, or below e^-30, with a probability of 1e-13
 
 
 def row_information(rate):
@@ -134,10 +134,10 @@ def describe_prior(tau_0, slab_scale, sd, n, rate):
 def _with_one_slab(tau_0, slab_scale, sd, information):
     """log(tau / tau_0) on a grid, its probabilities, and both m_eff. information : of a column of sd 1."""
     slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
-    below = ENDS if slab_scale is None else ENDS + max(0.0, log(tau_0 / slab_scale))
-    log_tau, log_lambda = _grid(-below), _grid(-ENDS)
+    below = GRID_END if slab_scale is None else GRID_END + max(0.0, log(tau_0 / slab_scale))
+    log_tau, log_lambda = _grid(-below), _grid(-GRID_END)
     first = log_tau[0] + log_lambda[0]
-    product = tau_0 * np.exp(first + STEP * np.arange(len(log_tau) + len(log_lambda) - 1))  # tau lambda
+    product = tau_0 * np.exp(first + GRID_STEP * np.arange(len(log_tau) + len(log_lambda) - 1))  # tau lambda
     square, slab = product**2, 1 / np.hypot(1.0, product * slab_precision**0.5)
     lambda_weights = _half_cauchy(log_lambda)
     factor = np.correlate(slab, lambda_weights, "valid")  # factor of the prior of tau from the slab of one column
@@ -156,10 +156,10 @@ def _with_one_slab(tau_0, slab_scale, sd, information):
 def _with_a_slab_per_sd(tau_0, sd, information):
     """As ``_with_one_slab``, with a slab of ``SLAB`` in the unit of each column. Columns then differ by tau sd_j in
     place of tau alone, whose logarithms are on a grid too."""
-    log_tau, log_lambda = _grid(-ENDS - max(0.0, log(tau_0) + log(sd.sum() / SLAB))), _grid(-ENDS)
+    log_tau, log_lambda = _grid(-GRID_END - max(0.0, log(tau_0) + log(sd.sum() / SLAB))), _grid(-GRID_END)
     first, counts = on_grid(np.log(sd))
     size = len(log_tau) + len(counts) - 1
-    log_product = log_tau[0] + STEP * first + log_lambda[0] + STEP * np.arange(size + len(log_lambda) - 1)
+    log_product = log_tau[0] + GRID_STEP * first + log_lambda[0] + GRID_STEP * np.arange(size + len(log_lambda) - 1)
     product = np.exp(log(tau_0) + log_product)  # tau lambda_j sd_j
     slab, lambda_weights = 1 / np.hypot(1.0, product / SLAB), _half_cauchy(log_lambda)
     factor = np.correlate(slab, lambda_weights, "valid")  # factor from the slab of one column, given tau sd_j
@@ -172,10 +172,10 @@ def _with_a_slab_per_sd(tau_0, sd, information):
 
 
 def on_grid(x):
-    """Weights of multiples of ``STEP`` with which the weighted sum of a smooth function over them is its sum over the
-    values x, by cubic interpolation. Returns the index of the first multiple, and the weights."""
-    place = np.floor(x / STEP).astype(np.int64)
-    r, first = x / STEP - place, int(place.min()) - 1
+    """Weights of multiples of ``GRID_STEP`` with which the weighted sum of a smooth function over them is its sum over
+    the values x, by cubic interpolation. Returns the index of the first multiple, and the weights."""
+    place = np.floor(x / GRID_STEP).astype(np.int64)
+    r, first = x / GRID_STEP - place, int(place.min()) - 1
     near = (1 - r) * (2 - r) * np.stack([-r / 6, (1 + r) / 2])
     far = r * (1 + r) * np.stack([(2 - r) / 2, (r - 1) / 6])
     points = place - first + np.arange(-1, 3)[:, None]
@@ -183,8 +183,8 @@ def on_grid(x):
 
 
 def _grid(low):
-    """A grid from about low to ``ENDS`` that includes 0."""
-    return STEP * np.arange(round(low / STEP), round(ENDS / STEP) + 1)
+    """A grid from about low to ``GRID_END`` that includes 0."""
+    return GRID_STEP * np.arange(round(low / GRID_STEP), round(GRID_END / GRID_STEP) + 1)
 
 
 def _prior_of_tau(log_tau, log_factor):

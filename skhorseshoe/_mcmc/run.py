@@ -12,22 +12,22 @@ from .chains import GibbsChains, PxdaChains
 from .draws import Draws
 from .gibbs import State
 from .group_draws import GroupDraws
-from .grouped_chains import GroupedGibbsChains, GroupedHmcChains, GroupedPriorChains
+from .grouped_chains import GroupedGibbsChains, GroupedHmcChains, GroupedPriorCoordinateChains
 from .hmc_burn_in import HmcChains
-from .hmc_prior_burn_in import PriorChains
+from .hmc_prior_coordinates_burn_in import PriorCoordinateChains
 from .prior import FixedPrior
 
-_FIRST_CHECK = 100  # draws of each chain at the first check of target_ess; each further check is at a quarter more
-_USUAL = 1000  # sweeps after burn-in that are expected before the first check
-_SIGNAL = 2.0  # standard deviation of the linear predictor at the start; 2 says "nearly every row is certain"
-_LOG_TAU = 2.0  # standard deviation of log(tau / tau_0) at the start
+_DRAWS_AT_FIRST_CHECK = 100  # of each chain, for target_ess; each further check is at a quarter more
+_USUAL_SWEEPS = 1000  # sweeps after burn-in that are expected before the first check
+_START_PREDICTOR_DEVIATION = 2.0  # of the linear predictor at the start; 2 says "nearly every row is certain"
+_START_LOG_TAU_DEVIATION = 2.0  # of log(tau / tau_0) at the start
 _CHAINS = {
     "gibbs": GibbsChains,
     "pxda": PxdaChains,
     "hmc": HmcChains,
-    "prior": PriorChains,
+    "prior": PriorCoordinateChains,  # "hmc" in the coordinates of the prior
 }
-_GROUPED_CHAINS = {"gibbs": GroupedGibbsChains, "hmc": GroupedHmcChains, "prior": GroupedPriorChains}
+_GROUPED_CHAINS = {"gibbs": GroupedGibbsChains, "hmc": GroupedHmcChains, "prior": GroupedPriorCoordinateChains}
 
 
 class Problem(NamedTuple):
@@ -51,12 +51,12 @@ class Settings(NamedTuple):
     max_draws: int | None  # draws of a chain to keep at most, from the user
     room: int | None  # draws of a chain to keep at most, where max_draws is None
     draws_dtype: str
-    of_prior: bool = False  # whether "hmc" uses the coordinates of the prior
+    in_prior_coordinates: bool = False  # whether "hmc" uses the coordinates of the prior
 
     @property
     def kind(self):
-        """The kind of chains: the sampler, or "prior"."""
-        return "prior" if self.of_prior else self.sampler
+        """The kind of chains: the sampler, or "prior" for the coordinates of the prior."""
+        return "prior" if self.in_prior_coordinates else self.sampler
 
 
 class FromHost:
@@ -85,7 +85,7 @@ class Run:
     def __init__(self, problem, settings, saved=None, unbounded=(), watched=None):
         if saved is not None:
             problem = problem._replace(key=saved["key"])
-        if settings.of_prior and problem.rows.groups is None:  # these chains are on the host
+        if settings.in_prior_coordinates and problem.rows.groups is None:  # these chains are on the host
             problem = problem._replace(rows=FromHost(problem.rows))
         self.problem, self.settings = problem, settings
         self.unbounded, self.watched = unbounded, watched
@@ -176,7 +176,7 @@ class Run:
     def _stop_if_enough(self, n, is_new=False):
         """End the run if n draws reach target_ess. is_new : whether the draws so far were made for another target."""
         target = self._target()
-        is_check = target and (_is_check(n) or (is_new and n >= _FIRST_CHECK))
+        is_check = target and (_is_check(n) or (is_new and n >= _DRAWS_AT_FIRST_CHECK))
         if is_check and self.draws.suffice(target, self.unbounded, self.watched):
             self.stopped_by = "target_ess"
 
@@ -185,7 +185,7 @@ class Run:
         n_iter, thin = self.settings.n_iter, self.settings.thin
         if self._target():
             fold, n = self._draws.fold, self._n_draws()
-            n_iter = min(n_iter, _USUAL if fold is None else _next_check(min(fold * n, n_iter)) * thin)
+            n_iter = min(n_iter, _USUAL_SWEEPS if fold is None else _next_check(min(fold * n, n_iter)) * thin)
         return self.burn_in + max(n_iter, self.done)
 
     def separated(self):
@@ -240,13 +240,13 @@ def initial_state(n_chains, columns, base_rate, tau_0, key):
     moves = sd > 0
     # Coefficients of constant columns must not start at zero, where their scale would stay at zero.
     unit = 1.0 / np.maximum(abs(mean), 1.0)
-    np.divide(_SIGNAL / np.sqrt(max(1, moves.sum())), sd, out=unit, where=moves)
+    np.divide(_START_PREDICTOR_DEVIATION / np.sqrt(max(1, moves.sum())), sd, out=unit, where=moves)
     beta = np.zeros((n_chains, p + fit_intercept))
     beta[:, :p] = rng.standard_normal((n_chains, p)) * unit
     if fit_intercept:
-        centre = ndtri(base_rate) * np.hypot(1.0, _SIGNAL)
+        centre = ndtri(base_rate) * np.hypot(1.0, _START_PREDICTOR_DEVIATION)
         beta[:, p] = centre + rng.standard_normal(n_chains) - beta[:, :p] @ mean
-    log_tau = np.log(tau_0) + _LOG_TAU * rng.standard_normal(n_chains)
+    log_tau = np.log(tau_0) + _START_LOG_TAU_DEVIATION * rng.standard_normal(n_chains)
     ones = np.ones((n_chains, columns.n_shrunk))
     return State(beta, ones, ones, np.exp(-2 * log_tau), np.full(n_chains, tau_0**2), 0)
 
@@ -258,7 +258,7 @@ def _is_check(n):
 
 def _next_check(n):
     """The least number of draws, at least n, at which target_ess is checked."""
-    check = _FIRST_CHECK
+    check = _DRAWS_AT_FIRST_CHECK
     while check < n:
         check = check * 5 // 4
     return check

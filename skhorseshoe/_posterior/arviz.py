@@ -10,7 +10,7 @@ from math import log, pi
 import numpy as np
 from scipy.special import logsumexp
 
-from .._mcmc.prior import ENDS, STEP, WIDE, on_grid
+from .._mcmc.prior import GRID_END, GRID_STEP, WIDE, on_grid
 from .._utils.names import names_of
 from .._version import __version__
 from . import predict
@@ -85,9 +85,9 @@ def log_global_scale(tau, tau_0, slab_scale, p):
         of_slab = sum(k * _log_slab(tau_0 * np.exp(log_x) / c) for c, k in zip(slabs, counts, strict=True))
         return log(2 / pi) - np.logaddexp(0.0, 2 * log_x) + of_slab
 
-    below = ENDS if len(slabs) == 0 else ENDS + max(0.0, log(tau_0) + log((counts / slabs).sum()))
-    log_x = STEP * np.arange(-round(below / STEP), round(ENDS / STEP) + 1)
-    total = logsumexp(density(log_x) + log_x) + log(STEP)
+    below = GRID_END if len(slabs) == 0 else GRID_END + max(0.0, log(tau_0) + log((counts / slabs).sum()))
+    log_x = GRID_STEP * np.arange(-round(below / GRID_STEP), round(GRID_END / GRID_STEP) + 1)
+    total = logsumexp(density(log_x) + log_x) + log(GRID_STEP)
     return density(np.log(tau) - log(tau_0)) - log(tau_0) - total
 
 
@@ -100,7 +100,7 @@ def _distinct(slab_scale, p):
         return finite, finite
     first, counts = on_grid(np.log(finite))
     (at,) = counts.nonzero()
-    return np.exp(STEP * (first + at)), counts[at]
+    return np.exp(GRID_STEP * (first + at)), counts[at]
 
 
 def _log_slab(a):

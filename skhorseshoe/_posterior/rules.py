@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import issparse
 
-from .._backends.limits import is_without_factor
+from .._backends.limits import needs_conjugate_gradients
 from .._data.validation import is_dask
 from .._utils.memory import check_matrices
 from . import dss_cv
@@ -126,7 +126,7 @@ def check_dss(X):
     if len(getattr(X, "shape", ())) != 2:
         return
     shape = min(X.shape), X.shape[1]  # of X, or of X'WX
-    if issparse(X) and is_without_factor(shape[0]):
+    if issparse(X) and needs_conjugate_gradients(shape[0]):
         raise ValueError(
             f"rule='dss' needs a matrix of {shape[0]} x {shape[1]}, which has no room. Take 'interval' or 'fsr'."
         )

@@ -72,7 +72,7 @@ def test_draws_are_those_of_memory_for_any_number_of_workers(
 def test_data_augmentation_draws_what_it_draws_in_memory(client, data, seed, sampler, sizes):
     """With conjugate gradients, where no factor of the matrix has room."""
     if sampler == "pxda":
-        sizes(columns_of_a_factor=0)
+        sizes(columns_of_a_cholesky_factor=0)
     model = HorseshoeProbitClassifier(
         n_iter=5, burn_in=3, sampler=sampler, standardize=sampler == "gibbs", random_state=seed
     )

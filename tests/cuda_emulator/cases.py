@@ -36,8 +36,8 @@ def along(ops, rng, n_chains):
 def scales(ops, card, rng, sizes):
     """tau and lambda given beta, and the answers to rows."""
     beta, tau = ops.to_device(rng.standard_normal((2, 70))), ops.to_device(np.ones(2))
-    yield ops.draw_lambda(beta, tau, KEY, 1)
-    yield ops.draw_tau(beta, tau, 1.0, KEY, 1)
+    yield ops.draw_lambda_given_beta(beta, tau, KEY, 1)
+    yield ops.draw_tau_given_beta(beta, tau, 1.0, KEY, 1)
     yield ops.normal((2, 70), KEY, 1, 1)
     steps = ops.proposals(ops.uniform((2, 19), KEY, 1, 1), tau)
     yield from (steps, ops.first_inside(-(steps**2), steps, tau / 2))
@@ -54,7 +54,7 @@ def gaussians(ops, card, rng, sizes):
     indefinite = np.ones((q, q)) - 3e-9 * np.eye(q)
     indefinite[0, 1:] = indefinite[1:, 0] = 0.0
     for gaussian.THREADS in (256, 0):
-        white = ops.Whitening(A.T @ A, A[0], 2, q, None)
+        white = ops.MassMatrix(A.T @ A, A[0], 2, q, None)
         trajectory = white.begin(
             Reference(beta[0], beta[1], ops.to_device(A.T @ A), white),
             HmcState(beta, beta**2, tau, tau, beta, 1, None, None),

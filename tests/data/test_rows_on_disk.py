@@ -64,7 +64,7 @@ def test_a_block_may_be_cut_where_its_sums_are_flushed(p, dtype, seed, tmp_path,
     coef, bounds = rng.standard_normal((2, p + 1)) / np.sqrt(p), np.array([0, 530, 1100])
     sizes(window=1)  # the shortest pieces there are
     held, file = cpu.hold(X, y, np.empty(0)), cpu.hold(on_disk(X, tmp_path), y, np.empty(0))
-    assert len(list(passes.pieces(file[0], bounds, 0, 2))) >= 6
+    assert len(list(passes.pieces_of_X(file[0], bounds, 0, 2))) >= 6
 
     def answers(rows):
         return *cpu.latent(*rows[:2], coef, bounds, 3, key, Threads(1)), *cpu.score(*rows, coef, bounds, Threads(1))

@@ -70,7 +70,7 @@ def test_a_killed_run_goes_on_to_the_same_draws(problem, tmp_path, sampler, swee
 
 CUT = {
     "a window of burn-in ends": (HmcChains, "_next_phase", 2),
-    "the reference is found": (HmcChains, "_refer", 2),
+    "the reference is found": (HmcChains, "_set_reference", 2),
     "burn-in looks at a state": (Window, "add", 12),
     "a draw is kept": (Draws, "add", 7),
 }

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from laws import ALONE, KEY, N_CHAINS, TAU_0, RowsOfManyDataSets, X, bounded, mostly_slow, planted, prior_draws, redrawn
 
-from skhorseshoe._backends import EXPAND, LOCAL, LOCAL_AUX
+from skhorseshoe._backends import EXPAND_PURPOSE, LAMBDA_PURPOSE, NU_PURPOSE
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.gibbs import State, sweep
@@ -69,8 +69,8 @@ class PriorTwice(cpu.Precision):
 ERRORS = {
     "shape of tau p/2 instead of (p+1)/2": planted(gamma=lambda shape, *rest: cpu.gamma(shape - 0.5, *rest)),
     "shape of tau of the paper's unscaled count": planted(gamma=lambda shape, *rest: cpu.gamma(shape + 0.5, *rest)),
-    "rate of lambda without its half": scaled_rate(LOCAL, 2.0),
-    "rate of nu": scaled_rate(LOCAL_AUX, 1.5),
+    "rate of lambda without its half": scaled_rate(LAMBDA_PURPOSE, 2.0),
+    "rate of nu": scaled_rate(NU_PURPOSE, 1.5),
     "rate of tau": planted(gamma=lambda shape, rate, *rest: cpu.gamma(shape, 1.3 * rate, *rest)),
     "side of y": planted(latent=side_forgotten),
     "noise of beta": planted(Precision=NoiseForgotten),
@@ -79,12 +79,12 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("expand", [False, True])
-def test_sweep_passes_gewekes_joint_test(expand):
+def test_gibbs_and_pxda_pass_geweke(expand):
     assert geweke(cpu, expand) < 4
 
 
 @pytest.mark.parametrize("error", mostly_slow(ERRORS))
-def test_gewekes_joint_test_catches(error):
+def test_geweke_catches_wrong_laws_in_gibbs(error):
     assert geweke(ERRORS[error], n_batches=12) > 6
 
 
@@ -92,7 +92,7 @@ def factor_with(shape=0.0, size=1.0):
     """The gamma variate of the factor of z, with another shape or multiplied."""
 
     def gamma(a, *rest):
-        of_factor = rest[-1] == EXPAND
+        of_factor = rest[-1] == EXPAND_PURPOSE
         return cpu.gamma(a + shape * of_factor, *rest) * (size if of_factor else 1.0)
 
     return planted(gamma=gamma)
@@ -107,12 +107,12 @@ FACTORS = {"size": factor_with(size=0.8), "shape": factor_with(-1.0), "square": 
 
 
 @pytest.mark.parametrize("error", mostly_slow(FACTORS))
-def test_gewekes_joint_test_catches_a_wrong_factor(error):
+def test_geweke_catches_a_wrong_factor_of_z_in_pxda(error):
     assert geweke(FACTORS[error], expand=True) > 6
 
 
 @pytest.mark.parametrize("frozen", ["beta", "lambda_sq_inv", "nu_inv", "tau_sq_inv", "xi_inv"])
-def test_every_unknown_is_redrawn_in_every_sweep(frozen):
+def test_gibbs_redraws_every_unknown_in_every_sweep(frozen):
     """A conditional that is never drawn leaves the joint law alone, so Geweke's test would not see it."""
     one = np.ones((2, 3))
     state, values = State(np.zeros((2, 4)), one, one, np.ones(2), np.ones(2), 0), []

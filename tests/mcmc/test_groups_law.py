@@ -87,8 +87,8 @@ def run(sampler, n_iter, weighted=False):
     ops = device.resolve("cpu").ops
     how = {"offset": OFFSET, "groups": Groups(CODES, len(SIZES), SCALE), "weight": WEIGHT if weighted else None}
     rows = Rows(X, Y, True, ops, ALONE, **how)
-    of_prior = sampler == "prior"
-    settings = Settings("hmc" if of_prior else sampler, n_iter, 300, 4, 1, None, None, None, "float64", of_prior)
+    transformed = sampler == "prior"  # in the coordinates of the prior
+    settings = Settings("hmc" if transformed else sampler, n_iter, 300, 4, 1, None, None, None, "float64", transformed)
     made = Run(Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), 1.0, KEY), settings)
     made.go(lambda t: False)
     return made.draws
@@ -111,7 +111,7 @@ def deviations(draws, weighted=False):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("sampler", "weighted"), [("hmc", False), ("hmc", True), ("gibbs", False), ("prior", True)])
-def test_draws_have_the_law_that_quadrature_gives(sampler, weighted):
+def test_draws_with_groups_have_the_law_that_quadrature_gives(sampler, weighted):
     assert abs(deviations(run(sampler, 8000, weighted), weighted)).max() < 4.5
 
 
@@ -132,9 +132,9 @@ def jacobian_is_forgotten(right, line, r, asked):
 
 
 def reference_follows_beta(right, rows, beta):
-    """The slope of the reference is a multiple of that where beta is, which a trajectory changes."""
+    """The score of the reference is a multiple of that where beta is, which a trajectory changes."""
     loglik, score = right(rows, beta)
-    rows.slope = 4.0 * score
+    rows.reference_score = 4.0 * score
     return loglik, score
 
 
@@ -148,13 +148,13 @@ def reference_follows_beta(right, rows, beta):
         ("hmc", GroupedRows, "begin_sweep", reference_follows_beta),
     ],
 )
-def test_planted_errors_are_found(sampler, owner, name, wrong, monkeypatch):
+def test_quadrature_catches_errors_in_sweeps_with_groups(sampler, owner, name, wrong, monkeypatch):
     right = getattr(owner, name)
     monkeypatch.setattr(owner, name, lambda *given: wrong(right, *given))
     assert abs(deviations(run(sampler, 8000))).max() > 6.0
 
 
 @pytest.mark.slow
-def test_a_slice_whose_width_depends_on_the_effect_is_found(plant):
+def test_quadrature_catches_a_slice_whose_width_depends_on_the_effect(plant):
     plant("WIDTH_OF_STATE")
     assert abs(deviations(run("hmc", 8000))).max() > 6.0

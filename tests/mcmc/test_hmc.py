@@ -9,7 +9,7 @@ from laws import ALONE, KEY, chains_of, load_gold, mostly_slow, start_further
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import hmc as _hmc
-from skhorseshoe._mcmc.adaptation_window import Window, ends, steps_for_angle
+from skhorseshoe._mcmc.adaptation_window import Window, phase_ends, steps_for_angle
 
 
 @pytest.fixture
@@ -19,7 +19,7 @@ def record(monkeypatch):
 
     def recorded(state, *, reference, tuning, **rest):
         new = sweep(state, reference=reference, tuning=tuning, **rest)
-        frozen = [part.copy() for part in (*reference[:3], reference.whitening.b)]
+        frozen = [part.copy() for part in (*reference[:3], reference.mass_matrix.b)]
         calls.append((tuning, reference, frozen, new.tau_acceptance, new.acceptance))
         return new
 
@@ -59,7 +59,7 @@ def test_tau_moves_on_the_way_unless_proposals_suffer(fair, record, short_fit, w
     monkeypatch.setattr(Window, "scales_move_well", lambda window: fair)
     model = short_fit(*weak_problem, n_iter=10, burn_in=200, sampler="hmc")
     assert model.tuning_["tau_moves"] == (4 if fair else 0)
-    *_, before, end = ends(200)
+    *_, before, end = phase_ends(200)
     of_tau = np.array([tuning.tau_moves for tuning, *_ in record[before - end - 20 : -10]])
     assert of_tau[:10].max() > 0
     assert of_tau[10:].any() == fair
@@ -70,7 +70,7 @@ def test_a_small_step_makes_more_turns():
 
 
 # Rows, columns, chains; dtype; what else ``Rows`` is told. The reordered ones have unpenalised columns.
-NEAR = {
+FUSED_ROWS = {
     "plain": (40, 7, 4, np.float64, {"fit_intercept": False}),
     "an intercept": (40, 7, 3, np.float64, {"fit_intercept": True}),
     "float32, weights": (40, 12, 1, np.float32, {"fit_intercept": True, "weight": np.linspace(0.5, 2.0, 40)}),
@@ -78,7 +78,7 @@ NEAR = {
     "standardised": (60, 60, 4, np.float64, {"fit_intercept": True, "standardize": True}),
     "three blocks of rows": (8000, 5, 3, np.float64, {"fit_intercept": True}),
 }
-NEAR_TUNINGS = {
+FUSED_TUNINGS = {
     "tau alone": _hmc.Tuning(0.7, 3, 4, 0.8),
     "lambda too": _hmc.Tuning(1.2, 1, 2, 0.5, (0, 1)),
     "apart": _hmc.Tuning(0.7, 3, 2, 0.8, (1, 3), True),
@@ -86,32 +86,34 @@ NEAR_TUNINGS = {
 }
 
 
-@pytest.mark.parametrize("tuning", NEAR_TUNINGS)
-@pytest.mark.parametrize("name", NEAR)
-def test_a_sweep_in_one_call_has_the_bits_of_its_steps(name, tuning):
-    n, p, m, dtype, told = NEAR[name]
+@pytest.mark.parametrize("tuning", FUSED_TUNINGS)
+@pytest.mark.parametrize("name", FUSED_ROWS)
+def test_a_fused_sweep_has_the_bits_of_its_steps(name, tuning):
+    n, p, m, dtype, told = FUSED_ROWS[name]
     rng = np.random.default_rng(p)
     X, y = (rng.standard_normal((n, p)) + np.linspace(-1, 1, p)).astype(dtype), (rng.random(n) < 0.4).astype(np.uint8)
     rows, states = Rows(X, y, ops=cpu, threads=ALONE, **told), []
     q, n_shrunk = p + told["fit_intercept"], rows.columns.n_shrunk
-    H, point, slope = rows.information(np.zeros((1, q))), np.zeros(q), 0.1 * rng.standard_normal(q)
-    gauss = cpu.Whitening(H + np.eye(q), slope, m, n_shrunk, ALONE)
-    for rows.is_near in (True, False):
+    H, point, score = rows.information(np.zeros((1, q))), np.zeros(q), 0.1 * rng.standard_normal(q)
+    gauss = cpu.MassMatrix(H + np.eye(q), score, m, n_shrunk, ALONE)
+    for rows.takes_fused_calls in (True, False):
         beta = 0.1 * np.ones((m, q))
         state = _hmc.HmcState(beta, np.ones((m, n_shrunk)), np.ones(m), *rows.score(beta), 0, *np.zeros((2, m)))
         for _ in range(10):
-            reference = _hmc.Reference(point, slope, H, gauss)
-            state = _hmc.sweep(state, rows, reference, NEAR_TUNINGS[tuning], 0.3, cpu, KEY)
+            reference = _hmc.Reference(point, score, H, gauss)
+            state = _hmc.sweep(state, rows, reference, FUSED_TUNINGS[tuning], 0.3, cpu, KEY)
         states.append(state)
-    for near, step_by_step in zip(*states, strict=True):
-        np.testing.assert_array_equal(near, step_by_step)
+    for fused, step_by_step in zip(*states, strict=True):
+        np.testing.assert_array_equal(fused, step_by_step)
     assert (states[0].beta != beta).any()
 
 
 def test_a_start_without_burn_in_has_random_numbers_of_its_own(weak_problem, monkeypatch):
     X, y = weak_problem
-    drawn, draw_lambda = [], cpu.draw_lambda
-    monkeypatch.setattr(cpu, "draw_lambda", lambda *given: drawn.append(given[-1]) or draw_lambda(*given))
+    drawn, draw_lambda_given_beta = [], cpu.draw_lambda_given_beta
+    monkeypatch.setattr(
+        cpu, "draw_lambda_given_beta", lambda *given: drawn.append(given[-1]) or draw_lambda_given_beta(*given)
+    )
     chains_of(Rows(X, y.astype(np.uint8), True, cpu, ALONE), "hmc", 0).advance()
     assert len(set(drawn)) == len(drawn) == 2
 

@@ -34,14 +34,14 @@ def imperfect_reference(ops, n_chains, anchor=ANCHOR, share=1.0, push=1.5):
     """Some quadratic, right for no y, that leaves the Metropolis test something to do."""
     H = share * Rows(X, np.zeros(6, np.uint8), True, ops, ALONE).information(np.zeros((1, 4)))
     point, score = np.array([0.3, -0.2, 0.1, 0.2]), push * np.array([1.0, -1.0, 0.7, -0.8])
-    gauss = ops.Whitening(H + np.outer(anchor, anchor), H @ point + score, n_chains, 3, ALONE)
+    gauss = ops.MassMatrix(H + np.outer(anchor, anchor), H @ point + score, n_chains, 3, ALONE)
     return hmc.Reference(point, score, H, gauss)
 
 
 def learnt(reference, state, rows):
     """The reference that a chain alone would learn from where it is."""
     H, (point,), (score,) = rows.whole.information(state.beta), state.beta, state.score
-    reference.whitening.refer(H + np.outer(ANCHOR, ANCHOR), H @ point + score)
+    reference.mass_matrix.set_reference(H + np.outer(ANCHOR, ANCHOR), H @ point + score)
     return reference._replace(point=point, score=score, information=H)
 
 
@@ -75,7 +75,7 @@ def tau_as_it_was(beta, tau_sq_inv, *rest):
     return tau_sq_inv
 
 
-class EndKickTooSmall(cpu.Whitening):
+class EndKickTooSmall(cpu.MassMatrix):
     def kick(self, trajectory, angle, *rest):
         before = trajectory.v.copy()
         trajectory = super().kick(trajectory, angle, *rest)
@@ -85,12 +85,12 @@ class EndKickTooSmall(cpu.Whitening):
         return trajectory
 
 
-class MomentumKept(cpu.Whitening):
+class MomentumKept(cpu.MassMatrix):
     def begin(self, reference, state, key, *rest):
         return super().begin(reference, state._replace(sweep=0), key, *rest)
 
 
-class GaussianOfOldScales(cpu.Whitening):
+class GaussianOfOldScales(cpu.MassMatrix):
     begun = False
 
     def begin(self, reference, state, key, same_scales=False):
@@ -124,18 +124,18 @@ def accepted_apart(change, new, old, key, sweep):
 def local_scales_with_old_tau():
     kept = {}
 
-    def draw_tau(beta, tau_sq_inv, *rest):
+    def draw_tau_given_beta(beta, tau_sq_inv, *rest):
         kept["tau_sq_inv"] = tau_sq_inv
-        return cpu.draw_tau(beta, tau_sq_inv, *rest)
+        return cpu.draw_tau_given_beta(beta, tau_sq_inv, *rest)
 
-    def draw_lambda(beta, tau_sq_inv, *rest):
-        return cpu.draw_lambda(beta, kept["tau_sq_inv"], *rest)
+    def draw_lambda_given_beta(beta, tau_sq_inv, *rest):
+        return cpu.draw_lambda_given_beta(beta, kept["tau_sq_inv"], *rest)
 
-    return {"draw_tau": draw_tau, "draw_lambda": draw_lambda}
+    return {"draw_tau_given_beta": draw_tau_given_beta, "draw_lambda_given_beta": draw_lambda_given_beta}
 
 
-STEP_BY_STEP = {"near_trajectories": lambda *given: None}  # so that all of a back end is asked
-TAU_ON_THE_WAY = {"draw_tau": tau_as_it_was}
+STEP_BY_STEP = {"fused_trajectories": lambda *given: None}  # so that all of a back end is asked
+TAU_ON_THE_WAY = {"draw_tau_given_beta": tau_as_it_was}
 LOOSE = {"share": 0.25, "push": 0.3}  # where what the reference leaves out is mostly the data's
 ERRORS = {
     "tau of a rejected proposal": (ONE, {**metropolis_with("tau_sq_inv", True), **TAU_ON_THE_WAY}, {"n_batches": 32}),
@@ -144,24 +144,32 @@ ERRORS = {
         {**metropolis_with("tau_sq_inv", False), **TAU_ON_THE_WAY},
         {"n_batches": 24},
     ),
-    "last half-kick": (ONE, {"Whitening": EndKickTooSmall}, {}),
-    "half-kicks at the ends of steps": (THREE, {"Whitening": EndKickTooSmall}, {"n_batches": 16}),
+    "last half-kick": (ONE, {"MassMatrix": EndKickTooSmall}, {}),
+    "half-kicks at the ends of steps": (THREE, {"MassMatrix": EndKickTooSmall}, {"n_batches": 16}),
     "no Metropolis test": (ONE, {"metropolis": always_accepted}, {}),
     "no test of scales that move apart": (
         APART._replace(slow=(0, 1, 2)),
         {"metropolis": accepted_apart},
         {"share": 0.25},
     ),
-    "momentum kept": (ONE, {"Whitening": MomentumKept}, {}),
-    "the Gaussian of old scales": (APART, {"Whitening": GaussianOfOldScales}, {}),
+    "momentum kept": (ONE, {"MassMatrix": MomentumKept}, {}),
+    "the Gaussian of old scales": (APART, {"MassMatrix": GaussianOfOldScales}, {}),
     "log-likelihood not updated": (
         FAR,
         metropolis_with("loglik", False),
         {"n_redraws": 2, "n_sweeps": 4, "push": 0.3},
     ),
-    "b of lambda doubled": (ONE, {"draw_lambda": lambda beta, t, *rest: cpu.draw_lambda(beta, 2 * t, *rest)}, {}),
+    "b of lambda doubled": (
+        ONE,
+        {"draw_lambda_given_beta": lambda beta, t, *rest: cpu.draw_lambda_given_beta(beta, 2 * t, *rest)},
+        {},
+    ),
     "lambda given the old tau": (THREE, local_scales_with_old_tau(), LOOSE),
-    "prior scale of tau": (ONE, {"draw_tau": lambda b, t, t0, *r: cpu.draw_tau(b, t, 1.5 * t0, *r)}, {}),
+    "prior scale of tau": (
+        ONE,
+        {"draw_tau_given_beta": lambda b, t, t0, *r: cpu.draw_tau_given_beta(b, t, 1.5 * t0, *r)},
+        {},
+    ),
 }
 SLOW = ONE._replace(slow=(0, 1, 2))
 PLANTED = {  # in the core, and what is replaced beside
@@ -180,7 +188,7 @@ PLANTED = {  # in the core, and what is replaced beside
 
 
 @pytest.mark.slow
-def test_gewekes_joint_test_catches_a_learning_reference():
+def test_geweke_catches_a_learning_reference_of_hmc():
     """Of chains that are alone, so that it is their own."""
     settings = {"n_batches": 2500, "n_redraws": 1, "n_sweeps": 4, "n_chains": 1, "push": 0.5}
     assert geweke(ONE, **settings) < 4
@@ -192,28 +200,28 @@ SOME_SCALES = pytest.param(2, (1,), marks=pytest.mark.slow)
 
 @pytest.mark.parametrize(("tau_moves", "slow"), [(0, ()), (2, ()), (2, (0, 1, 2)), SOME_SCALES])
 @pytest.mark.parametrize("tuning", [ONE, THREE, APART], ids=["1 step", "3 steps", "apart"])
-def test_sweep_passes_gewekes_joint_test(tuning, tau_moves, slow):
+def test_hmc_passes_geweke(tuning, tau_moves, slow):
     assert geweke(tuning._replace(tau_moves=tau_moves, slow=slow)) < 4
 
 
-def test_tau_moved_on_the_way_only_passes_gewekes_joint_test():
+def test_hmc_passes_geweke_with_tau_moved_on_the_way_only():
     assert geweke(THREE, planted(**TAU_ON_THE_WAY)) < 4
 
 
 @pytest.mark.parametrize("error", mostly_slow(ERRORS))
-def test_gewekes_joint_test_catches(error):
+def test_geweke_catches_errors_in_hmc(error):
     tuning, replaced, settings = ERRORS[error]
     assert geweke(tuning, planted(**replaced), **{"n_batches": 12, **settings}) > 6
 
 
 @pytest.mark.parametrize("error", mostly_slow(PLANTED))
-def test_gewekes_joint_test_catches_in_the_moves_of_the_scales(error, plant):
+def test_geweke_catches_errors_in_moves_of_tau_and_lambda(error, plant):
     tuning, replaced = PLANTED[error]
     plant(error)
     assert geweke(tuning, planted(**replaced), n_batches=24) > 6
 
 
-def test_gewekes_joint_test_catches_a_forgotten_anchor():
+def test_geweke_catches_a_forgotten_prior_of_the_intercept_in_hmc():
     assert geweke(ONE, n_batches=12, anchor=0 * ANCHOR) > 6
 
 
@@ -222,7 +230,7 @@ def few_sweeps(ops, n, with_lines=False, tuning=THREE):
     rows = Rows(X, np.array([0, 1, 0, 1, 1, 0], dtype=np.uint8), True, ops, ALONE)
     H = rows.information(np.zeros((1, 4))) + np.outer(ANCHOR, ANCHOR)
     point, score = np.zeros(4), np.array([1.5, -1.5, 1.0, -1.0])
-    reference = hmc.Reference(point, score, H, ops.Whitening(H, score, 4, 3, ALONE))
+    reference = hmc.Reference(point, score, H, ops.MassMatrix(H, score, 4, 3, ALONE))
     beta, lines = np.zeros((4, 4)), rows.lines(FixedPrior(rows.columns, None), np.full(5, 4.0)) if with_lines else None
     state = hmc.HmcState(beta, np.ones((4, 3)), np.ones(4), *rows.score(beta), 0, None, None)
     states = []
@@ -258,7 +266,7 @@ def test_scales_that_move_apart_have_random_numbers_of_their_own():
     assert len(set(given)) == len(given) == 2 * 5
 
 
-def test_every_unknown_is_redrawn_in_every_sweep():
+def test_hmc_redraws_every_unknown_in_every_sweep():
     """What is never drawn leaves the joint law alone, so Geweke's test would not see it."""
     _, states = few_sweeps(cpu, 200, tuning=ONE)
     for name in ("lambda_sq_inv", "tau_sq_inv"):

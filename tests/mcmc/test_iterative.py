@@ -25,7 +25,7 @@ CASES = [*product(FORMS, SETTINGS), ("rows", {"weight": np.linspace(0.5, 2.0, 30
 @pytest.fixture
 def everywhere(sizes):
     """Conjugate gradients for any number of columns."""
-    sizes(columns_of_a_factor=0)
+    sizes(columns_of_a_cholesky_factor=0)
 
 
 def made(seed, n=300, p=9):
@@ -167,7 +167,7 @@ def test_the_posterior_is_that_of_the_factorised_matrix(form, sampler, everywher
     X = X if form == "rows" else X.toarray()
     parameters = {"sampler": sampler, "n_iter": 1500, "burn_in": 200, "standardize": True, "slab_scale": 2.0}
     ours = HorseshoeProbitClassifier(**parameters, random_state=seed).fit(X, y)
-    sizes(columns_of_a_factor=100)
+    sizes(columns_of_a_cholesky_factor=100)
     theirs = HorseshoeProbitClassifier(**parameters, random_state=seed + 1).fit(X, y)
     agree(ours.coef_draws_, theirs.coef_draws_)
     agree(ours.coef_draws_**2, theirs.coef_draws_**2)

@@ -99,7 +99,7 @@ def test_target_ess_out_of_reach_ends_with_n_iter():
 
 
 @pytest.mark.parametrize("slab_scale", [None, 0.5, "auto"])
-def test_prior_m_eff_is_the_mean_over_the_scales(slab_scale, seed):
+def test_m_eff_is_the_mean_over_scales_whose_prior_the_slab_tilts(slab_scale, seed):
     """Of sum_j (1 - kappa_j), kappa_j the share of the prior in the precision, the likelihood a Gaussian."""
     sd, n, rate, tau_0 = np.array([1.0, 0.3, 2.0, 0.0]), 50, 0.3, 0.1
     information = n * sd**2 * stats.norm.pdf(stats.norm.ppf(rate)) ** 2 / (rate * (1 - rate))

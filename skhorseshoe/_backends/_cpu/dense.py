@@ -10,13 +10,15 @@ import numpy as np
 from scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
 from ..._utils.memmap import ahead, cut, is_on_disk
-from .. import lines as _lines
+from .. import line_moves
 from ..moments import combine_moments
-from .gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
+from .fused_line_moves import fused_line_moves, fused_line_rows
+from .gaussian import Precision, Root  # noqa: F401 - part of what a back end offers
 from .library import function, record
-from .line_moves import first_inside, growth, move_near, near_lines, proposals  # noqa: F401 - as are three of these
+from .line_proposals import first_inside, growth, proposals  # noqa: F401 - as are these
+from .mass_matrix import MassMatrix  # noqa: F401 - as is this
 from .normal_tail import fisher_weight, information_weights  # noqa: F401 - as is fisher_weight
-from .passes import Shift, latent_pass, line_pass, or_none, pieces, score_pass  # noqa: F401 - as is Shift
+from .passes import Shift, latent_pass, line_pass, or_none, pieces_of_X, score_pass  # noqa: F401 - as is Shift
 from .predict import (  # noqa: F401 - part of what a back end offers
     PREDICTORS_AT_ONCE,
     average_phi,
@@ -27,24 +29,24 @@ from .predict import (  # noqa: F401 - part of what a back end offers
 from .prior_coordinates import Exchanges, PriorCoordinates  # noqa: F401 - two are, too
 from .row_groups import RowGroups, sums_by_group  # noqa: F401 - as are these
 from .shrinkage_by_rows import ShrinkageByRows  # noqa: F401 - as is this
-from .variates import draw_lambda, draw_tau, exponential, gamma, normal, uniform  # noqa: F401
+from .variates import draw_lambda_given_beta, draw_tau_given_beta, exponential, gamma, normal, uniform  # noqa: F401
 
 _accept_proposals, add_products = function("accept_proposals"), function("add_products")
-_near_score = function("near_score")
+_fused_score = function("fused_score")
 empty_like, where, concatenate = np.empty_like, np.where, np.concatenate
 exp, minimum = np.exp, np.minimum
 using = nullcontext
-NEAR_ROWS = 2**15  # largest number of rows in memory for which one call of the core does a whole line move
+MOST_FUSED_ROWS = 2**15  # largest number of rows in memory that take fused calls: a whole move in one call of the core
 SEGMENTED = True  # passes are made segment by segment, so that sums have the bits of those on many machines
 
-_FEW_BLOCKS = 4  # blocks of rows up to which one call is faster than steps that threads share
-_NEAR_COLUMNS = 127  # largest number of columns whose matrices threads do not share
-_records = WeakKeyDictionary()  # by ``Rows``, their ``ScoredRows``
+_MOST_FUSED_BLOCKS = 4  # blocks of rows up to which one call is faster than steps that threads share
+_MOST_FUSED_COLUMNS = 127  # largest number of columns whose matrices threads do not share
+_records = WeakKeyDictionary()  # by ``Rows``, their ``FusedScoreRows``
 
-_SHARED_ROWS = 2**11  # least number of rows times chains for which threads share the line moves
-_PIECES = 16  # number of pieces of a large symmetric matrix that threads share
+_LEAST_SHARED_PREDICTORS = 2**11  # least number of linear predictors of all chains for which threads share line moves
+_PIECES_OF_A_MATRIX = 16  # number of pieces of a large symmetric matrix that threads share
 
-_GRAM_BLOCK = 2**20  # elements of X converted to float64 at a time
+_GRAM_NUMBERS_AT_A_TIME = 2**20  # elements of X converted to float64 at a time
 _GRAM_SHARDS = 2  # number of partial sums; a constant, so that bits do not depend on the number of threads
 
 
@@ -52,14 +54,14 @@ def times_symmetric(v, M, threads=None):
     """v M for v (m, q) and a symmetric M (q, q); with threads, in pieces that do not depend on their number."""
     if threads is None:
         return v @ M
-    out, edges = np.empty(v.shape), np.linspace(0, len(M), _PIECES + 1).astype(int)
+    out, edges = np.empty(v.shape), np.linspace(0, len(M), _PIECES_OF_A_MATRIX + 1).astype(int)
 
     def multiply(first, last):
         for i in range(first, last):
             rows = slice(*edges[i : i + 2])
             out[:, rows] = v @ M[rows].T
 
-    threads.run(multiply, _PIECES)
+    threads.run(multiply, _PIECES_OF_A_MATRIX)
     return out
 
 
@@ -116,7 +118,7 @@ def latent(X, y, coef, bounds, sweep, key, threads, first_row=0, shift=None):
     sums, squares = np.zeros((n_blocks, *by_columns.shape)), np.zeros((n_blocks, len(coef)))
 
     def add_blocks(first, last):
-        for x, rows, edges, blocks in pieces(X, bounds, first, last):
+        for x, rows, edges, blocks in pieces_of_X(X, bounds, first, last):
             beta, start = by_columns.astype(x.dtype, copy=False), first_row + rows.start
             totals = sums[blocks], squares[blocks]
             latent_pass(x, y[rows], beta, edges, start, sweep, key, *totals, shift_record(shift, rows))
@@ -134,7 +136,7 @@ def score(X, y, weight, coef, bounds, threads, shift=None):
     sums, logliks = np.zeros((n_blocks, *by_columns.shape)), np.zeros((n_blocks, len(coef)))
 
     def add_blocks(first, last):
-        for x, rows, edges, blocks in pieces(X, bounds, first, last):
+        for x, rows, edges, blocks in pieces_of_X(X, bounds, first, last):
             beta, totals = by_columns.astype(x.dtype, copy=False), (sums[blocks], logliks[blocks])
             score_pass(x, y[rows], weight[rows], beta, edges, *totals, shift_record(shift, rows))
 
@@ -151,7 +153,7 @@ def line(X, y, weight, coef, direction, steps, bounds, threads, shift=None):
     both, logliks = by_column(np.concatenate([coef, direction])), np.zeros((n_blocks, *steps.shape))
 
     def add_blocks(first, last):
-        for x, rows, edges, blocks in pieces(X, bounds, first, last):
+        for x, rows, edges, blocks in pieces_of_X(X, bounds, first, last):
             line_pass(x, y[rows], weight[rows], both, steps, edges, logliks[blocks], shift_record(shift, rows))
 
     threads.run(add_blocks, n_blocks)
@@ -187,50 +189,51 @@ def metropolis(change, new, old, key, sweep):
     return *new, acceptance
 
 
-def near_trajectories(state, rows, reference, tuning, tau_0, key, with_scales):
+def fused_trajectories(state, rows, reference, tuning, tau_0, key, with_scales):
     """``_trajectories`` of ``hmc.py`` in one call of the core, with the same bits; None where rows or columns are so
     many that threads share them or that calls of Python take little of the time, or where rows have an offset."""
-    if len(reference.point) > _NEAR_COLUMNS or not _are_near(rows):
+    if len(reference.point) > _MOST_FUSED_COLUMNS or not _one_thread_suffices(rows):
         return None
-    return reference.whitening.near_trajectories(state, _scored_rows(rows), reference, tuning, tau_0, key, with_scales)
+    arguments = reference, tuning, tau_0, key, with_scales
+    return reference.mass_matrix.fused_trajectories(state, _fused_score_rows(rows), *arguments)
 
 
-def near_prior_trajectory(state, rows, coordinates, step, n_steps, key):
-    """``_trajectory`` of ``hmc_prior.py`` in one call of the core, or None as for ``near_trajectories``."""
-    if not _are_near(rows, _FEW_BLOCKS):
+def fused_trajectory_in_prior_coordinates(state, rows, coordinates, step, n_steps, key):
+    """``_trajectory`` of ``hmc_prior_coordinates.py`` in one call of the core, or None as for ``fused_trajectories``."""
+    if not _one_thread_suffices(rows, _MOST_FUSED_BLOCKS):
         return None
-    return coordinates.near_trajectory(state, _scored_rows(rows), step, n_steps, key)
+    return coordinates.fused_trajectory(state, _fused_score_rows(rows), step, n_steps, key)
 
 
-def near_exchanges(state, rows, exchanges, numbers, stride, key):
-    """``_exchange`` of ``hmc_prior.py`` in one call of the core, or None as for ``near_trajectories``."""
-    if not _are_near(rows, _FEW_BLOCKS):
+def fused_exchanges(state, rows, exchanges, numbers, stride, key):
+    """``_exchange`` of ``hmc_prior_coordinates.py`` in one call of the core, or None as for ``fused_trajectories``."""
+    if not _one_thread_suffices(rows, _MOST_FUSED_BLOCKS):
         return None
-    return exchanges.near(state, _scored_rows(rows), *numbers, stride, key)
+    return exchanges.fused(state, _fused_score_rows(rows), *numbers, stride, key)
 
 
-def near_score(rows, beta):
-    """Log-likelihood and score at the sampler's coefficients, or None as for ``near_trajectories``."""
-    if not _are_near(rows):
+def fused_score(rows, beta):
+    """Log-likelihood and score at the sampler's coefficients, or None as for ``fused_trajectories``."""
+    if not _one_thread_suffices(rows):
         return None
     loglik, score = np.empty(len(beta)), np.empty(beta.shape)
-    _near_score(_scored_rows(rows), np.ascontiguousarray(beta), len(beta), loglik, score)
+    _fused_score(_fused_score_rows(rows), np.ascontiguousarray(beta), len(beta), loglik, score)
     return loglik, score
 
 
-def _are_near(rows, n_blocks=1):
+def _one_thread_suffices(rows, n_blocks=1):
     """Whether one thread does all work on these rows, of at most so many blocks."""
     return rows.offset is None and (len(rows.bounds) <= n_blocks + 1 or rows.threads.n == 1)
 
 
-def _scored_rows(rows):
-    """The record ``ScoredRows`` of rows."""
+def _fused_score_rows(rows):
+    """The record ``FusedScoreRows`` of rows."""
     if rows not in _records:
         X, y, weight = rows.held
         columns, (n, p) = rows.columns, X.shape
         order, place, unit, centre = columns.q_order, columns.q_place, columns.q_unit, columns.q_centre
         _records[rows] = record(
-            "ScoredRows",
+            "FusedScoreRows",
             **{"is_double": X.dtype == np.float64, "X": X, "n": n, "p": p, "y": y, "weight": or_none(weight)},
             **{"bounds": rows.bounds, "n_blocks": len(rows.bounds) - 1},
             **{"q": len(order), "fit_intercept": columns.fit_intercept, "translated": columns.translated},
@@ -240,16 +243,16 @@ def _scored_rows(rows):
 
 
 def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
-    """beta, lambda^-2 and tau^-2 after the moves of ``lines.py``; near rows take one call of the core."""
-    if not rows.is_near:
-        return _lines.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep)
+    """beta, lambda^-2 and tau^-2 after the moves of ``line_moves.py``, in a fused call or by passes."""
+    if not rows.takes_fused_calls:
+        return line_moves.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep)
     out = beta.copy(), lambda_sq_inv.copy(), tau_sq_inv.copy()
-    numbers = _lines.random_numbers(beta, lines, rows.ops, key, sweep)
-    arguments = near_lines(rows, lines, tau_0), np.ascontiguousarray(rows.columns.of_X(beta)), *numbers
-    if rows.n * len(beta) < _SHARED_ROWS:
-        move_near(*arguments, 0, len(beta), *out)
+    numbers = line_moves.random_numbers(beta, lines, rows.ops, key, sweep)
+    arguments = fused_line_rows(rows, lines, tau_0), np.ascontiguousarray(rows.columns.of_X(beta)), *numbers
+    if rows.n * len(beta) < _LEAST_SHARED_PREDICTORS:
+        fused_line_moves(*arguments, 0, len(beta), *out)
     else:
-        rows.threads.run(lambda first, last: move_near(*arguments, first, last, *out), len(beta))
+        rows.threads.run(lambda first, last: fused_line_moves(*arguments, first, last, *out), len(beta))
     return out
 
 
@@ -271,7 +274,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
     """
     n, p = X.shape
     q = p + fit_intercept
-    step = max(64, _GRAM_BLOCK // (q + (0 if beta is None else len(beta))))
+    step = max(64, _GRAM_NUMBERS_AT_A_TIME // (q + (0 if beta is None else len(beta))))
     n_shards = min(_GRAM_SHARDS, -(-n // step))
     edges = np.linspace(0, n, n_shards + 1).astype(int)
 
@@ -317,7 +320,7 @@ def sum_of_shards(add, q, n_shards, spare, threads):
 
 def moments(X, weight):
     """Mean and variance of the columns, weighted; (p,) float64 each, without cancellation. weight : (n,) or (0,)."""
-    blocks = ahead(X, cut(0, len(X), max(64, _GRAM_BLOCK // X.shape[1])), len(X))
+    blocks = ahead(X, cut(0, len(X), max(64, _GRAM_NUMBERS_AT_A_TIME // X.shape[1])), len(X))
     return combine_moments(
         (X[rows].astype(np.float64), weight[rows] if len(weight) else np.ones(len(X[rows]))) for rows in blocks
     )

@@ -16,7 +16,9 @@ from .lapack import ROUTINES
 
 _FOLDER = Path(__file__).parent
 _NO_MEMORY = -1000  # status of an export without memory, as in exports/export.hpp
-_LEVELS = "baseline", "avx2", "avx512"  # builds of the core, by the instructions that they need
+# Builds of the core, by the instructions that they need: those of ``X86_LEVELS`` in build_core.py, in the order of
+# ``core_level`` in exports/about.cpp.
+_LEVELS = "baseline", "avx2", "avx512"
 _SCALARS = {"i64": ctypes.c_int64, "i32": ctypes.c_int32, "u32": ctypes.c_uint32, "double": ctypes.c_double}
 _ARRAYS = {"double": "d", "float": "f", "u8": "B", "u32": "I", "i32": "i", "i64": "q"}  # type codes of NumPy
 _PROTOTYPE = re.compile(r"^EXPORT (i32|u32) (\w+)\(([^)]*)\)", re.MULTILINE)

@@ -1,7 +1,7 @@
 """Passes over the rows of X, tile by tile; ``exports/passes.cpp`` documents their arrays.
 
 X is an array, or a CSR matrix in which indices ascend within a row. shift : ``Shift``, or None. X of a file comes in
-``pieces``.
+``pieces_of_X``.
 """
 
 from typing import NamedTuple
@@ -79,17 +79,17 @@ def product_pass(X, weight, vectors, bounds, sums):
     _product_pass(*rows_of(X), or_none(weight), vectors, *vectors.shape, bounds, len(sums), sums)
 
 
-def pieces(X, bounds, first, last):
+def pieces_of_X(X, bounds, first, last):
     """The pieces of the blocks first to last - 1: (rows of X, their slice, bounds, their blocks).
 
     Rows in memory, in an array or a CSR matrix, are one piece with all blocks.
     """
     if not is_on_disk(X):
         return ((X, slice(0, X.shape[0]), bounds[first : last + 1], slice(first, last)),)
-    return _pieces_of_disk(X, bounds, first, last)
+    return _pieces_of_X_on_disk(X, bounds, first, last)
 
 
-def _pieces_of_disk(X, bounds, first, last):
+def _pieces_of_X_on_disk(X, bounds, first, last):
     """Pieces within a block, cut so that its sums keep their bits. float16, which no kernel reads, becomes float32."""
     dtype = np.float32 if X.dtype == np.float16 else X.dtype
     tile = _tile_rows(X.shape[1] * np.dtype(dtype).itemsize)

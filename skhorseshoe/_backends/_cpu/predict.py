@@ -5,12 +5,12 @@ import numpy as np
 from ..._utils.memmap import ahead, cut
 from .library import function
 
-_ROWS = 48  # largest number of rows of a block
-_FEW_ROWS = 8  # largest number of rows of a block if the draws do not fit the cache
-_LARGE = 2**20  # least number of coefficients in all draws that do not fit the cache
+_ROWS_AT_A_TIME = 48  # largest number of rows of a block
+_ROWS_BESIDE_LARGE_DRAWS = 8  # largest number of rows of a block if the draws do not fit the cache
+_COEFFICIENTS_OF_LARGE_DRAWS = 2**20  # least number of coefficients in all draws that do not fit the cache
 # Number of rows of which a product of BLAS treats all alike: OpenBLAS with AVX-512 takes 24 at a time. With fewer rows
 # it spends most of its time on copies of the draws.
-_STEP = 24
+_ROWS_OF_BLAS = 24
 PREDICTORS_AT_ONCE = 2**14  # number of linear predictors whose Hermite functions stay in cache
 _predictors_of_few_rows = function("predictors_of_few_rows")
 _average_phi, _next_hermite = function("average_phi"), function("next_hermite")
@@ -21,12 +21,13 @@ def each_block(X, coef, threads, budget, use):
 
     budget : largest size of a product (rows, n_draws) float64 of several rows, in bytes. use may overwrite the product.
     A row has the same bits in any block: in a block of few rows each is a sum of its own; otherwise all blocks, the
-    last one padded, have the same number of rows, a multiple of ``_STEP``, so that BLAS treats all rows alike.
+    last one padded, have the same number of rows, a multiple of ``_ROWS_OF_BLAS``, so that BLAS treats all rows alike.
     """
     n, p = X.shape
-    block_rows = max(1, min(_ROWS if coef.size < _LARGE else _FEW_ROWS, budget // (8 * len(coef))))
-    is_few = block_rows < _STEP
-    block_rows -= 0 if is_few else block_rows % _STEP
+    most = _ROWS_AT_A_TIME if coef.size < _COEFFICIENTS_OF_LARGE_DRAWS else _ROWS_BESIDE_LARGE_DRAWS
+    block_rows = max(1, min(most, budget // (8 * len(coef))))
+    is_few = block_rows < _ROWS_OF_BLAS
+    block_rows -= 0 if is_few else block_rows % _ROWS_OF_BLAS
     coef = coef if is_few else coef.astype(np.float64, copy=False)
 
     def use_blocks(first, last):

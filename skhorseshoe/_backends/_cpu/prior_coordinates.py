@@ -4,15 +4,15 @@ import numpy as np
 
 from .. import Trajectory
 from ..horseshoe_quantile import quantile_table
-from .gaussian import rotate_trajectory
 from .library import function, record
+from .mass_matrix import kick_and_rotate_trajectory
 
-_coordinates, _begin = function("prior_coordinates"), function("begin_prior_trajectory")
-_place, _kick = function("prior_trajectory_beta"), function("kick_prior_trajectory")
+_coordinates, _begin = function("prior_coordinates"), function("begin_in_prior_coordinates")
+_place, _kick = function("beta_of_prior_coordinates"), function("kick_in_prior_coordinates")
 _take_out, _put_in, _weigh = function("take_out"), function("put_in"), function("weigh_exchange")
-_near_trajectory, _near_exchanges = function("near_prior_trajectory"), function("near_exchanges")
+_fused_trajectory, _fused_exchanges = function("fused_trajectory_in_prior_coordinates"), function("fused_exchanges")
 
-_SHARED = 2**11  # least number of coefficients of all chains for which threads share the chains
+_LEAST_SHARED_COEFFICIENTS = 2**11  # least number of coefficients of all chains for which threads share the chains
 
 
 class PriorCoordinates:
@@ -46,7 +46,7 @@ class PriorCoordinates:
 
     def kick_and_rotate(self, trajectory, step):
         """A half-kick of v, and a rotation of (u, v)."""
-        rotate_trajectory(step, *trajectory[:3], trajectory.u.size)
+        kick_and_rotate_trajectory(step, *trajectory[:3], trajectory.u.size)
         return trajectory
 
     def to_beta(self, trajectory):
@@ -61,11 +61,11 @@ class PriorCoordinates:
         _share(self.threads, trajectory.u.shape, lambda *chains: _kick(*arguments, *chains, *trajectory))
         return trajectory
 
-    def near_trajectory(self, state, rows, step, n_steps, key):
+    def fused_trajectory(self, state, rows, step, n_steps, key):
         """beta, tau^-2, log-likelihood, score and acceptance after a trajectory and its test, in one call. rows : their
         record."""
         new, acceptance = _copies(state), np.empty(len(state.beta))
-        _near_trajectory(self.record, rows, step, n_steps, state.sweep, *key, len(acceptance), *new, acceptance)
+        _fused_trajectory(self.record, rows, step, n_steps, state.sweep, *key, len(acceptance), *new, acceptance)
         return *new, acceptance
 
 
@@ -105,12 +105,12 @@ class Exchanges:
         _share(self.threads, score.shape, lambda *chains: _weigh(*arguments, *chains, change))
         return change
 
-    def near(self, state, rows, uniform, standard, stride, key):
+    def fused(self, state, rows, uniform, standard, stride, key):
         """The state after m exchanges and their tests, in one call. uniform : (n_chains, 2 m). standard : (n_chains, m)
         normals. stride : added to the number of the sweep for each exchange."""
         new, acceptance, n = _copies(state), np.empty(len(state.beta)), standard.shape[1]
         arguments = self.record, rows, uniform, standard, n, state.sweep, stride, *key
-        _near_exchanges(*arguments, len(acceptance), *new, acceptance)
+        _fused_exchanges(*arguments, len(acceptance), *new, acceptance)
         return *new, acceptance
 
 
@@ -121,7 +121,7 @@ def _copies(state):
 def _share(threads, shape, task):
     """Call task(first, last) for ranges of chains. shape : (n_chains, n_columns)."""
     n_chains, n_columns = shape
-    if n_chains * n_columns < _SHARED:
+    if n_chains * n_columns < _LEAST_SHARED_COEFFICIENTS:
         task(0, n_chains)
     else:
         threads.run(task, n_chains)

@@ -3,12 +3,12 @@
 import numpy as np
 
 from .library import function, record
-from .passes import or_none, pieces, rows_of
+from .passes import or_none, pieces_of_X, rows_of
 
 _sum_by_group, _move_effects = function("sum_by_group"), function("move_group_effects")
 _curvature, _logliks_on_grid = function("curvature_of_rows"), function("group_logliks_on_grid")
 _scaled_logliks, _add_rows_by_group = function("scaled_logliks"), function("add_rows_by_group")
-_SHARED = 2**9  # number of groups that a thread takes at a time
+_GROUPS_AT_A_TIME = 2**9  # number of groups that a thread takes at a time
 
 
 class RowGroups:
@@ -72,13 +72,13 @@ class RowGroups:
         return out
 
     def _share(self, task):
-        n = -(-self.n // _SHARED)
-        self.threads.run(lambda first, last: task(first * _SHARED, min(self.n, last * _SHARED)), n)
+        n = -(-self.n // _GROUPS_AT_A_TIME)
+        self.threads.run(lambda first, last: task(first * _GROUPS_AT_A_TIME, min(self.n, last * _GROUPS_AT_A_TIME)), n)
 
 
 def sums_by_group(X, codes, n_groups, weight):
     """Sums of weight_i (x_i, 1) over the rows of each group; (n_groups, p + 1) float64. codes : (n,) int32."""
     out = np.zeros((n_groups, X.shape[1] + 1))
-    for x, rows, *_ in pieces(X, np.array([0, X.shape[0]]), 0, 1):
+    for x, rows, *_ in pieces_of_X(X, np.array([0, X.shape[0]]), 0, 1):
         _add_rows_by_group(*rows_of(x), codes[rows], weight[rows], out)
     return out

@@ -14,7 +14,7 @@ from ..device import to_host
 from .normal_tail import information_weights
 from .sparse_passes import quadratic_forms
 
-_BLOCK = 2**20
+_NUMBERS_AT_A_TIME = 2**20  # of X, in a block of rows or columns
 
 
 class ShrinkageByRows:
@@ -25,7 +25,7 @@ class ShrinkageByRows:
     a further covariance of rows of one group; or None. size : numbers of X in a block of rows or columns.
     """
 
-    def __init__(self, rows, variances, beta, information=None, shared=None, size=_BLOCK):
+    def __init__(self, rows, variances, beta, information=None, shared=None, size=_NUMBERS_AT_A_TIME):
         X, columns, p = to_host(rows.X), rows.columns, rows.shape[1]
         points = columns.of_X(beta)
         intercept = points[:, p] if columns.fit_intercept else 0.0

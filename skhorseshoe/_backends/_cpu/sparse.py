@@ -10,6 +10,7 @@ from ..centring import finish, uncentred
 from .dense import (  # noqa: F401 - most are part of what a back end offers
     PREDICTORS_AT_ONCE,
     Exchanges,
+    MassMatrix,
     Outbox,
     Precision,
     PriorCoordinates,
@@ -18,19 +19,22 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     Shift,
     ShrinkageByRows,
     Watch,
-    Whitening,
     add_pairs,
     average_phi,
     by_chain,
     by_column,
     concatenate,
-    draw_lambda,
-    draw_tau,
+    draw_lambda_given_beta,
+    draw_tau_given_beta,
     empty_like,
     exp,
     exponential,
     first_inside,
     fisher_weight,
+    fused_exchanges,
+    fused_score,
+    fused_trajectories,
+    fused_trajectory_in_prior_coordinates,
     gamma,
     growth,
     latent,
@@ -39,10 +43,6 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     minimum,
     move_along_lines,
     ndtr,
-    near_exchanges,
-    near_prior_trajectory,
-    near_score,
-    near_trajectories,
     next_hermite,
     normal,
     place,
@@ -62,10 +62,10 @@ from .normal_tail import information_weights
 from .passes import product_pass
 from .sparse_passes import column_moments, gram_pass, noise_pass
 
-NEAR_ROWS = 0  # the core reads CSR rows by passes alone
+MOST_FUSED_ROWS = 0  # the core reads CSR rows by passes alone
 SEGMENTED = False  # cutting a CSR matrix would copy its starts of rows
 
-_AT_ONCE = 2**18  # float64 numbers that are computed at a time for a block of rows
+_NUMBERS_AT_A_TIME = 2**18  # float64 numbers that are computed at a time for a block of rows
 _PREDICTED_ROWS = 512  # rows that share a copy of the coefficients that they need
 
 
@@ -111,12 +111,13 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
     """
     n, p = X.shape
     q = p + fit_intercept
-    stored = sum(np.bincount(X.indices[at : at + _AT_ONCE], minlength=p) for at in range(0, X.nnz, _AT_ONCE))
+    starts = range(0, X.nnz, _NUMBERS_AT_A_TIME)
+    stored = sum(np.bincount(X.indices[at : at + _NUMBERS_AT_A_TIME], minlength=p) for at in starts)
     shift = np.where(stored == n, centre, 0.0)
     coef = None if beta is None else uncentred(beta, centre, scale, p)
     sums = np.zeros((2, q)), np.zeros(2)
     edges = np.linspace(0, n, 3).astype(int)
-    step = n if beta is None else max(64, _AT_ONCE // (4 * max(len(beta), X.nnz // n)))
+    step = n if beta is None else max(64, _NUMBERS_AT_A_TIME // (4 * max(len(beta), X.nnz // n)))
 
     def add(shard, total):
         for start in range(edges[shard], edges[shard + 1], step):
@@ -159,7 +160,7 @@ def _product(X, coef):
     needed, at = np.unique(X.indices, return_inverse=True)
     narrow = csr_array((X.data, at, X.indptr), shape=(X.shape[0], len(needed)))
     out = np.zeros((X.shape[0], len(coef)))
-    step = max(16, _AT_ONCE // max(1, len(needed)))
+    step = max(16, _NUMBERS_AT_A_TIME // max(1, len(needed)))
     for start in range(0, len(coef), step):
         out[:, start : start + step] = narrow @ np.ascontiguousarray(coef[start : start + step, needed].T, np.float64)
     return out

@@ -7,7 +7,7 @@ from .library import function
 _fill_normal, _fill_uniform = function("fill_normal"), function("fill_uniform")
 _fill_exponential, _fill_gamma = function("fill_exponential"), function("fill_gamma")
 _exponential_integrals = function("exponential_integrals")
-_draw_tau, _draw_lambda = function("draw_taus"), function("draw_lambdas")
+_draw_tau_given_beta, _draw_lambda_given_beta = function("draw_taus_given_beta"), function("draw_lambdas_given_beta")
 
 
 def normal(shape, key, sweep, purpose, attempt=0):
@@ -38,17 +38,17 @@ def gamma(shape, rate, key, sweep, purpose):
     return out
 
 
-def draw_tau(beta, tau_sq_inv, tau_0, key, sweep):
+def draw_tau_given_beta(beta, tau_sq_inv, tau_0, key, sweep):
     """tau^-2 given beta (n_chains, p), with every lambda_j integrated out: a slice step from the current value."""
     out = np.empty_like(tau_sq_inv)
-    _draw_tau(np.ascontiguousarray(beta), tau_sq_inv, tau_0, out, *beta.shape, sweep, *key)
+    _draw_tau_given_beta(np.ascontiguousarray(beta), tau_sq_inv, tau_0, out, *beta.shape, sweep, *key)
     return out
 
 
-def draw_lambda(beta, tau_sq_inv, key, sweep):
+def draw_lambda_given_beta(beta, tau_sq_inv, key, sweep):
     """lambda_j^-2 given beta (n_chains, p) and tau; independent of the current values."""
     out = np.empty(beta.shape)
-    _draw_lambda(np.ascontiguousarray(beta), tau_sq_inv, out, *beta.shape, sweep, *key)
+    _draw_lambda_given_beta(np.ascontiguousarray(beta), tau_sq_inv, out, *beta.shape, sweep, *key)
     return out
 
 

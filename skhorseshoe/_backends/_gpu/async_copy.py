@@ -8,8 +8,8 @@ from cupyx import empty_pinned
 from .. import MAX_CHAINS
 from .lapack import VERDICT
 
-_MOST = 32  # largest number of sets of values on their way
-_PINNED = 2**26  # largest size of these sets, in bytes
+_MOST_SETS = 32  # largest number of sets of values on their way
+_MOST_PINNED_BYTES = 2**26  # largest size of these sets, in bytes
 
 
 class Outbox:
@@ -27,7 +27,7 @@ class Outbox:
         """Call use(*values) later, with arrays of the host that are valid until it returns."""
         values = [cp.ascontiguousarray(v) if isinstance(v, cp.ndarray) else v for v in values]
         size = sum(v.nbytes for v in values if isinstance(v, cp.ndarray))
-        while len(self.under_way) >= max(2, min(_MOST, _PINNED // max(1, size))):
+        while len(self.under_way) >= max(2, min(_MOST_SETS, _MOST_PINNED_BYTES // max(1, size))):
             self._hand_over()
         pinned = self.spare.pop() if self.spare else [_pinned_like(v) for v in values]
         ready, arrived = (cp.cuda.Event(disable_timing=True) for _ in range(2))

@@ -10,23 +10,26 @@ from copy import copy
 import cupy as cp
 import numpy as np
 
-from ..lines import move as move_along_lines  # noqa: F401 - part of what a back end offers
+from ..line_moves import move as move_along_lines  # noqa: F401 - part of what a back end offers
 from .async_copy import Outbox, Watch  # noqa: F401
 from .cuda import TYPES
 from .dense_passes import gram, hold, latent, line, moments, score  # noqa: F401
-from .gaussian import Precision, Root, Whitening, metropolis, times_symmetric  # noqa: F401
+from .gaussian import Precision, Root  # noqa: F401
 from .host_streaming import gpu_array
 from .lapack import VERDICT
-from .line_moves import NEAR_ROWS, first_inside, proposals  # noqa: F401
+from .launch import blocks_for, i32, kernel, launch, random_arguments
+from .line_proposals import first_inside, proposals  # noqa: F401
+from .mass_matrix import MassMatrix  # noqa: F401
 from .memory import explained, is_of_memory, place  # noqa: F401
 from .predict import PREDICTORS_AT_ONCE, average_phi, each_block, ndtr, next_hermite, quantiles  # noqa: F401
-from .variates import draw_lambda, draw_tau, exponential, gamma, normal, uniform  # noqa: F401
+from .variates import draw_lambda_given_beta, draw_tau_given_beta, exponential, gamma, normal, uniform  # noqa: F401
 
 empty_like, where, concatenate = cp.empty_like, cp.where, cp.concatenate
 exp, growth, minimum = cp.exp, cp.expm1, cp.minimum
+MOST_FUSED_ROWS = 0  # every line move is a pass
 SEGMENTED = False  # a launch takes longer than many a segment
 
-_CHECKED = 2**24  # number of elements that are checked at a time
+_NUMBERS_AT_A_TIME = 2**24  # number of elements that are checked at a time
 
 
 @contextmanager
@@ -83,6 +86,20 @@ def _each(move, values):
     return move(values)
 
 
+def times_symmetric(v, M, threads=None):
+    """As ``cpu.times_symmetric``."""
+    return v @ M
+
+
+def metropolis(change, new, old, key, sweep):
+    """As ``cpu.metropolis``."""
+    accept, acceptance = cp.empty(len(change), bool), cp.empty(len(change))
+    arguments = cp.ascontiguousarray(change), i32(len(change)), *random_arguments(key, sweep), accept, acceptance
+    launch(kernel("chains", "accept_proposals"), blocks_for(len(change)), *arguments)
+    pairs = zip(new, old, strict=True)
+    return *(cp.where(accept[:, None] if a.ndim > 1 else accept, a, b) for a, b in pairs), acceptance
+
+
 def checked(X):
     """X (n, p), C-contiguous, of a type that the kernels read, on its own GPU; copied only if necessary.
 
@@ -121,7 +138,7 @@ def _check_kind(X):
 def _is_finite(X):
     """Checked in blocks: flags of all elements at once would take a quarter of the memory of X."""
     flat = X.reshape(-1)
-    blocks = (flat[start : start + _CHECKED] for start in range(0, flat.size, _CHECKED))
+    blocks = (flat[start : start + _NUMBERS_AT_A_TIME] for start in range(0, flat.size, _NUMBERS_AT_A_TIME))
     return all(bool(cp.isfinite(block).all()) for block in blocks)
 
 

@@ -9,7 +9,7 @@ import cupy as cp
 
 from ..moments import combine_moments
 from .cuda import PASS_CHAINS, TYPES, definitions, layout, waves
-from .gaussian import factor_bytes, fits_one_block
+from .gaussian import cholesky_bytes, fits_one_block
 from .host_streaming import HostRows, Streamed, gpu_array
 from .launch import (
     blocks_for,
@@ -24,8 +24,8 @@ from .launch import (
     resident_blocks,
     shared_limits,
 )
-from .line_moves import LINES_PER_LAUNCH, with_directions
-from .memory import WIDENED
+from .line_proposals import LINES_PER_LAUNCH, with_directions
+from .memory import WIDENED_NUMBERS
 
 
 def hold(X, y, weight):
@@ -99,7 +99,7 @@ class _Plan:
         if not fits_one_block(self.q):
             return resident * waves(self.layout, self.q, resident, count, size)
         # A block without a slot begins when others end, and the pass then takes twice as long.
-        taken = n_chains * (slots - resident_blocks(self.function, self.layout.shared_bytes, (factor_bytes(self.q),)))
+        taken = n_chains * (slots - resident_blocks(self.function, self.layout.shared_bytes, (cholesky_bytes(self.q),)))
         return resident - taken if resident > 8 * taken else resident
 
     def run(self, X, columns, coef, chain_arguments, random=()):
@@ -137,7 +137,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
     """As ``cpu.gram``, on the host; called a few times in a fit."""
     n, p = X.shape
     q = p + fit_intercept
-    step = max(1, min(n, WIDENED // q))
+    step = max(1, min(n, WIDENED_NUMBERS // q))
     total = cp.zeros((q, q))
     centre, scale = cp.asarray(centre), cp.asarray(scale)
     if beta is not None:
@@ -162,7 +162,7 @@ def _information(eta):
 
 def moments(X, weight):
     """As ``cpu.moments``, on the host."""
-    step = max(1, min(len(X), WIDENED // X.shape[1]))
+    step = max(1, min(len(X), WIDENED_NUMBERS // X.shape[1]))
     weight = weight if len(weight) else cp.ones(len(X))
     blocks = (slice(start, start + step) for start in range(0, len(X), step))
     mean, variance = combine_moments((widened(X[rows], X.shape[1]), weight[rows]) for rows in blocks)

@@ -3,32 +3,26 @@
 import cupy as cp
 import numpy as np
 
-from .. import COEF, JITTERS, LEAST_RESIDUAL, MAX_CHAINS, MOMENTUM, Trajectory, not_definite
-from .cuda import THREADS, WARPS
+from .. import COEF_PURPOSE, JITTERS, LEAST_RESIDUAL, MAX_CHAINS, not_definite
+from .cuda import THREADS
 from .host_streaming import gpu_array
 from .lapack import VERDICT, potrf, side_by_side, solve_lower, workspaces_for
-from .launch import blocks_for, i32, kernel, launch, properties, random_arguments
-from .memory import OVERLAPPED
-from .variates import normal
+from .launch import blocks_for, i32, kernel, launch, properties
+from .memory import OVERLAPPED_BYTES
 
 
 def fits_one_block(q):
     """Whether one block computes a Cholesky factor of q columns in shared memory."""
     limit = properties(cp.cuda.runtime.getDevice())["sharedMemPerBlockOptin"]
-    return q <= THREADS and factor_bytes(q) <= limit
+    return q <= THREADS and cholesky_bytes(q) <= limit
 
 
-def factor_bytes(q):
+def cholesky_bytes(q):
     """Bytes of shared memory of a block that computes a Cholesky factor."""
     return 8 * (q * (q + 1) // 2 + 2)
 
 
-def times_symmetric(v, M, threads=None):
-    """As ``cpu.times_symmetric``."""
-    return v @ M
-
-
-class _Cholesky:
+class Cholesky:
     """Lower Cholesky factors of H + diag(d_c), one for each chain, in given matrices.
 
     If one fits into shared memory, a block for each chain computes it, and solves: one launch for all chains, where the
@@ -40,7 +34,7 @@ class _Cholesky:
         self.H = H
         self.q = q = len(H)
         self.verdict = VERDICT.place()
-        self.shared_bytes, self.fits = factor_bytes(q), fits_one_block(q)
+        self.shared_bytes, self.fits = cholesky_bytes(q), fits_one_block(q)
         if not self.fits:
             self.workspaces = workspaces_for(H)
             self.info = cp.zeros(MAX_CHAINS, cp.int32)
@@ -85,12 +79,12 @@ class _Cholesky:
         return out
 
 
-class _FactorMemory:
+class _CholeskyMemory:
     """Memory for the factors of all chains, which can be computed in advance on another stream."""
 
     def __init__(self, q):
         self.factors = cp.empty((1, q, q))
-        self.begun = None, None  # the ``_Cholesky`` that computes, and its d
+        self.begun = None, None  # the ``Cholesky`` that computes, and its d
         # Its blocks have priority over those of a pass, since its steps depend on each other.
         self.stream = cp.cuda.Stream(non_blocking=True, priority=-1)
         self.d_is_there, self.are_there = (cp.cuda.Event(disable_timing=True) for _ in range(2))
@@ -122,21 +116,21 @@ class Precision:
 
     def __init__(self, H, threads, memory_of=None, n_workers=None):
         self.H = H = gpu_array(H)
-        self.cholesky = _Cholesky(H)
-        self.memory = _FactorMemory(len(H)) if memory_of is None else memory_of.memory
+        self.cholesky = Cholesky(H)
+        self.memory = _CholeskyMemory(len(H)) if memory_of is None else memory_of.memory
 
     def begin(self, d):
         """As ``cpu.Precision.begin``: factors are computed on another stream, at the same time as what is queued next.
 
         That must be kernels of our own, since the libraries have one workspace for both streams.
         """
-        if 8 * d.size * d.shape[1] <= OVERLAPPED:
+        if 8 * d.size * d.shape[1] <= OVERLAPPED_BYTES:
             self.memory.begin(self.cholesky, d)
 
     @staticmethod
     def noise(ops, shape, key, sweep):
         """As ``cpu.Precision.noise``."""
-        return ops.normal(shape, key, sweep, COEF)
+        return ops.normal(shape, key, sweep, COEF_PURPOSE)
 
     def draw(self, b, d, noise, total=None, gamma=None):
         """As ``cpu.Precision.draw``."""
@@ -190,127 +184,3 @@ class Root:
     def times(self, x):
         """L x_c; x (m, q)."""
         return x @ self.transposed
-
-
-def metropolis(change, new, old, key, sweep):
-    """As ``cpu.metropolis``."""
-    accept, acceptance = cp.empty(len(change), bool), cp.empty(len(change))
-    arguments = cp.ascontiguousarray(change), i32(len(change)), *random_arguments(key, sweep), accept, acceptance
-    launch(kernel("chains", "accept_proposals"), blocks_for(len(change)), *arguments)
-    pairs = zip(new, old, strict=True)
-    return *(cp.where(accept[:, None] if a.ndim > 1 else accept, a, b) for a, b in pairs), acceptance
-
-
-class Whitening:
-    """As ``cpu.Whitening``; ``refer`` gives it H and b."""
-
-    def __init__(self, H, b, n_chains, p, threads, memory_of=None):
-        q = len(H)
-        self.p = p
-        self.H = gpu_array(H)
-        self.b = None if b is None else cp.asarray(b)
-        self.cholesky = _Cholesky(self.H)
-        self.factors, self.spare = cp.empty((2, n_chains, q, q))
-        self.mean = self.log_norm = None
-        self.columns = self.at = self.units = None  # columns whose lambda_j move, on the host and here; unit vectors
-
-    def refer(self, H, b):
-        """Take another H and b."""
-        self.H[...] = gpu_array(H)
-        self.b = cp.asarray(b)
-
-    def begin(self, reference, state, key, same_scales=False):
-        """As ``cpu.Whitening.begin``."""
-        beta = state.beta
-        n_chains, q = beta.shape
-        if not same_scales:
-            self._set(state.lambda_sq_inv, state.tau_sq_inv)
-        u, v = cp.empty_like(beta), normal(beta.shape, key, state.sweep, MOMENTUM)
-        product = kernel("chains", "multiply_transposed")
-        launch(product, (blocks_for(32 * q), n_chains), self.factors, beta - self.mean, u, i32(q))
-        return self._trajectory(u, v, *self._potential_and_force(reference, beta, state.loglik, state.score))
-
-    def kick_and_rotate(self, trajectory, angle):
-        """As ``cpu.Whitening.kick_and_rotate``."""
-        cos, sin, v = cp.cos(angle), cp.sin(angle), trajectory.v - angle / 2 * trajectory.force
-        return trajectory._replace(u=trajectory.u * cos + v * sin, v=v * cos - trajectory.u * sin)
-
-    def to_beta(self, trajectory):
-        """As ``cpu.Whitening.to_beta``."""
-        return self.mean + self.cholesky.solve(self.factors, trajectory.u, transposed=True)
-
-    def kick(self, trajectory, angle, reference, beta, loglik, score):
-        """As ``cpu.Whitening.kick``."""
-        U, force = self._potential_and_force(reference, beta, loglik, score)
-        return self._trajectory(trajectory.u, trajectory.v - angle / 2 * force, U, force)
-
-    def _potential_and_force(self, reference, beta, loglik, score):
-        """U and the force L^-1 grad U."""
-        centred = beta - reference.point
-        pull = times_symmetric(centred, reference.information)
-        U = (centred * (reference.score - pull / 2)).sum(axis=1) - loglik
-        return U, self.cholesky.solve(self.factors, reference.score - pull - score)
-
-    def _trajectory(self, u, v, U, force):
-        return Trajectory(u, v, force, U + (u**2 + v**2).sum(axis=1) / 2)
-
-    def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key):
-        """As ``cpu.Whitening.move_scales``."""
-        tau_step = cp.zeros(1) + tuning.tau_step
-        accepted = cp.zeros_like(tau_sq_inv)
-        for move in range(tuning.tau_moves):
-            if move == tuning.tau_moves // 2 and len(tuning.slow):
-                lambda_sq_inv = self._move_local_scales(lambda_sq_inv, tau_sq_inv, tuning.slow, sweep, key)
-            moved = self._move_tau(lambda_sq_inv, tau_sq_inv, tau_0, tau_step, move, sweep, key)
-            lambda_sq_inv, tau_sq_inv, accept = moved
-            accepted = accepted + accept
-        return lambda_sq_inv, tau_sq_inv, accepted / tuning.tau_moves
-
-    def _set(self, lambda_sq_inv, tau_sq_inv):
-        """Compute the Gaussian given these scales."""
-        d = cp.zeros((len(tau_sq_inv), len(self.H)))
-        d[:, : self.p] = tau_sq_inv[:, None] * lambda_sq_inv
-        self.cholesky.factorise(d, self.factors)
-        self.mean, self.log_norm = self._moments(self.factors, d)
-
-    def _moments(self, factors, d):
-        n_chains, q = d.shape
-        half = self.cholesky.solve(factors, cp.zeros_like(d) + self.b)
-        log_det = cp.log(factors.reshape(n_chains, q * q)[:, :: q + 1]).sum(axis=1)
-        log_norm = 0.5 * cp.log(d[:, : self.p]).sum(axis=1) - log_det + 0.5 * (half**2).sum(axis=1)
-        return self.cholesky.solve(factors, half, transposed=True), log_norm
-
-    def _move_tau(self, lambda_sq_inv, tau_sq_inv, tau_0, tau_step, move, sweep, key):
-        """lambda^-2 and tau^-2 after a Metropolis step of tau, and the chains that accept it, without the host."""
-        n_chains, q = self.mean.shape
-        proposed, level, moved, d = (cp.empty_like(a) for a in (tau_sq_inv, tau_sq_inv, lambda_sq_inv, self.mean))
-        scales = cp.ascontiguousarray(lambda_sq_inv), tau_sq_inv
-        inputs = self.H, i32(self.p), i32(q), self.log_norm, np.float64(tau_0), tau_step, *scales
-        out, random = (proposed, level, moved, d), (np.uint32(move), *random_arguments(key, sweep))
-        launch(kernel("chains", "propose_scales"), n_chains, *inputs, *out, *random, shared_bytes=8 * WARPS)
-        self.cholesky.factorise(d, self.spare)
-        mean, log_norm = self._moments(self.spare, d)
-        accept = log_norm > level
-        self.mean = cp.where(accept[:, None], mean, self.mean)
-        self.log_norm = cp.where(accept, log_norm, self.log_norm)
-        cp.copyto(self.factors, self.spare, where=accept[:, None, None])
-        return cp.where(accept[:, None], moved, lambda_sq_inv), cp.where(accept, proposed, tau_sq_inv), accept
-
-    def _move_local_scales(self, lambda_sq_inv, tau_sq_inv, columns, sweep, key):
-        """lambda^-2 after slice steps of lambda_j of these columns, numbers on the host."""
-        n_chains, k = len(lambda_sq_inv), len(columns)
-        if self.columns != tuple(columns):  # the same in every sweep after burn-in
-            units = np.zeros((k, self.cholesky.q))
-            units[np.arange(k), columns] = 1.0
-            self.columns, self.at, self.units = tuple(columns), *map(cp.asarray, (np.array(columns), units))
-        at = self.at
-        P = cp.empty((n_chains, k, k))
-        for c in range(n_chains):
-            (half,) = self.cholesky.solve(self.factors[c : c + 1], self.units[None])
-            P[c] = half @ half.T
-        out, moved = lambda_sq_inv.copy(), cp.ascontiguousarray(lambda_sq_inv[:, at])
-        arguments = P, cp.ascontiguousarray(self.mean[:, at]), moved, tau_sq_inv, i32(k), *random_arguments(key, sweep)
-        launch(kernel("chains", "move_slow_scales"), n_chains, *arguments, shared_bytes=8 * k)
-        out[:, at] = moved
-        self._set(out, tau_sq_inv)
-        return out

@@ -7,8 +7,8 @@ from cupyx import empty_pinned
 from ..._utils import memmap
 from ..._utils.memmap import ahead, cut
 
-PART = 2**28  # bytes of X that are copied at a time, if several blocks read them
-_BLOCKS = 4  # least number of blocks that read a part: a single block is slower than the copy
+PART_BYTES = 2**28  # bytes of X that are copied at a time, if several blocks read them
+_LEAST_BLOCKS_OF_A_PART = 4  # least number of blocks that read a part: a single block is slower than the copy
 
 
 class HostRows(np.ndarray):
@@ -80,7 +80,7 @@ class Streamed:
         The caller queues the kernels that read the rows before it asks for the next part.
         """
         n_blocks = len(edges) - 1
-        per_part = max(_BLOCKS, PART * n_blocks // max(1, self.X.nbytes))
+        per_part = max(_LEAST_BLOCKS_OF_A_PART, PART_BYTES * n_blocks // max(1, self.X.nbytes))
         cuts = [(b, min(b + per_part, n_blocks)) for b in range(0, n_blocks, per_part)]
         n_rows = max(edges[end] - edges[b] for b, end in cuts)
         self.conveyor.reserve(n_rows * self.shape[1])
@@ -114,4 +114,4 @@ def _windows(X):
 
 def buffer_bytes(n_bytes, multiprocessors):
     """An upper bound of the bytes of both buffers for an X of n_bytes."""
-    return 2 * min(n_bytes, max(PART, 2 * _BLOCKS * n_bytes // multiprocessors))
+    return 2 * min(n_bytes, max(PART_BYTES, 2 * _LEAST_BLOCKS_OF_A_PART * n_bytes // multiprocessors))

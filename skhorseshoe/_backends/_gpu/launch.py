@@ -9,8 +9,8 @@ from .cuda import OPTIONS, THREADS, source
 
 i32, i64 = np.int32, np.int64  # integers of kernels: CuPy passes those of Python with 64 bits
 
-_RESERVED = 1024  # bytes of shared memory of each block that the system reserves
-_CACHED = 0.7  # share of the L2 cache that a pass uses
+_RESERVED_BYTES = 1024  # bytes of shared memory of each block that the system reserves
+_CACHED_SHARE = 0.7  # share of the L2 cache that a pass uses
 
 
 def kernel(module, name, definitions=()):
@@ -56,12 +56,12 @@ def properties(device):
 def shared_limits(device):
     """Bytes of shared memory of a block if two run on a multiprocessor, and if one does."""
     one, half = properties(device)["sharedMemPerBlockOptin"], properties(device)["sharedMemPerMultiprocessor"] // 2
-    return min(half - _RESERVED, one), one
+    return min(half - _RESERVED_BYTES, one), one
 
 
 def cached_bytes(device):
     """Bytes of the usable L2 cache for each multiprocessor."""
-    return int(_CACHED * properties(device)["l2CacheSize"]) // properties(device)["multiProcessorCount"]
+    return int(_CACHED_SHARE * properties(device)["l2CacheSize"]) // properties(device)["multiProcessorCount"]
 
 
 def resident_blocks(function, shared_bytes, others=()):
@@ -72,8 +72,8 @@ def resident_blocks(function, shared_bytes, others=()):
     has = properties(cp.cuda.runtime.getDevice())
     registers = max(1, -(-function.num_regs // 8)) * 8 * THREADS  # allocated in eights
     slots = min(has["maxThreadsPerMultiProcessor"] // THREADS, has["regsPerMultiprocessor"] // registers) - len(others)
-    shared = has["sharedMemPerMultiprocessor"] - sum(size + _RESERVED for size in others)
-    return max(0, min(slots, shared // (shared_bytes + _RESERVED)))
+    shared = has["sharedMemPerMultiprocessor"] - sum(size + _RESERVED_BYTES for size in others)
+    return max(0, min(slots, shared // (shared_bytes + _RESERVED_BYTES)))
 
 
 def padded(coef, chains, size):

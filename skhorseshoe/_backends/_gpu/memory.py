@@ -4,15 +4,15 @@ import cupy as cp
 
 from ..._utils.memmap import is_on_disk
 from ..._utils.memory import in_words
-from .. import lines
+from .. import line_moves
 from .cuda import MOST_BLOCKS, PASS_CHAINS, compiled_chains
 from .host_streaming import HostRows, buffer_bytes
 
-OVERLAPPED = 2**32  # largest size in bytes of the Cholesky factors of all chains that are computed during a pass
-WIDENED = 2**25  # number of elements of X converted to float64 at a time
+OVERLAPPED_BYTES = 2**32  # largest size in bytes of the Cholesky factors of all chains that are computed during a pass
+WIDENED_NUMBERS = 2**25  # number of elements of X converted to float64 at a time
 _VECTORS = 60  # numbers that a sweep needs at a time for each coefficient and chain
-_SPLIT_VECTORS = 6 * (1 + lines.LINE_PROPOSALS)  # further ones of a split move
-_LEAST = 512  # least size of an array, in bytes
+_SPLIT_VECTORS = 6 * (1 + line_moves.LINE_PROPOSALS)  # further ones of a split move
+_LEAST_ARRAY_BYTES = 512  # least size of an array, in bytes
 PREDICTED_ROWS = 1024  # number of rows whose linear predictors are computed at a time
 _CURE = "Use device='cpu', give X as float32 or float16, lower n_chains, or select columns first."
 
@@ -22,14 +22,14 @@ def working_set(n, p, n_chains, sampler, multiprocessors):
     for "prior" the GPU computes the score alone."""
     q = p + 1
     square = 0 if sampler == "prior" else 8 * q * q
-    factors = n_chains if n_chains * square <= OVERLAPPED else 1
+    factors = n_chains if n_chains * square <= OVERLAPPED_BYTES else 1
     factors = 2 * n_chains if sampler == "hmc" else factors
-    blocks = 3 * max(q, min(n * q, max(WIDENED, 64 * n)))  # X in float64, and arrays computed from it
-    blocks = 8 * max(blocks, 2 * min(PREDICTED_ROWS * q, WIDENED))
+    blocks = 3 * max(q, min(n * q, max(WIDENED_NUMBERS, 64 * n)))  # X in float64, and arrays computed from it
+    blocks = 8 * max(blocks, 2 * min(PREDICTED_ROWS * q, WIDENED_NUMBERS))
     chains = compiled_chains(min(n_chains, PASS_CHAINS)) * -(-n_chains // PASS_CHAINS)  # in all launches of a pass
     sums = 8 * MOST_BLOCKS * multiprocessors * (q + 1) * chains
-    line_sums = 8 * MOST_BLOCKS * multiprocessors * n_chains * (1 + lines.LINE_PROPOSALS)
-    vectors = (_VECTORS + _SPLIT_VECTORS * (sampler == "hmc")) * max(8 * n_chains * q, _LEAST)
+    line_sums = 8 * MOST_BLOCKS * multiprocessors * n_chains * (1 + line_moves.LINE_PROPOSALS)
+    vectors = (_VECTORS + _SPLIT_VECTORS * (sampler == "hmc")) * max(8 * n_chains * q, _LEAST_ARRAY_BYTES)
     return square * (factors + 9) + blocks + sums + line_sums + vectors + 17 * n + 2**20
 
 

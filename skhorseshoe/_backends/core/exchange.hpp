@@ -7,7 +7,7 @@
 // Column j gets the former coefficient of column k.
 #pragma once
 #include "normal_tail.hpp"
-#include "scales.hpp"
+#include "scales_given_beta.hpp"
 
 constexpr double LARGEST_GAIN = 600.0;  // bound of the gain in log-likelihood, h_k m_k^2 / 2
 

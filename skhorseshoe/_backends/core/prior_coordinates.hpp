@@ -13,7 +13,7 @@ constexpr double SMOOTH = 0.1;        // v below which g'', which has a pole at 
 constexpr double FAR_OUT = 0.5;       // tau g(v) / d above which v is found by logarithms
 constexpr double SERIES_STEP = 1e-4;  // largest relative step of the final series
 constexpr double ROUGH = 1e-3, CLOSE = 1e-5;  // steps of Newton's method at which a few digits, or ten, are correct
-constexpr int MOST_STEPS = 30;                // largest number of steps of Newton's method
+constexpr int MOST_NEWTON_STEPS = 30;                // largest number of steps of Newton's method
 
 // g, g' and g'' at v. g'' is smoothed; as a part of a force it need not be exact.
 struct Quantile {
@@ -74,7 +74,7 @@ HD Solved after_series(double v, double step, const Quantile& at) {
 // The solution where the second term is large, roughly: Newton's method for the logarithms.
 HD double solve_far_out(double w, double ratio, const double* cubics) {
     double v = least(w, sqrt(2.0 * log(1.0 + 2.0 * w / ratio)));
-    for (int k = 0; k < MOST_STEPS; ++k) {
+    for (int k = 0; k < MOST_NEWTON_STEPS; ++k) {
         v = least(v, 0.9999 * w);
         const Quantile at = quantile(v, cubics);
         const double step = log(ratio * at.g / (w - v)) / (at.g1 / at.g + 1.0 / (w - v));
@@ -89,7 +89,7 @@ HD Solved solve_from(double v, double w, double ratio, const double* cubics) {
     Quantile at = quantile(v, cubics);
     if (ratio * at.g > FAR_OUT) v = solve_far_out(w, ratio, cubics), at = quantile(v, cubics);
     double step = solving_step(v, at, ratio, w);
-    for (int k = 0; k < MOST_STEPS && fabs(step) > SERIES_STEP * v; ++k) {
+    for (int k = 0; k < MOST_NEWTON_STEPS && fabs(step) > SERIES_STEP * v; ++k) {
         v -= halley(step, at, ratio);
         at = quantile(v, cubics);
         step = solving_step(v, at, ratio, w);
@@ -115,7 +115,7 @@ HD double prior_coordinate(double beta, double tau_inverse, double distance, con
         const double at = (log(x) - LEAST_LOG) * STARTS;
         const i64 last = n_starts - 2, i = at < double(last) ? i64(at) : last;
         v = starts[i] + (at - i) * (starts[i + 1] - starts[i]);
-        for (int k = 0; k < MOST_STEPS; ++k) {
+        for (int k = 0; k < MOST_NEWTON_STEPS; ++k) {
             const Quantile q = quantile(v, cubics);
             const double step = fabs(x - q.g) > 0.01 * x ? log(x / q.g) * q.g / q.g1 : (x - q.g) / q.g1;
             v += step;

@@ -9,7 +9,7 @@ from laws import ALONE, KEY, N_CHAINS, TAU_0, grid_cdf
 from scipy import stats
 from scipy.special import erfcx, exp1, log_ndtr, ndtr
 
-from skhorseshoe._backends import ACCEPT_TAU, HOLD, MOMENTUM, MOVE_TAU
+from skhorseshoe._backends import HOLD_PURPOSE, MOMENTUM_PURPOSE, TAU_ACCEPT_PURPOSE, TAU_MOVE_PURPOSE
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu.normal_tail import log_cdf_and_ratio
 from skhorseshoe._backends._cpu.variates import scaled_exponential_integral
@@ -50,7 +50,7 @@ def test_exponential_integral_is_accurate_to_1e_12():
 def test_local_scales_have_their_law(b):
     tau_sq_inv = np.full(100, 0.3)
     beta = np.full((100, 200), np.sqrt(2 * b / 0.3))
-    x = cpu.draw_lambda(beta, tau_sq_inv, KEY, 4).ravel()
+    x = cpu.draw_lambda_given_beta(beta, tau_sq_inv, KEY, 4).ravel()
     assert (x > 0).all()
     assert stats.kstest(x, lambda x: 1 - exp1(b * (1 + x)) / exp1(b)).pvalue > P_VALUE
 
@@ -65,7 +65,7 @@ def test_global_scale_finds_its_law_from_any_start():
     tau_sq_inv = np.geomspace(1e-8, 1e8, 250)
     many, kept = np.tile(beta, (250, 1)), []
     for t in range(800):
-        tau_sq_inv = cpu.draw_tau(many, tau_sq_inv, TAU_0, KEY, t)
+        tau_sq_inv = cpu.draw_tau_given_beta(many, tau_sq_inv, TAU_0, KEY, t)
         if t % 10 == 9:
             kept.append(-np.log(tau_sq_inv) / 2)
     assert stats.kstest(np.ravel(kept), grid_cdf(grid, log_density)).pvalue > P_VALUE
@@ -74,19 +74,19 @@ def test_global_scale_finds_its_law_from_any_start():
 def test_global_scale_ends_where_all_coefficients_are_zero():
     tau_sq_inv = np.array([1.0, 1e-6])
     for t in range(50):
-        tau_sq_inv = cpu.draw_tau(np.zeros((2, 5)), tau_sq_inv, TAU_0, KEY, t)
+        tau_sq_inv = cpu.draw_tau_given_beta(np.zeros((2, 5)), tau_sq_inv, TAU_0, KEY, t)
         assert np.isfinite(tau_sq_inv).all()
 
 
-def whitening(n_chains, p=2, q=3, threads=ALONE):
+def mass_matrix(n_chains, p=2, q=3, threads=ALONE):
     rng = np.random.default_rng(4)
     A = rng.standard_normal((q + 3, q))
     b = 2 * rng.standard_normal(q)
-    return A.T @ A, b, cpu.Whitening(A.T @ A, b, n_chains, p, threads)
+    return A.T @ A, b, cpu.MassMatrix(A.T @ A, b, n_chains, p, threads)
 
 
 def quadratic(rng, q):
-    """Of a reference: the point, the slope and the information, which need not be those of the Gaussian."""
+    """Of a reference: the point, the score and the information, which need not be those of the Gaussian."""
     A = rng.standard_normal((q, q))
     return Reference(rng.standard_normal(q), rng.standard_normal(q), A @ A.T / q, None)
 
@@ -113,10 +113,10 @@ def dense(H, b, d, p):
 
 def energy_and_force(reference, beta, loglik, score, L, u, v):
     """U + (u'u + v'v) / 2 and L^-1 grad U of one chain."""
-    point, slope, information, _ = reference
+    point, reference_score, information, _ = reference
     offset = beta - point
-    energy = slope @ offset - offset @ information @ offset / 2 - loglik
-    return energy + (u @ u + v @ v) / 2, np.linalg.solve(L, slope - information @ offset - score)
+    energy = reference_score @ offset - offset @ information @ offset / 2 - loglik
+    return energy + (u @ u + v @ v) / 2, np.linalg.solve(L, reference_score - information @ offset - score)
 
 
 @pytest.mark.parametrize(("p", "q", "n_threads"), [(2, 3, 1), (3, 3, 2), (139, 140, 2), (139, 140, 5)])
@@ -127,14 +127,14 @@ def test_a_trajectory_equals_dense_formulas(p, q, n_threads):
     loglik, reference, angle = rng.standard_normal(3), quadratic(rng, q), 0.7
     close = partial(np.testing.assert_allclose, rtol=1e-8, atol=1e-9)
     with open_threads(n_threads) as threads:
-        H, b, gauss = whitening(3, p, q, threads)
+        H, b, gauss = mass_matrix(3, p, q, threads)
         begun(gauss, np.ones((3, p)), np.ones(3))  # which is overwritten
         state = HmcState(beta, lambda_sq_inv, tau_sq_inv, loglik, score, 9, None, None)
         start = gauss.begin(reference, state, KEY)
         turned = gauss.kick_and_rotate(copy.deepcopy(start), angle)
         placed = gauss.to_beta(turned)
         kicked = gauss.kick(copy.deepcopy(turned), angle, reference, there, loglik, 2 * score)
-    np.testing.assert_array_equal(start[1], cpu.normal((3, q), KEY, 9, MOMENTUM))
+    np.testing.assert_array_equal(start[1], cpu.normal((3, q), KEY, 9, MOMENTUM_PURPOSE))
     for c, d in enumerate(precisions(lambda_sq_inv, tau_sq_inv, q)):
         mean, M, log_norm = dense(H, b, d, p)
         L = np.linalg.cholesky(M)
@@ -178,7 +178,7 @@ def test_moves_of_the_scales_take_the_gaussian_along(n_threads, slow, tau_step):
     rng = np.random.default_rng(6)
     lambda_sq_inv, tau_sq_inv = np.exp(rng.standard_normal((3, 139))), np.array([0.1, 1.0, 10.0])
     with open_threads(n_threads) as threads:
-        H, b, gauss = whitening(3, 139, 140, threads)
+        H, b, gauss = mass_matrix(3, 139, 140, threads)
         trajectory = begun(gauss, lambda_sq_inv, tau_sq_inv)
         given = lambda_sq_inv.copy(), tau_sq_inv.copy()
         lambdas, taus, share = gauss.move_scales(*given, TAU_0, tuned(4, tau_step, slow), 0, KEY)
@@ -207,11 +207,12 @@ def test_moves_of_tau_equal_dense_formulas():
     """Each with random numbers of its own, and an answer of its own to which columns are held."""
     rng, tau_step = np.random.default_rng(8), 0.8
     start, n_moves = (np.exp(rng.standard_normal((5, 2))), np.exp(rng.standard_normal(5))), 6
-    H, b, gauss = whitening(5)
+    H, b, gauss = mass_matrix(5)
     begun(gauss, *start)
     got = gauss.move_scales(*start, TAU_0, tuned(n_moves, tau_step), 3, KEY)
-    step, level = cpu.normal((5, n_moves), KEY, 3, MOVE_TAU), cpu.exponential(np.ones((5, n_moves)), KEY, 3, ACCEPT_TAU)
-    uniform = cpu.uniform((5, 2 * n_moves), KEY, 3, HOLD).reshape(5, n_moves, 2)
+    step = cpu.normal((5, n_moves), KEY, 3, TAU_MOVE_PURPOSE)
+    level = cpu.exponential(np.ones((5, n_moves)), KEY, 3, TAU_ACCEPT_PURPOSE)
+    uniform = cpu.uniform((5, 2 * n_moves), KEY, 3, HOLD_PURPOSE).reshape(5, n_moves, 2)
 
     def log_law(x, tau_sq_inv, free):
         """The log-density of the scales and of the choice of columns."""
@@ -253,7 +254,7 @@ def test_moves_of_the_global_scale_have_their_stated_law():
     """|D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau) p(log lambda), normalised on a grid of two dimensions; from far
     away. Where the column is held, lambda moves with tau."""
     rng, n = np.random.default_rng(7), 2000
-    H, b, gauss = whitening(N_CHAINS, 1, 2)
+    H, b, gauss = mass_matrix(N_CHAINS, 1, 2)
     grid = np.linspace(-12, 12, 241)
     of_tau, of_lambda = np.meshgrid(grid, grid, indexing="ij")
     of_product = np.linspace(-24, 24, 481)  # of lambda tau alone
@@ -278,7 +279,7 @@ def test_moves_of_local_scales_have_their_stated_law(tau_sq_inv):
     """|D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log lambda_1, log lambda_2), normalised on a grid of two dimensions; from
     far away."""
     rng, n = np.random.default_rng(9), 2000
-    H, b, gauss = whitening(N_CHAINS)
+    H, b, gauss = mass_matrix(N_CHAINS)
     grid = np.linspace(-10, 10, 201)
     first, second = (axis.ravel() for axis in np.meshgrid(grid, grid, indexing="ij"))
     lambda_sq_inv = np.exp(-2 * np.column_stack([first, second]))

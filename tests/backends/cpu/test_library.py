@@ -105,7 +105,12 @@ def test_sanitizers_find_nothing(tmp_path, monkeypatch):
     (file,) = build_core.compile_libraries(build_core.here(), tmp_path, flags=flags, only=library.level)
     preload = subprocess.run(["g++", "-print-file-name=libasan.so"], capture_output=True, text=True, check=True).stdout
     env = {**os.environ, "LD_PRELOAD": preload.strip(), "ASAN_OPTIONS": "detect_leaks=0", "SKHORSESHOE_TEST_CORE": file}
-    tests = ["tests/backends/cpu", "tests/mcmc/test_lines.py", "tests/mcmc/test_hmc.py", "tests/mcmc/test_hmc_prior.py"]
+    tests = [
+        "tests/backends/cpu",
+        "tests/mcmc/test_line_moves.py",
+        "tests/mcmc/test_hmc.py",
+        "tests/mcmc/test_hmc_prior_coordinates.py",
+    ]
     command = [sys.executable, "-m", "pytest", "-n", "0", "-q", "-x", "--deselect", __file__, *tests]
     done = subprocess.run(
         command,

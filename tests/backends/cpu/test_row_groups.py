@@ -85,7 +85,7 @@ def test_what_a_sampler_is_told_is_a_density_with_its_gradient_along_the_map(spa
     grouped.begin_sweep(beta)
     grouped.follows = True
     H = grouped.information(beta)
-    grouped.refer(beta.mean(axis=0))
+    grouped.set_reference(beta.mean(axis=0))
     grouped.begin_sweep(beta)
     np.testing.assert_allclose(grouped.at(beta), grouped.effects, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(H, H.T, rtol=1e-12)
@@ -120,7 +120,7 @@ def test_a_sweep_begins_as_if_everything_was_computed_anew(dtype, sparse, seed):
     grouped.begin_sweep(beta)
     grouped.follows = True
     grouped.information(beta)
-    grouped.refer(beta.mean(axis=0))
+    grouped.set_reference(beta.mean(axis=0))
     for _ in range(2):
         grouped.begin_sweep(beta)
         there = beta + 0.1 * rng.standard_normal(beta.shape)
@@ -130,12 +130,12 @@ def test_a_sweep_begins_as_if_everything_was_computed_anew(dtype, sparse, seed):
         c = rng.uniform(0.8, 1.2, N_CHAINS)
         beta, grouped.effects = c[:, None] * there, grouped.effects + rng.standard_normal(grouped.effects.shape)
         grouped.known.grow(c, beta)
-        found, slope = grouped.begin_sweep(beta), grouped.slope
+        found, score = grouped.begin_sweep(beta), grouped.reference_score
         close = {"rtol": 1e-9, "atol": 1e-8} if dtype == np.float64 else {"rtol": 1e-4, "atol": 1e-3}
         for one, other in zip(found, grouped.score(beta), strict=True):
             np.testing.assert_allclose(one, other, **close)
         points = np.tile(grouped.map.point, (N_CHAINS, 1))
-        np.testing.assert_allclose(slope, grouped.score(points)[1], **close)
+        np.testing.assert_allclose(score, grouped.score(points)[1], **close)
 
 
 def test_curvature_of_rows_is_the_derivative_of_what_they_are_weighted_by(seed):
@@ -170,7 +170,7 @@ def test_what_is_known_of_effects_is_their_law_where_the_map_was_made(seed):
     grouped.follows = True
     grouped.information(beta)
     point = beta.mean(axis=0)
-    grouped.refer(point)
+    grouped.set_reference(point)
     coef = rows.columns.of_X(point[None])[0]
     eta, sign = X @ coef[:P] + coef[P] + offset, np.where(y == 1, 1.0, -1.0)
     scale = grouped.map.scale * np.exp(np.linspace(-0.9, 0.9, N_CHAINS) * grouped.map.reach)
@@ -190,7 +190,7 @@ def test_what_is_known_of_effects_is_their_law_where_the_map_was_made(seed):
 
 
 def test_effects_have_the_same_bits_for_any_number_of_threads(monkeypatch):
-    monkeypatch.setattr("skhorseshoe._backends._cpu.row_groups._SHARED", 2)
+    monkeypatch.setattr("skhorseshoe._backends._cpu.row_groups._GROUPS_AT_A_TIME", 2)
     rng, found = np.random.default_rng(3), []
     predictors, start = rng.standard_normal((N, N_CHAINS)), rng.standard_normal((N_GROUPS, N_CHAINS))
     for n in (1, 3):

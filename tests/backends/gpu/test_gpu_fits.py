@@ -31,7 +31,7 @@ SINGLE = ("gibbs", "float32"), ("hmc", "float32"), ("hmc", "float16")
 @pytest.mark.parametrize(("fit", "dtype"), [*((fit, "float64") for fit in FITS), *SINGLE])
 def test_chains_are_those_of_the_cpu(fit, dtype, one_gpu, problem, short_fit, sizes):
     if "gradients" in fit:
-        sizes(columns_of_a_factor=0)
+        sizes(columns_of_a_cholesky_factor=0)
     X, y = problem
     length = {"burn_in": 40, "n_iter": 10} if dtype == "float64" else {"burn_in": 20, "n_iter": 10}
     ours, theirs = (short_fit(X.astype(dtype), y, device=d, **{**length, **FITS[fit]}) for d in ("cuda", "cpu"))

@@ -18,7 +18,7 @@ extern "C" __global__ void test_philox(const u32* in, u32* out) {
 }
 extern "C" __global__ void test_truncated(const REAL* mean, REAL* out, int n, u32 sweep, u32 k0, u32 k1) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) out[i] = truncated_normal(mean[i], Stream({sweep, k0, k1}, 0, LATENT), i);
+    if (i < n) out[i] = truncated_normal(mean[i], Stream({sweep, k0, k1}, 0, LATENT_PURPOSE), i);
 }
 """
 
@@ -76,10 +76,10 @@ def test_scales_are_those_of_the_cpu(p, gpu):
     beta[0, 1:2] = 0.0  # not all of them: the law of tau would then be improper
     given = gpu.to_device((beta, tau_sq_inv))
     for t in range(8):
-        got = gpu.to_host(gpu.draw_lambda(*given, KEY, t))
-        np.testing.assert_allclose(got, cpu.draw_lambda(beta, tau_sq_inv, KEY, t), rtol=1e-9)
-        got = gpu.to_host(gpu.draw_tau(*given, 0.7, KEY, t))
-        np.testing.assert_allclose(got, cpu.draw_tau(beta, tau_sq_inv, 0.7, KEY, t), rtol=1e-8)
+        got = gpu.to_host(gpu.draw_lambda_given_beta(*given, KEY, t))
+        np.testing.assert_allclose(got, cpu.draw_lambda_given_beta(beta, tau_sq_inv, KEY, t), rtol=1e-9)
+        got = gpu.to_host(gpu.draw_tau_given_beta(*given, 0.7, KEY, t))
+        np.testing.assert_allclose(got, cpu.draw_tau_given_beta(beta, tau_sq_inv, 0.7, KEY, t), rtol=1e-8)
 
 
 # Gaussians ------------------------------------------------------------------------------------------------------------
@@ -93,7 +93,7 @@ def gaussian(q):
 
 
 @pytest.mark.parametrize("q", [1, 5, 70])
-def test_gaussian_draws_are_those_of_the_cpu(q, one_gpu, factors):
+def test_gaussian_draws_are_those_of_the_cpu(q, one_gpu, cholesky_factors):
     H, b, d, noise = gaussian(q)
     ours, theirs = one_gpu.Precision(H, None), cpu.Precision(H, ALONE)
     for expand in ((), (np.array([90.0, 80.0, 70.0]), np.array([2.0, 3.0, 4.0]))):
@@ -105,10 +105,10 @@ def test_gaussian_draws_are_those_of_the_cpu(q, one_gpu, factors):
 
 @pytest.mark.parametrize("slow", [False, True])
 @pytest.mark.parametrize("q", [1, 5, 70])
-def test_trajectories_are_those_of_the_cpu(q, slow, gpu, factors):
+def test_trajectories_are_those_of_the_cpu(q, slow, gpu, cholesky_factors):
     p, (H, x, d, noise) = max(1, q - 1), gaussian(q)
-    ours, theirs = gpu.Whitening(np.empty((q, q)), None, 3, p, None), cpu.Whitening(H, noise[0], 3, p, ALONE)
-    ours.refer(H, noise[0])
+    ours, theirs = gpu.MassMatrix(np.empty((q, q)), None, 3, p, None), cpu.MassMatrix(H, noise[0], 3, p, ALONE)
+    ours.set_reference(H, noise[0])
     tuning = Tuning(0.6, 1, 6, 0.8, tuple(range(0, p, 2)) if slow else ())
     state = HmcState(x, d[:, :p] / 2, np.full(3, 2.0), noise[:, 0], noise, 7, None, None)
     reference, answer = (x[0], noise[1], H / 3), (noise[:, 0] + 1, noise / 2)
@@ -153,7 +153,7 @@ def test_an_indefinite_matrix_has_no_root(bad, one_gpu):
 
 
 @pytest.mark.parametrize("d", [0.0, np.nan])
-def test_an_indefinite_precision_is_refused_with_the_cure(d, one_gpu, factors):
+def test_an_indefinite_precision_is_refused_with_the_cure(d, one_gpu, cholesky_factors):
     arguments = map(one_gpu.to_device, (np.ones((1, 2)), np.full((1, 2), d), np.zeros((1, 2))))
     draw = one_gpu.Precision(-np.eye(2), None).draw(*arguments)  # the host hears of it with the next values
     with pytest.raises(np.linalg.LinAlgError, match=r"2 columns, minor 1.*StandardScaler"):
@@ -165,7 +165,7 @@ def test_an_indefinite_precision_is_refused_with_the_cure(d, one_gpu, factors):
 @pytest.mark.parametrize(
     ("q", "least", "begun"), [(3, 0.0, False), (70, 0.9, True), (240, 0.9, False), (300, 0.0, True)]
 )
-def test_a_factorisation_that_fails_is_repaired_as_on_the_cpu(q, least, begun, gpu, factors):
+def test_a_factorisation_that_fails_is_repaired_as_on_the_cpu(q, least, begun, gpu, cholesky_factors):
     """The smallest eigenvalue is -3e-9: the fourth of the jitters helps."""
     H = np.ones((q, q)) - 3e-9 * np.eye(q)
     H[0, 1:] = H[1:, 0] = 0.0

@@ -45,7 +45,7 @@ def small_card(card, sizes, monkeypatch):
     """A card and a back end that are made for little memory, with windows of a file to match."""
     monkeypatch.setattr(module("memory"), "working_set", lambda *sizes: 0)
     for name in ("memory", "dense_passes"):
-        monkeypatch.setattr(module(name), "WIDENED", 2**12)
+        monkeypatch.setattr(module(name), "WIDENED_NUMBERS", 2**12)
     sizes(predicted_rows=256, bytes_of_a_part=20_000, blocks_of_a_part=1, window=3000)
     card.properties |= {"multiProcessorCount": 8}
     return card

@@ -8,11 +8,11 @@ from card import KEY, NONE, assert_all_close, log_phi_and_ratio
 from laws import ALONE, along_lines, in_full
 from scipy.special import log_ndtr
 
-from skhorseshoe._backends import lines
+from skhorseshoe._backends import line_moves
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._gpu import cuda
 
-K = 1 + lines.LINE_PROPOSALS
+K = 1 + line_moves.LINE_PROPOSALS
 slow = partial(pytest.param, marks=pytest.mark.slow)
 # Rows, columns, chains and type: one row, one column, ragged tiles of all kinds, several times as many blocks as run at
 # a time (p = 300), more chains than one launch carries.

@@ -25,7 +25,7 @@ def test_dense_matrices_and_moments_are_those_of_the_cpu(dtype, weighted, one_gp
     as_computed = X.astype(np.float32) if dtype == "float16" else X
     want, (X, _, weight) = answers(cpu, as_computed, weight, ALONE), one_gpu.hold(X, y, weight)
     for elements in (2**25, 7 * 40):
-        monkeypatch.setattr(module("dense_passes"), "WIDENED", elements)
+        monkeypatch.setattr(module("dense_passes"), "WIDENED_NUMBERS", elements)
         for ours, theirs in zip(answers(one_gpu, X, weight, None), want, strict=True):
             np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-10)
 

@@ -25,7 +25,7 @@ def test_the_host_waits_for_nothing_in_a_sweep(sampler, card, problem):
 
 def test_conjugate_gradients_wait_for_the_step_before_only(card, problem, sizes, monkeypatch):
     """While the host looks at its flags, which lie in pinned memory, the next step is queued."""
-    sizes(columns_of_a_factor=0)
+    sizes(columns_of_a_cholesky_factor=0)
     chains = chains_of("gibbs", module("dense"), *problem)
     steps, times = [], chains.precision.form.times
     monkeypatch.setattr(chains.precision.form, "times", lambda v: steps.append(v) or times(v))
@@ -42,7 +42,7 @@ def test_a_watch_says_that_steps_go_on_once_too_often(lengths, one_gpu):
         assert said == [True] * (length + 1) + [False]
 
 
-def test_the_host_waits_in_burn_in_only_where_a_stage_ends(card, problem, factors):
+def test_the_host_waits_in_burn_in_only_where_a_stage_ends(card, problem, cholesky_factors):
     chains = chains_of("hmc", module("dense"), *problem, 40)
     waited = []
     while (t := chains.state.sweep) < 45:
@@ -50,11 +50,11 @@ def test_the_host_waits_in_burn_in_only_where_a_stage_ends(card, problem, factor
         chains.advance()
         if fake_cupy.ndarray.reads > before:
             waited.append(t + 1)
-    assert waited == chains.ends
+    assert waited == chains.phase_ends
     assert len(waited) == 5
 
 
-def test_the_factors_are_computed_beside_the_pass(card, problem, monkeypatch, factors):
+def test_the_factors_are_computed_beside_the_pass(card, problem, monkeypatch, cholesky_factors):
     chains = chains_of("gibbs", module("dense"), *problem)
     stream, rows, seen = chains.precision.memory.stream, chains.problem.rows, []
     latent = rows.latent
@@ -106,7 +106,7 @@ def test_what_is_looked_at_again_has_room_in_the_cache(cache, p, name, card):
 
 
 @pytest.mark.parametrize("q", [1, 7])
-def test_factors_that_were_begun_give_the_same_bits(q, one_gpu, factors):
+def test_factors_that_were_begun_give_the_same_bits(q, one_gpu, cholesky_factors):
     rng = np.random.default_rng(0)
     A, (b, d, noise, other) = rng.standard_normal((20, q)), rng.exponential(size=(4, 3, q))
     b, d, noise, other = map(one_gpu.to_device, (b, d, noise, other))
@@ -119,7 +119,7 @@ def test_factors_that_were_begun_give_the_same_bits(q, one_gpu, factors):
     np.testing.assert_array_equal(one_gpu.to_host(one_gpu.Precision(A.T @ A, None, precision).draw(b, d, noise)), plain)
 
 
-def test_nothing_uses_the_memory_of_factors_that_are_not_done(card, factors):
+def test_nothing_uses_the_memory_of_factors_that_are_not_done(card, cholesky_factors):
     """Not even a solver that only shares it."""
     ops = module("dense")
     d, other = ops.to_device(np.ones((3, 4))), ops.to_device(np.full((3, 4), 2.0))
@@ -168,8 +168,8 @@ def test_the_handles_of_a_thread_end_with_it(card):
     assert alive == before
 
 
-def test_factors_that_have_no_room_are_computed_one_by_one(one_gpu, sizes, factors):
-    sizes(bytes_of_factors=0)
+def test_factors_that_have_no_room_are_computed_one_by_one(one_gpu, sizes, cholesky_factors):
+    sizes(bytes_of_cholesky_factors=0)
     precision = one_gpu.Precision(np.eye(4), None)
     d = one_gpu.to_device(np.ones((3, 4)))
     precision.begin(d)
@@ -227,7 +227,7 @@ def test_an_error_leaves_nothing_under_way(card):
     assert not outbox.stream.queue
 
 
-def test_a_factorisation_that_fails_for_good_ends_the_fit(one_gpu, factors):
+def test_a_factorisation_that_fails_for_good_ends_the_fit(one_gpu, cholesky_factors):
     """It is noticed at the latest when the draws are handed over, whatever a prediction within the fit has asked."""
     outbox, ones = one_gpu.Outbox(), one_gpu.to_device(np.ones((2, 3)))
     with one_gpu.using("cuda:0"):

@@ -12,7 +12,8 @@ __attribute__((target("xsave"))) static u64 kept_registers() { return __builtin_
 
 static bool has(u32 word, u32 bits) { return (word & bits) == bits; }
 
-// The best level that this processor runs: 0 is any, 1 has AVX2 and FMA, 2 has AVX-512.
+// The best level that this processor runs: 0 is any, 1 has AVX2 and FMA, 2 has AVX-512; a place in ``_LEVELS`` of
+// ``library.py``, whose builds are ``X86_LEVELS`` in build_core.py.
 EXPORT i32 core_level() {
     u32 a, b, c, d;
     const u32 osxsave_avx_fma = bit_OSXSAVE | bit_AVX | bit_FMA | bit_F16C | bit_MOVBE;

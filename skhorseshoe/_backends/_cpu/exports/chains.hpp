@@ -1,8 +1,9 @@
-// The steps of a trajectory for one chain, on the host.
+// The parts of a leapfrog step, and moves of the scales within it, for one chain, on the host.
 #pragma once
 #include "lapack.hpp"
-#include "local_moves.hpp"
+#include "marginal_lambda_moves.hpp"
 #include "proposal.hpp"
+#include "tau_moves.hpp"
 
 struct Lapack : OneThread {
     void copy(double* to, const double* from, i64 n) const {
@@ -25,13 +26,13 @@ static inline i32 begin_chain(const Gaussians& all, const Reference& reference, 
     if (!same_scales)
         if (const i32 minor = set_gaussian(Lapack(), all, scales_of(state, c, all.p), gaussian, work)) return minor;
     begin(of_chain(reference, c, q), gaussian, state.beta + c * q, state.loglik[c], state.score + c * q, q,
-          Stream(key, u32(c), MOMENTUM), of_chain(trajectory, c, q), work);
+          Stream(key, u32(c), MOMENTUM_PURPOSE), of_chain(trajectory, c, q), work);
     return 0;
 }
 
 // Slice steps of the lambda_j in ``slow`` (k,), and the Gaussian that follows. work : (2 q,). A minor, NO_MEMORY or 0.
-static inline i32 move_slow(const Gaussians& all, const i64* slow, i64 k, const Stream& stream, const Scales& scales,
-                            const Gaussian& gaussian, double* work) {
+static inline i32 move_slow_lambda(const Gaussians& all, const i64* slow, i64 k, const Stream& stream,
+                                   const Scales& scales, const Gaussian& gaussian, double* work) {
     const i64 q = all.q;
     Scratch<double> units(q * k), P(k * k), slow_work(3 * k);
     if (units.failed() || P.failed() || slow_work.failed()) return NO_MEMORY;
@@ -46,7 +47,7 @@ static inline i32 move_slow(const Gaussians& all, const i64* slow, i64 k, const 
     add_products(units, q, k, P, true);
     for (i64 a = 0; a < k; ++a)
         for (i64 e = 0; e < a; ++e) P[e * k + a] = P[a * k + e];
-    move_local_scales(Lapack(), P, m, x, k, *scales.tau_sq_inv, stream, column);
+    move_lambda_marginally(Lapack(), P, m, x, k, *scales.tau_sq_inv, stream, column);
     for (i64 i = 0; i < k; ++i) scales.lambda_sq_inv[slow[i]] = x[i];
 #ifdef PLANT_GAUSSIAN_FORGOTTEN
     double ignored;
@@ -70,11 +71,12 @@ static inline i32 move_chain(const Gaussians& all, const ScaleMoves& moves, cons
     const Gaussian gaussian = of_chain(all, c);
     const Scales scales = scales_of(state, c, all.p);
     const TauStreams streams(key, u32(c));
-    const Stream of_slow(key, u32(c), LOCAL_SLICE);
+    const Stream of_slow(key, u32(c), LAMBDA_MOVE_PURPOSE);
     accepted = 0.0;
     for (i64 move = 0; move < moves.n; ++move) {
         if (move == moves.n / 2 && moves.k)
-            if (const i32 minor = move_slow(all, moves.slow, moves.k, of_slow, scales, gaussian, work)) return minor;
+            if (const i32 minor = move_slow_lambda(all, moves.slow, moves.k, of_slow, scales, gaussian, work))
+                return minor;
         const i32 minor = move_tau(Lapack(), all, moves.tau_0, moves.tau_step, streams, u32(move), scales, gaussian,
                                    spare, work);
         if (minor == MOVED) accepted += 1.0 / moves.n;

@@ -2,7 +2,7 @@
 #include "exchange.hpp"
 
 #include "proposal.hpp"
-#include "scored_rows.hpp"
+#include "fused_score.hpp"
 
 struct ExchangePrior {  // filled by Python
     const double* precision;  // (p,) of a coefficient away from zero
@@ -93,12 +93,12 @@ EXPORT i32 weigh_exchange(const void* prior, const double* beta, const double* l
     return 0;
 }
 
-// The state after n_exchanges and their tests, in place: ``_exchange`` of ``_mcmc/hmc_prior.py``. uniform : (n_chains,
-// 2 n_exchanges). standard : (n_chains, n_exchanges) normal. stride : added to the number of the sweep for each exchange.
-// acceptance : (n_chains,) the mean over exchanges.
-EXPORT i32 near_exchanges(const void* prior, const ScoredRows* rows, const double* uniform, const double* standard,
-                          i64 n_exchanges, u32 sweep, u32 stride, u32 k0, u32 k1, i64 n_chains, double* beta,
-                          double* tau_sq_inv, double* loglik, double* score, double* acceptance) {
+// The state after n_exchanges and their tests, in place: ``_exchange`` of ``_mcmc/hmc_prior_coordinates.py``. uniform :
+// (n_chains, 2 n_exchanges). standard : (n_chains, n_exchanges) normal. stride : added to the number of the sweep for
+// each exchange. acceptance : (n_chains,) the mean over exchanges.
+EXPORT i32 fused_exchanges(const void* prior, const FusedScoreRows* rows, const double* uniform, const double* standard,
+                           i64 n_exchanges, u32 sweep, u32 stride, u32 k0, u32 k1, i64 n_chains, double* beta,
+                           double* tau_sq_inv, double* loglik, double* score, double* acceptance) {
     const i64 q = rows->q, size = n_chains * q;
     Scratch<double> memory(5 * size + 9 * n_chains);
     Scratch<i64> columns(2 * n_chains);

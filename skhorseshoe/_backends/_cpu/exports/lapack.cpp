@@ -14,6 +14,6 @@ EXPORT i32 add_products(const double* A, i64 m, i64 n, double* total, i32 of_col
 }
 
 // The Cholesky factor of H + diag(d) in the upper triangle; the number of a minor if there is no factor, or 0.
-EXPORT i32 upper_factor(const double* H, const double* d, i64 q, double* factor) {
+EXPORT i32 upper_cholesky_factor(const double* H, const double* d, i64 q, double* factor) {
     return factorise(H, d, q, Triangle::UPPER, factor);
 }

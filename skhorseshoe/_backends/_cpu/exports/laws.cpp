@@ -1,7 +1,7 @@
 // Random numbers of one purpose, and the scales, for all chains.
 #include "export.hpp"
-#include "line_slice.hpp"
-#include "scales.hpp"
+#include "line_proposals.hpp"
+#include "scales_given_beta.hpp"
 
 EXPORT i32 fill_normal(double* out, i64 n_chains, i64 m, u32 attempt, u32 purpose, u32 sweep, u32 k0, u32 k1) {
     for (i64 c = 0; c < n_chains; ++c) {
@@ -34,17 +34,21 @@ EXPORT i32 fill_gamma(double shape, const double* rate, double* out, i64 n_chain
     return 0;
 }
 
-EXPORT i32 draw_taus(const double* beta, const double* tau_sq_inv, double tau_0, double* out, i64 n_chains, i64 p,
-                     u32 sweep, u32 k0, u32 k1) {
-    for (i64 c = 0; c < n_chains; ++c)
-        out[c] = draw_tau(OneThread(), beta + c * p, p, tau_sq_inv[c], tau_0, Stream({sweep, k0, k1}, u32(c), GLOBAL));
+EXPORT i32 draw_taus_given_beta(const double* beta, const double* tau_sq_inv, double tau_0, double* out, i64 n_chains,
+                                i64 p, u32 sweep, u32 k0, u32 k1) {
+    for (i64 c = 0; c < n_chains; ++c) {
+        const Stream stream({sweep, k0, k1}, u32(c), TAU_PURPOSE);
+        out[c] = draw_tau_given_beta(OneThread(), beta + c * p, p, tau_sq_inv[c], tau_0, stream);
+    }
     return 0;
 }
 
-EXPORT i32 draw_lambdas(const double* beta, const double* tau_sq_inv, double* out, i64 n_chains, i64 p, u32 sweep,
-                        u32 k0, u32 k1) {
-    for (i64 c = 0; c < n_chains; ++c)
-        draw_lambda_of_chain(beta + c * p, p, tau_sq_inv[c], Stream({sweep, k0, k1}, u32(c), LOCAL), out + c * p);
+EXPORT i32 draw_lambdas_given_beta(const double* beta, const double* tau_sq_inv, double* out, i64 n_chains, i64 p,
+                                   u32 sweep, u32 k0, u32 k1) {
+    for (i64 c = 0; c < n_chains; ++c) {
+        const Stream stream({sweep, k0, k1}, u32(c), LAMBDA_PURPOSE);
+        draw_lambdas_given_beta(beta + c * p, p, tau_sq_inv[c], stream, out + c * p);
+    }
     return 0;
 }
 

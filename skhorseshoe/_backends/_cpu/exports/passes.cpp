@@ -11,7 +11,7 @@
 #include "dense_rows.hpp"
 #include "export.hpp"
 #include "normal_tail.hpp"
-#include "scored_rows.hpp"
+#include "fused_score.hpp"
 #include "truncate_tile.hpp"
 
 // Terms that are added to linear predictors, and arrays by row that a pass reads or writes.

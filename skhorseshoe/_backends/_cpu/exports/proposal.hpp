@@ -1,7 +1,7 @@
 // Proposals of trajectories and exchanges for all chains, and their Metropolis test.
 #pragma once
 #include "export.hpp"
-#include "trajectory.hpp"
+#include "leapfrog.hpp"
 
 // The state of all chains.
 struct State {
@@ -25,7 +25,7 @@ static inline void metropolis(const double* change, Key key, const State& propos
                               const State& state, double* acceptance) {
     const auto copy = [](double* to, const double* from, i64 n) { memcpy(to, from, sizeof(double) * n); };
     for (i64 c = 0; c < n_chains; ++c) {
-        if (!accepts(change[c], Stream(key, u32(c), ACCEPT), acceptance[c])) continue;
+        if (!accepts(change[c], Stream(key, u32(c), ACCEPT_PURPOSE), acceptance[c])) continue;
         copy(state.beta + c * q, proposed.beta + c * q, q), copy(state.score + c * q, proposed.score + c * q, q);
         if (p) copy(state.lambda_sq_inv + c * p, proposed.lambda_sq_inv + c * p, p);
         state.tau_sq_inv[c] = proposed.tau_sq_inv[c], state.loglik[c] = proposed.loglik[c];

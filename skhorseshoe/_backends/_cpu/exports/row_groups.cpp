@@ -152,7 +152,7 @@ static void move_groups(const RowGroups& groups, const void* predictors, const E
                     [&](auto* by_row) { gather(groups, by_row, law.factor, n_chains, g, at, moving.rows); });
         for (i64 c = 0; c < n_chains; ++c) {
             const i64 k = (g - first) * n_chains + c;
-            const Stream stream(law.key, u32(c), EFFECT, u64(g));
+            const Stream stream(law.key, u32(c), EFFECT_PURPOSE, u64(g));
             moving.effects[k] = {at + c * n, n, law.precision[c], effects[g * n_chains + c], 0, 0, 0, 0, stream, u32(g)};
 #ifdef PLANT_WIDTH_OF_STATE
             const double more = fabs(effects[g * n_chains + c]);

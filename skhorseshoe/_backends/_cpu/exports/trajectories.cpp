@@ -1,5 +1,6 @@
-// Split Hamiltonian Monte Carlo step by step, for the chains ``first`` to ``last - 1``. Arrays (n_chains, ...) have all
-// chains and are overwritten. A matrix that is not positive definite is reported by the number of its minor.
+// The parts of a leapfrog step of split Hamiltonian Monte Carlo, for the chains ``first`` to ``last - 1``. Arrays
+// (n_chains, ...) have all chains and are overwritten. A matrix that is not positive definite is reported by the number
+// of its minor.
 #include "chains.hpp"
 
 // L, m and the normalising constant, computed unless ``same_scales``; u = L'(beta - m), v ~ N(0, I), force and energy.
@@ -17,7 +18,7 @@ EXPORT i32 begin_trajectory(const Gaussians* all, const Reference* reference, do
 }
 
 // A half-kick of v, and a rotation of (u, v) by an angle; n numbers of all chains.
-EXPORT i32 rotate_trajectory(double angle, double* u, double* v, const double* force, i64 n) {
+EXPORT i32 kick_and_rotate_trajectory(double angle, double* u, double* v, const double* force, i64 n) {
     kick_and_rotate(angle, u, v, force, n);
     return 0;
 }
@@ -56,6 +57,6 @@ EXPORT i32 move_scales(const Gaussians* all, double tau_0, double tau_step, i64 
 EXPORT i32 accept_proposals(const double* change, i64 n_chains, u32 sweep, u32 k0, u32 k1, u8* accepted,
                             double* acceptance) {
     for (i64 c = 0; c < n_chains; ++c)
-        accepted[c] = accepts(change[c], Stream({sweep, k0, k1}, u32(c), ACCEPT), acceptance[c]);
+        accepted[c] = accepts(change[c], Stream({sweep, k0, k1}, u32(c), ACCEPT_PURPOSE), acceptance[c]);
     return 0;
 }

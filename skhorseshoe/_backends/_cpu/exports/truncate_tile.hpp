@@ -19,7 +19,7 @@ template <class R>
 static void take_words(PendingRows<R>& rows, i64 n, i64 first_row, u32 chain, Key key, u32 proposal) {
     for (i64 k = 0; k < n; ++k) {
         const u64 row = u64(first_row) + rows.row[k];
-        const Words w = Stream(key, chain, LATENT, row).words(u32(row), proposal / 2);
+        const Words w = Stream(key, chain, LATENT_PURPOSE, row).words(u32(row), proposal / 2);
         rows.first[k] = proposal % 2 ? w.v[2] : w.v[0];
         rows.second[k] = proposal % 2 ? w.v[3] : w.v[1];
     }
@@ -58,7 +58,8 @@ static void truncate_tile(R* __restrict z, const u8* __restrict y, i64 n_rows, i
     }
     for (i64 k = 0; k < n; ++k) {
         const u64 row = u64(first_row) + rows.row[k];
-        z[rows.row[k]] = truncated_normal(rows.mean[k], Stream(key, chain, LATENT, row), u32(row), proposal / 2);
+        const Stream stream(key, chain, LATENT_PURPOSE, row);
+        z[rows.row[k]] = truncated_normal(rows.mean[k], stream, u32(row), proposal / 2);
     }
     for (i64 r = 0; r < n_rows; ++r) z[r] = y[r] ? z[r] : -z[r];
 }

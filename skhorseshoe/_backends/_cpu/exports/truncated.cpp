@@ -17,7 +17,7 @@ static void truncate(R* z, const u8* y, i64 n, i64 first_row, i32 one_by_one, u3
     if (!one_by_one) return truncate_all(z, y, n, first_row, chain, key, work);
     for (i64 i = 0; i < n; ++i) {
         const i64 row = first_row + i;
-        const R drawn = truncated_normal(y[i] ? z[i] : -z[i], Stream(key, chain, LATENT, u64(row)), u32(row));
+        const R drawn = truncated_normal(y[i] ? z[i] : -z[i], Stream(key, chain, LATENT_PURPOSE, u64(row)), u32(row));
         z[i] = y[i] ? drawn : -drawn;
     }
 }

@@ -9,7 +9,7 @@ struct Latent {
     double total;   // sum of z^2 over the rows of this thread, all for one chain
     HD_MEMBER REAL operator()(REAL eta, bool is_one, const double*, i64 row, u32 chain) {
         row += first_row;
-        const REAL z = truncated_normal(is_one ? eta : -eta, Stream(key, chain, LATENT, u64(row)), u32(row));
+        const REAL z = truncated_normal(is_one ? eta : -eta, Stream(key, chain, LATENT_PURPOSE, u64(row)), u32(row));
         total += (double)z * (double)z;
         return is_one ? z : -z;
     }

@@ -1,8 +1,9 @@
 // The laws of the core for all chains: a thread for each variate, or a block for each chain.
 #include "block.cuh"
-#include "local_moves.hpp"
-#include "scales.hpp"
-#include "trajectory.hpp"
+#include "leapfrog.hpp"
+#include "marginal_lambda_moves.hpp"
+#include "scales_given_beta.hpp"
+#include "tau_moves.hpp"
 
 // Fills out (n_chains, m) with draw(stream, index, i).
 template <class F>
@@ -31,30 +32,31 @@ extern "C" __global__ void fill_gamma(double shape, const double* rate, double* 
 }
 
 // beta and out (n_chains, p).
-extern "C" __global__ void draw_lambdas(const double* beta, const double* tau_sq_inv, double* out, i64 size, int p,
-                                        u32 sweep, u32 k0, u32 k1) {
-    fill(out, size, p, {sweep, k0, k1}, LOCAL, [=](const Stream& s, u32 j, i64 i) {
-        return draw_lambda(largest(0.5 * beta[i] * beta[i] * tau_sq_inv[i / p], LEAST_B), s, j);
+extern "C" __global__ void draw_lambdas_given_beta(const double* beta, const double* tau_sq_inv, double* out, i64 size,
+                                                   int p, u32 sweep, u32 k0, u32 k1) {
+    fill(out, size, p, {sweep, k0, k1}, LAMBDA_PURPOSE, [=](const Stream& s, u32 j, i64 i) {
+        return draw_lambda_given_beta(largest(0.5 * beta[i] * beta[i] * tau_sq_inv[i / p], LEAST_B), s, j);
     });
 }
 
 // beta (n_chains, p). Shared memory: a number for each warp.
 extern "C" __global__ void __launch_bounds__(THREADS, 4)
-draw_taus(const double* beta, const double* tau_sq_inv, double tau_0, double* out, int p, u32 sweep, u32 k0, u32 k1) {
+draw_taus_given_beta(const double* beta, const double* tau_sq_inv, double tau_0, double* out, int p, u32 sweep, u32 k0,
+                     u32 k1) {
     DYNAMIC_SHARED(double, shared);
     const int c = blockIdx.x;
-    const Stream stream({sweep, k0, k1}, c, GLOBAL);
-    const double drawn = draw_tau(Block{shared}, beta + c * (i64)p, p, tau_sq_inv[c], tau_0, stream);
+    const Stream stream({sweep, k0, k1}, c, TAU_PURPOSE);
+    const double drawn = draw_tau_given_beta(Block{shared}, beta + c * (i64)p, p, tau_sq_inv[c], tau_0, stream);
     if (threadIdx.x == 0) out[c] = drawn;
 }
 
 // P (n_chains, k, k), m and x (n_chains, k). Shared memory: k numbers.
 extern "C" __global__ void __launch_bounds__(THREADS, 4)
-move_slow_scales(double* P, double* m, double* x, const double* tau_sq_inv, int k, u32 sweep, u32 k0, u32 k1) {
+move_slow_lambda(double* P, double* m, double* x, const double* tau_sq_inv, int k, u32 sweep, u32 k0, u32 k1) {
     DYNAMIC_SHARED(double, column);
     const i64 c = blockIdx.x;
-    const Stream stream({sweep, k0, k1}, u32(c), LOCAL_SLICE);
-    move_local_scales(Block{nullptr}, P + c * k * k, m + c * k, x + c * k, k, tau_sq_inv[c], stream, column);
+    const Stream stream({sweep, k0, k1}, u32(c), LAMBDA_MOVE_PURPOSE);
+    move_lambda_marginally(Block{nullptr}, P + c * k * k, m + c * k, x + c * k, k, tau_sq_inv[c], stream, column);
 }
 
 // Proposals of tau^-2, the level that ``log_norm`` of each must exceed, its x (n_chains, p) = lambda^-2, and its diagonal d
@@ -88,5 +90,5 @@ propose_scales(const double* H, int p, int q, const double* log_norm, double tau
 extern "C" __global__ void accept_proposals(const double* change, int n_chains, u32 sweep, u32 k0, u32 k1, bool* accepted,
                                             double* acceptance) {
     const int c = blockIdx.x * blockDim.x + threadIdx.x;
-    if (c < n_chains) accepted[c] = accepts(change[c], Stream({sweep, k0, k1}, c, ACCEPT), acceptance[c]);
+    if (c < n_chains) accepted[c] = accepts(change[c], Stream({sweep, k0, k1}, c, ACCEPT_PURPOSE), acceptance[c]);
 }

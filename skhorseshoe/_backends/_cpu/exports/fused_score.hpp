@@ -1,8 +1,8 @@
-// Near rows in an array, whose score a trajectory needs without a call of Python between its steps.
+// Rows in an array whose score fused calls compute; ``FusedLineRows`` has the same rows for line moves.
 #pragma once
 #include "export.hpp"
 
-struct ScoredRows {  // filled by Python
+struct FusedScoreRows {  // filled by Python
     i32 is_double;
     const void* X;         // (n, p) float32 or float64
     i64 n;
@@ -21,7 +21,7 @@ struct ScoredRows {  // filled by Python
 };
 
 // Log-likelihoods (n_chains,) and their gradients (n_chains, q) at the sampler's coefficients; 0 or NO_MEMORY.
-i32 score_at(const ScoredRows& rows, const double* beta, i64 n_chains, double* loglik, double* score);
+i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, double* loglik, double* score);
 
 // Defined in ``passes.cpp``, which includes this, so that the compiler compares both.
 EXPORT i32 score_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p, const u8* y,

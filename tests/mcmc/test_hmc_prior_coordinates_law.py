@@ -14,7 +14,7 @@ from scipy.stats import norm
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu.library import function
 from skhorseshoe._backends.horseshoe_quantile import quantile_table
-from skhorseshoe._mcmc import hmc_prior
+from skhorseshoe._mcmc import hmc_prior_coordinates
 
 ANCHOR, SLAB = np.array([0.4, 0.0, -0.3, 1.0]), 1.0
 OWN_SLABS = np.array([0.3, 1.0, np.inf])  # as columns in their own units have them
@@ -64,14 +64,15 @@ def fixed_prior(slab_precision):
 
 
 def geweke(
-    ops=cpu, given=PLAIN, slab=SLAB, believed=SLAB, n_batches=24, n_chains=N_CHAINS, step_at=None, exchanges=True
+    ops=cpu, given=PLAIN, slab=SLAB, sampler_slab=SLAB, n_batches=24, n_chains=N_CHAINS, step_at=None, exchanges=True
 ):
     """``laws.geweke`` for whole sweeps, whose proposals are neither all accepted nor all rejected.
 
-    believed : the slab that the sampler has. step_at : the step, as a function of the state, which is an error.
+    sampler_slab : the slab that the sampler has. step_at : the step, as a function of the state, which is an error.
     """
     rng, rows = np.random.default_rng(5), RowsOfManyDataSets(given.ops, given)
-    precision, fixed = 0.0 if slab is None else slab**-2.0, fixed_prior(0.0 if believed is None else believed**-2.0)
+    precision, sampler_precision = (0.0 if one is None else one**-2.0 for one in (slab, sampler_slab))
+    fixed = fixed_prior(sampler_precision)
     centre, size = np.array([0.2, -0.1, 0.0, 0.1, np.log(TAU_0)]), np.array([0.8, 1.0, 1.1, 0.7, 0.9])
     coordinates = ops.PriorCoordinates(fixed, np.array([0.5, 1.0, 2.0]), TAU_0, centre, size, n_chains, ALONE)
     swaps = ops.Exchanges(fixed, np.array([2.0, 3.0, 4.0]), np.array([1.0, 2.0, 1.5]), ALONE) if exchanges else None
@@ -80,10 +81,10 @@ def geweke(
     def advance(parameters, y, k):
         rows.y = y
         none = np.zeros(n_chains)
-        state = hmc_prior.PriorState(*parameters, *rows.score(parameters[0]), none, none, 2 * k)
+        state = hmc_prior_coordinates.PriorCoordinateState(*parameters, *rows.score(parameters[0]), none, none, 2 * k)
         for i in range(2):
             step, n = (0.7, 2 + i) if step_at is None else (step_at(state), 3)
-            state = hmc_prior.sweep(state, rows, coordinates, swaps, step, n, ops, KEY)
+            state = hmc_prior_coordinates.sweep(state, rows, coordinates, swaps, step, n, ops, KEY)
             accepted.append([state.acceptance.mean(), state.exchanged.mean() if exchanges else 0.5])
         return state[:2]
 
@@ -97,12 +98,12 @@ def geweke(
 
 
 @pytest.mark.parametrize("slab", [SLAB, None, OWN_SLABS])
-def test_a_sweep_leaves_the_joint_law_alone(slab):
-    assert geweke(slab=slab, believed=slab) < 4
+def test_prior_coordinates_pass_geweke(slab):
+    assert geweke(slab=slab, sampler_slab=slab) < 4
 
 
 @pytest.mark.slow
-def test_so_it_does_for_sparse_rows_and_for_paths_alone():
+def test_prior_coordinates_pass_geweke_with_sparse_rows_and_without_exchanges():
     assert geweke(given=SPARSE) < 4
     assert geweke(exchanges=False, n_batches=48) < 4
 
@@ -166,7 +167,6 @@ def far_is_slow(state):
 
 ERRORS = {
     "Jacobian of w": {"ops": planted(PriorCoordinates=JacobianForgotten)},
-    "slab's factor": {"believed": None},
     "prior of tau": {"ops": planted(PriorCoordinates=PriorOfTauForgotten)},
     "a step still learning": {"step_at": far_is_slow, "n_chains": 1, "n_batches": 6000, "exchanges": False},
     "which column goes out": {"ops": planted(Exchanges=ExchangesWith), "n_batches": 48},
@@ -177,8 +177,13 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("error", mostly_slow(ERRORS))
-def test_planted_errors_are_caught(error):
+def test_geweke_catches_errors_in_prior_coordinates(error):
     assert geweke(**ERRORS[error]) > 5
+
+
+@pytest.mark.slow
+def test_geweke_catches_a_forgotten_slab_in_prior_coordinates():
+    assert geweke(sampler_slab=None) > 5
 
 
 def test_quantiles_are_those_of_the_horseshoe():

@@ -1,5 +1,5 @@
-// The score of near rows in the sampler's coefficients, with the bits of ``Columns`` and a pass.
-#include "scored_rows.hpp"
+// The score in the sampler's coefficients, within a fused call, with the bits of ``Columns`` and a pass.
+#include "fused_score.hpp"
 
 constexpr i64 PAIRED = 128;  // largest number of numbers that NumPy adds in one loop; longer sums are halved
 
@@ -23,7 +23,7 @@ static double sum_as_numpy(const double* a, i64 n) {
 
 // The sampler's coefficients beta (n_chains, q) as those of X's own columns, by column; (q, width). work : (2 q,).
 template <class R>
-static void by_column(const ScoredRows& rows, const double* beta, i64 n_chains, i64 width, double* work, R* coef) {
+static void by_column(const FusedScoreRows& rows, const double* beta, i64 n_chains, i64 width, double* work, R* coef) {
     double *coefs = work, *shift = work + rows.q;
     for (i64 c = 0; c < width; ++c) {
         for (i64 j = 0; j < rows.q; ++j) {
@@ -44,7 +44,7 @@ static void add_pairs(double* sums, i64 m, i64 size) {
         }
 }
 
-i32 score_at(const ScoredRows& rows, const double* beta, i64 n_chains, double* loglik, double* score) {
+i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, double* loglik, double* score) {
     const i64 q = rows.q, width = (n_chains + 3) / 4 * 4, m = rows.n_blocks;
     Scratch<double> coef(q * width), sums(m * q * width), logliks(m * n_chains), work(2 * q);
     if (coef.failed() || sums.failed() || logliks.failed() || work.failed()) return NO_MEMORY;
@@ -67,6 +67,6 @@ i32 score_at(const ScoredRows& rows, const double* beta, i64 n_chains, double* l
     return 0;
 }
 
-EXPORT i32 near_score(const ScoredRows* rows, const double* beta, i64 n_chains, double* loglik, double* score) {
+EXPORT i32 fused_score(const FusedScoreRows* rows, const double* beta, i64 n_chains, double* loglik, double* score) {
     return score_at(*rows, beta, n_chains, loglik, score);
 }

@@ -7,8 +7,7 @@ from laws import ALONE, KEY, along_lines, chains_of, grid_cdf, in_full
 from scipy import stats
 from scipy.special import log_ndtr
 
-from skhorseshoe._backends import LINE
-from skhorseshoe._backends import lines as _lines
+from skhorseshoe._backends import LINE_PURPOSE, line_moves
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse, variates
 from skhorseshoe._backends._cpu.library import function
@@ -131,7 +130,7 @@ def test_the_fourth_derivative_of_a_row_is_within_its_bounds():
             assert 24 * most >= max(0.0, on_the_way.max())
 
 
-# Near rows and rows anywhere ------------------------------------------------------------------------------------------
+# Fused calls and rows anywhere ----------------------------------------------------------------------------------------
 
 COLUMNS = {
     "plain": {},
@@ -166,21 +165,21 @@ def some_state(rng, rows):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("how", COLUMNS)
-def test_near_rows_move_as_rows_anywhere_to_the_bit(how, dtype, seed):
+def test_fused_line_moves_have_the_bits_of_moves_anywhere(how, dtype, seed):
     rng, rows = np.random.default_rng(seed), made(dtype, seed=seed, **COLUMNS[how])
     prior, moved = FixedPrior(rows.columns, 2.0, wide=0.5), 0  # so that it counts
-    widths = _lines.line_widths(rows.columns.n_shrunk, prior, rows.gram().diagonal())
+    widths = line_moves.line_widths(rows.columns.n_shrunk, prior, rows.gram().diagonal())
     for sweep in range(15):
         lines = rows.lines(prior, widths, n_splits=4 * (sweep % 2))
         state = some_state(rng, rows)
         kept = [part.copy() for part in state]
         both = []
-        for rows.is_near in (True, False):
+        for rows.takes_fused_calls in (True, False):
             both.append(cpu.move_along_lines(*state, rows, lines, 0.7, KEY, sweep))
-        for near, anywhere, was, before in zip(*both, state, kept, strict=True):
-            np.testing.assert_array_equal(near, anywhere)
+        for fused, anywhere, was, before in zip(*both, state, kept, strict=True):
+            np.testing.assert_array_equal(fused, anywhere)
             np.testing.assert_array_equal(was, before)  # it may be that of a sweep that is still needed
-        moved += (near != was).mean()
+        moved += (fused != was).mean()
     assert moved / 15 > 0.3 or how == "all unpenalised"
 
 
@@ -217,11 +216,11 @@ def on_a_line(which, rng, n=6000):
     return rows, lines, (beta, lambdas**-2, taus**-2), found, cdf
 
 
-@pytest.mark.parametrize("is_near", [True, False])
+@pytest.mark.parametrize("takes_fused_calls", [True, False])
 @pytest.mark.parametrize("which", ["global", "local", "fixed"])
-def test_one_move_leaves_its_law_as_it_is(which, is_near, seed):
+def test_one_move_leaves_its_law_as_it_is(which, takes_fused_calls, seed):
     rows, lines, state, place, cdf = on_a_line(which, np.random.default_rng(seed))
-    rows.is_near = is_near
+    rows.takes_fused_calls = takes_fused_calls
     parts = []
     for first in range(0, 6000, 250):  # a random number has 8 bits for its chain
         some = (part[first : first + 250] for part in state)
@@ -235,7 +234,7 @@ def test_one_move_leaves_its_law_as_it_is(which, is_near, seed):
 
 
 def test_slices_are_laid_about_0_and_shrink_towards_it(seed):
-    uniform = np.random.default_rng(seed).uniform(size=(200, _lines.N_UNIFORMS))
+    uniform = np.random.default_rng(seed).uniform(size=(200, line_moves.N_UNIFORMS))
     steps = cpu.proposals(uniform, np.array([3.0]))
     assert (steps[:, 0] == 0).all()
     for row, u in zip(steps, uniform, strict=True):
@@ -353,8 +352,8 @@ def test_spread_is_that_of_what_a_window_has_seen(seed):
 def test_widths_are_neither_too_large_nor_none():
     rows = made(unpenalized=[2])
     prior = FixedPrior(rows.columns, 2.0)
-    widths = _lines.line_widths(3, prior, np.array([1.0, 1.0, 1.0, 99.0, 0.0]), np.array([50.0, 0.0, 0.5, np.inf]))
-    np.testing.assert_array_equal(widths[:4], [_lines.LOG_WIDTH, 1e-3, 0.5, _lines.LOG_WIDTH])
+    widths = line_moves.line_widths(3, prior, np.array([1.0, 1.0, 1.0, 99.0, 0.0]), np.array([50.0, 0.0, 0.5, np.inf]))
+    np.testing.assert_array_equal(widths[:4], [line_moves.LOG_WIDTH, 1e-3, 0.5, line_moves.LOG_WIDTH])
     np.testing.assert_allclose(widths[4], 8 / np.sqrt(99 + prior.anchor[3] ** 2 + prior.diagonal[3]))
     np.testing.assert_allclose(widths[5], 8 / prior.anchor[4])
 
@@ -377,4 +376,4 @@ def test_random_numbers_of_a_sweep_have_different_purposes(sampler, weak_problem
     for _ in range(40):
         chains.advance()
     assert len(set(drawn)) == len(drawn)
-    assert sum(purpose == LINE for purpose, _ in drawn) >= 5
+    assert sum(purpose == LINE_PURPOSE for purpose, _ in drawn) >= 5

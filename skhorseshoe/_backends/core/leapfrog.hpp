@@ -1,12 +1,14 @@
-// The trajectory of a chain in split Hamiltonian Monte Carlo (``_mcmc/hmc.py``): position u = L'(beta - m) and momentum v
-// rotate, and the gradient of U(beta) = quadratic of the reference - log-likelihood kicks v.
+// Leapfrog steps, which make the trajectory of a chain in split Hamiltonian Monte Carlo (``_mcmc/hmc.py``): position u
+// = L'(beta - m) and momentum v rotate, and before and after it the gradient of U(beta) = quadratic of the reference -
+// log-likelihood kicks v.
 #pragma once
-#include "tau_moves.hpp"
+#include "conditional_gaussian.hpp"
+#include "random.hpp"
 
 // The quadratic that stands for the log-likelihood.
 struct Reference {  // filled by Python
     const double* point;        // (q,)
-    const double* slope;        // (n_chains, q)
+    const double* score;        // (n_chains, q)
     const double* information;  // (q, q)
 };
 
@@ -16,13 +18,13 @@ struct Trajectory {
     double *u, *v, *force, *energy;
 };
 
-HD Reference of_chain(const Reference& all, i64 c, i64 q) { return {all.point, all.slope + c * q, all.information}; }
+HD Reference of_chain(const Reference& all, i64 c, i64 q) { return {all.point, all.score + c * q, all.information}; }
 
 HD Trajectory of_chain(const Trajectory& all, i64 c, i64 q) {
     return {all.u + c * q, all.v + c * q, all.force + c * q, all.energy + c};
 }
 
-// A half-kick of v, and a rotation of (u, v) by an angle, of n coordinates.
+// The first two parts of a leapfrog step: a half-kick of v, and a rotation of (u, v) by an angle, of n coordinates.
 HD void kick_and_rotate(double angle, double* __restrict u, double* __restrict v, const double* __restrict force, i64 n) {
     const double cosine = cos(angle), sine = sin(angle);
     for (i64 j = 0; j < n; ++j) {
@@ -39,8 +41,8 @@ HD double potential_and_force(const Reference& reference, const double* L, const
     for (i64 j = 0; j < q; ++j) offset[j] = beta[j] - reference.point[j];
     for (i64 j = 0; j < q; ++j) {
         const double pull = dot(reference.information + j * q, offset, q);
-        U += offset[j] * (reference.slope[j] - 0.5 * pull);
-        force[j] = reference.slope[j] - pull - score[j];
+        U += offset[j] * (reference.score[j] - 0.5 * pull);
+        force[j] = reference.score[j] - pull - score[j];
     }
     solve(L, force, force, q);
     return U;
@@ -61,7 +63,7 @@ HD void begin(const Reference& reference, const Gaussian& gaussian, const double
     *trajectory.energy += gaussian_energy(trajectory, q);
 }
 
-// The force at beta, a half-kick of v, and the energy.
+// The last part of a leapfrog step: the force at beta, a half-kick of v, and the energy.
 HD void kick(double angle, const Reference& reference, const Gaussian& gaussian, const double* beta, double loglik,
              const double* score, i64 q, const Trajectory& trajectory, double* offset) {
     *trajectory.energy = potential_and_force(reference, gaussian.L, beta, loglik, score, q, trajectory.force, offset);

@@ -11,35 +11,36 @@ from math import exp, log, pi
 
 import numpy as np
 
-from . import hmc_prior
+from . import hmc_prior_coordinates
 from .adaptation_window import DualAveraging, mean_of_chains
 from .burn_in import tuned_phases
 from .chains import PlainChains
 
-_ACCEPTANCE = 0.8  # acceptance to which the step size is tuned
+_STEP_ACCEPTANCE = 0.8  # acceptance to which the step size is tuned
 _FIRST_STEP, _LARGEST_STEP = 0.2, pi / 2  # step sizes: the first, and the largest
 _FIRST_SWEEPS = 20, 10  # number of sweeps at the start, and the largest number of steps of a trajectory in them
-_MOST_STEPS = 400  # largest number of steps of a trajectory afterwards
-_INFORMATION = 2 / pi  # largest information of a row about its linear predictor
-_FAR = 10.0, 20.0  # unit of a coordinate far from zero, in such standard deviations, of arrays and of sparse rows
-_KNOWN = 0.125  # share of that information which a coefficient away from zero is assumed to have
-_SIGNAL = 3.0  # least distance from zero to the mean of a coordinate that gets a centre, in sizes
-_SIZES = 0.02, 1.0  # bounds of the size of such a coordinate
-_LOG_TAU = 0.05, 0.7, 2.0  # size of log tau: the least, the first, and the largest
-_LEAST_SIZE = 1e-3  # least size of another coordinate, in units of its first size
-_FEWEST = 3  # least number of columns that vary with which there are exchanges
+_MOST_LEAPFROG_STEPS = 400  # largest number of steps of a trajectory afterwards
+_LARGEST_INFORMATION = 2 / pi  # largest information of a row about its linear predictor
+# Unit of a coordinate far from zero, in standard deviations by that information: of arrays, and of sparse rows.
+_FAR_UNIT_IN_DEVIATIONS = 10.0, 20.0
+_KNOWN_SHARE = 0.125  # share of that information which a coefficient away from zero is assumed to have
+_SIGNAL_IN_SIZES = 3.0  # least distance from zero to the mean of a coordinate that gets a centre, in sizes
+_SIZE_BOUNDS = 0.02, 1.0  # bounds of the size of such a coordinate
+_LOG_TAU_SIZES = 0.05, 0.7, 2.0  # size of log tau: the least, the first, and the largest
+_LEAST_SIZE_SHARE = 1e-3  # least size of another coordinate, in units of its first size
+_FEWEST_COLUMNS_TO_EXCHANGE = 3  # least number of columns that vary with which there are exchanges
 _SEEN = "n", "first", "total", "squares"  # names in saved arrays of the four entries of ``seen``
 
 
-def is_averaged(sweep, ends):
-    """Whether a sweep is in the second half of a phase of burn-in, which chains average. ends : of the phases."""
-    start = max((t for t in ends if t <= sweep), default=0)
-    end = min((t for t in ends if t > sweep), default=ends[-1])
-    return start < sweep and end < ends[-1] and 2 * (sweep - start) > end - start
+def is_averaged(sweep, phase_ends):
+    """Whether a sweep is in the second half of a phase of burn-in, which chains average."""
+    start = max((t for t in phase_ends if t <= sweep), default=0)
+    end = min((t for t in phase_ends if t > sweep), default=phase_ends[-1])
+    return start < sweep and end < phase_ends[-1] and 2 * (sweep - start) > end - start
 
 
-class PriorChains(PlainChains):
-    """Chains of ``hmc_prior``.
+class PriorCoordinateChains(PlainChains):
+    """Chains of ``hmc_prior_coordinates``.
 
     problem : ``Problem``. start : ``gibbs.State``. burn_in : sweeps, or "auto". saved : what ``arrays`` gave, or None.
     """
@@ -53,11 +54,12 @@ class PriorChains(PlainChains):
         # tau must not be far above the coefficients, whose coordinates would then be too sensitive.
         median = np.median(abs(start.beta[:, :p][:, square > 0]), axis=1) if square.any() else none + np.inf
         tau_sq_inv = np.maximum(start.tau_sq_inv, median**-2.0)
-        start = hmc_prior.PriorState(start.beta, tau_sq_inv, *rows.score(start.beta), none, none, 0)
+        at_start = start.beta, tau_sq_inv, *rows.score(start.beta)
+        start = hmc_prior_coordinates.PriorCoordinateState(*at_start, none, none, 0)
         super().__init__(problem, start, burn_in, saved)
         distance, precision, self.width = self._units(square)
         self.exchanges = None
-        if (square > 0).sum() >= _FEWEST:
+        if (square > 0).sum() >= _FEWEST_COLUMNS_TO_EXCHANGE:
             self.exchanges = ops.Exchanges(fixed, precision, square, rows.threads)
         self._tune_from(_FIRST_STEP)
         self.accepted = np.zeros(3)  # sums of both acceptances after burn-in, and their number
@@ -65,28 +67,28 @@ class PriorChains(PlainChains):
         self.seen = None  # averages of coordinates: their number, the first, sums of differences and squares
         if saved is not None:
             self._restore(saved)
-        self._refer(distance)
-        self.law = partial(hmc_prior.sweep, rows=rows, exchanges=self.exchanges, ops=ops, key=key)
+        self._make_coordinates(distance)
+        self.law = partial(hmc_prior_coordinates.sweep, rows=rows, exchanges=self.exchanges, ops=ops, key=key)
 
     def _units(self, square):
         """The units of coordinates: d of the shrunk columns, the precision of a shrunk coefficient away from zero, and
         first standard deviations of the others."""
         rows, fixed, _, _ = self.problem
-        information, p = _INFORMATION * rows.size(), len(square)
-        distance = _FAR[rows.is_sparse] / np.sqrt(information * np.where(square > 0, square, 1.0))
+        information, p = _LARGEST_INFORMATION * rows.size(), len(square)
+        distance = _FAR_UNIT_IN_DEVIATIONS[rows.is_sparse] / np.sqrt(information * np.where(square > 0, square, 1.0))
         if fixed.slab_scale is not None:
             distance = np.minimum(distance, fixed.slab_scale)
         others = np.append(rows.columns.sd[p:], 1.0)[: len(fixed.anchor) - p]
-        width = 1.0 / np.sqrt(_KNOWN * information * np.where(others > 0, others, 1.0) ** 2)
-        return distance, _KNOWN * information * square, width
+        width = 1.0 / np.sqrt(_KNOWN_SHARE * information * np.where(others > 0, others, 1.0) ** 2)
+        return distance, _KNOWN_SHARE * information * square, width
 
     def _first_sizes(self, start):
         """The first centres and sizes."""
         p = self.problem.rows.columns.n_shrunk
         centre = np.concatenate([np.zeros(p), start.beta[:, p:].mean(axis=0), [log(self.problem.tau_0)]])
-        return centre, np.concatenate([np.ones(p), self.width, [_LOG_TAU[1]]])
+        return centre, np.concatenate([np.ones(p), self.width, [_LOG_TAU_SIZES[1]]])
 
-    def _refer(self, distance):
+    def _make_coordinates(self, distance):
         rows, fixed, tau_0, _ = self.problem
         self.distance = distance
         arguments = self.centre, self.size, len(self.state.beta), rows.threads
@@ -98,21 +100,21 @@ class PriorChains(PlainChains):
         return exp(self.dual.log_step if self.state.sweep < self.burn_in.end else self.dual.log_average)
 
     @property
-    def tuning(self):
-        """The settings that burn-in has chosen, and mean acceptances of trajectories and exchanges since."""
+    def tuning_report(self):
+        """What burn-in has tuned, and mean acceptances of trajectories and exchanges since."""
         *totals, count = self.accepted
         rates = [float(total / count) if count else float("nan") for total in totals]
-        n_steps = max(1, round(hmc_prior.MEAN_ANGLE / self.step))
+        n_steps = max(1, round(hmc_prior_coordinates.MEAN_ANGLE / self.step))
         return {"step": self.step, "n_steps": n_steps, "acceptance": rates[0], "exchanged": rates[1]}
 
     def _sweep(self, state):
         t, end, step = state.sweep, self.burn_in.end, self.step
         n_first, few = _FIRST_SWEEPS
-        n_steps = hmc_prior.number_of_steps(t, step, few if t < n_first else _MOST_STEPS)
+        n_steps = hmc_prior_coordinates.number_of_steps(t, step, few if t < n_first else _MOST_LEAPFROG_STEPS)
         state = self.law(state, coordinates=self.coordinates, step=step, n_steps=n_steps)
         accepted, exchanged = (float(mean_of_chains(rates)) for rates in (state.acceptance, state.exchanged))
         if t < end:
-            self.dual = self.dual.after(accepted - _ACCEPTANCE, self.started, log(_LARGEST_STEP), np)
+            self.dual = self.dual.after(accepted - _STEP_ACCEPTANCE, self.started, log(_LARGEST_STEP), np)
         else:
             self.accepted += accepted, exchanged, 1
         return state
@@ -120,10 +122,10 @@ class PriorChains(PlainChains):
     def advance(self):
         """One sweep, and the next phase of burn-in where one has ended."""
         super().advance()
-        t, ends = self.state.sweep, self.burn_in.phases.ends
-        if t in ends[:-1]:
+        t, phase_ends = self.state.sweep, self.burn_in.phases.ends
+        if t in phase_ends[:-1]:
             self._next_phase()
-        elif is_averaged(t, ends):
+        elif is_averaged(t, phase_ends):
             self._add_coordinates()
 
     def _add_coordinates(self):
@@ -142,7 +144,7 @@ class PriorChains(PlainChains):
             n, first, total, squares = self.seen
             mean = total / n
             self._centre(first + mean, np.sqrt(np.maximum(squares / n - mean**2, 0.0)))
-            self._refer(self.distance)
+            self._make_coordinates(self.distance)
         self.seen = None
         self._tune_from(exp(self.dual.log_average))
 
@@ -153,10 +155,10 @@ class PriorChains(PlainChains):
     def _centre(self, mean, deviation):
         """Set centres and sizes by the mean and the standard deviation of coordinates."""
         p = len(self.distance)
-        size = np.clip(deviation[:p], *_SIZES)
-        is_signal = abs(mean[:p]) > _SIGNAL * size
-        tau_size = np.clip(deviation[-1:], _LOG_TAU[0], _LOG_TAU[2])
-        others = np.maximum(deviation[p:-1], _LEAST_SIZE * self.width)
+        size = np.clip(deviation[:p], *_SIZE_BOUNDS)
+        is_signal = abs(mean[:p]) > _SIGNAL_IN_SIZES * size
+        tau_size = np.clip(deviation[-1:], _LOG_TAU_SIZES[0], _LOG_TAU_SIZES[2])
+        others = np.maximum(deviation[p:-1], _LEAST_SIZE_SHARE * self.width)
         self.size = np.concatenate([np.where(is_signal, size, 1.0), others, tau_size])
         self.centre = np.concatenate([np.where(is_signal, mean[:p], 0.0), mean[p:]])
 
@@ -169,7 +171,7 @@ class PriorChains(PlainChains):
         rows, fixed, _, key = self.problem
         beta, tau_sq_inv = self.state.beta, self.state.tau_sq_inv
         shrunk = np.ascontiguousarray(beta[:, : rows.columns.n_shrunk])
-        lambda_sq_inv = rows.ops.draw_lambda(shrunk, tau_sq_inv, key, self.state.sweep)
+        lambda_sq_inv = rows.ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, self.state.sweep)
         return self.information(tau_sq_inv[:, None] * lambda_sq_inv + fixed.slab_precision)
 
     def arrays(self):

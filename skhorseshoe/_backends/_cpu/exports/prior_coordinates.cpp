@@ -1,7 +1,7 @@
 // Trajectories of the chains in the coordinates of the prior: u = (w - centre) / size of each coordinate.
 #include "prior_coordinates.hpp"
 #include "proposal.hpp"
-#include "scored_rows.hpp"
+#include "fused_score.hpp"
 
 struct PriorCoordinates {  // filled by Python
     const double* anchor;      // (q,) of the fixed prior
@@ -155,9 +155,9 @@ EXPORT i32 prior_coordinates(const void* coordinates, const double* beta, const 
 }
 
 // u of a state, v ~ N(0, I), the force there and the energy, of the chains first to last - 1.
-EXPORT i32 begin_prior_trajectory(const void* coordinates, const double* beta, const double* tau_sq_inv,
-                                  const double* loglik, const double* score, u32 sweep, u32 k0, u32 k1, i64 first,
-                                  i64 last, double* u, double* v, double* force, double* energy) {
+EXPORT i32 begin_in_prior_coordinates(const void* coordinates, const double* beta, const double* tau_sq_inv,
+                                      const double* loglik, const double* score, u32 sweep, u32 k0, u32 k1, i64 first,
+                                      i64 last, double* u, double* v, double* force, double* energy) {
     const PriorCoordinates& at = *static_cast<const PriorCoordinates*>(coordinates);
     const i64 q = at.q;
     Scratch<double> scratch_beta(q);
@@ -167,7 +167,7 @@ EXPORT i32 begin_prior_trajectory(const void* coordinates, const double* beta, c
         double *chain_u = u + start, *chain_v = v + start, scratch_tau;
         coordinates_of(at, beta + c * q, tau_sq_inv[c], chain_u);
         for (i64 j = 0; j <= q; ++j) chain_u[j] = (chain_u[j] - at.centre[j]) / at.size[j];
-        const Stream stream({sweep, k0, k1}, u32(c), MOMENTUM);
+        const Stream stream({sweep, k0, k1}, u32(c), MOMENTUM_PURPOSE);
         for (i64 j = 0; j <= q; ++j) chain_v[j] = normal(stream, u32(j));
         to_beta(at, c, chain_u, scratch_beta, &scratch_tau);
         kick(at, c, 0.0, beta + c * q, loglik[c], score + c * q, chain_u, chain_v, force + start, energy + c);
@@ -176,17 +176,17 @@ EXPORT i32 begin_prior_trajectory(const void* coordinates, const double* beta, c
 }
 
 // beta and tau^-2 at u.
-EXPORT i32 prior_trajectory_beta(const void* coordinates, const double* u, i64 first, i64 last, double* beta,
-                                 double* tau_sq_inv) {
+EXPORT i32 beta_of_prior_coordinates(const void* coordinates, const double* u, i64 first, i64 last, double* beta,
+                                     double* tau_sq_inv) {
     const PriorCoordinates& at = *static_cast<const PriorCoordinates*>(coordinates);
     for (i64 c = first; c < last; ++c) to_beta(at, c, u + c * (at.q + 1), beta + c * at.q, tau_sq_inv + c);
     return 0;
 }
 
 // The force at beta, a half-kick of v, and the energy.
-EXPORT i32 kick_prior_trajectory(const void* coordinates, double angle, const double* beta, const double* loglik,
-                                 const double* score, i64 first, i64 last, const double* u, double* v, double* force,
-                                 double* energy) {
+EXPORT i32 kick_in_prior_coordinates(const void* coordinates, double angle, const double* beta, const double* loglik,
+                                     const double* score, i64 first, i64 last, const double* u, double* v,
+                                     double* force, double* energy) {
     const PriorCoordinates& at = *static_cast<const PriorCoordinates*>(coordinates);
     for (i64 c = first; c < last; ++c) {
         const i64 beta_start = c * at.q, start = c * (at.q + 1);
@@ -195,25 +195,27 @@ EXPORT i32 kick_prior_trajectory(const void* coordinates, double angle, const do
     return 0;
 }
 
-// The state after a trajectory of n_steps and its test, in place: ``_trajectory`` of ``_mcmc/hmc_prior.py``. acceptance :
-// (n_chains,). The numbers are, bit for bit, those of the functions above.
-EXPORT i32 near_prior_trajectory(const void* coordinates, const ScoredRows* rows, double angle, i64 n_steps, u32 sweep,
-                                 u32 k0, u32 k1, i64 n_chains, double* beta, double* tau_sq_inv, double* loglik,
-                                 double* score, double* acceptance) {
+// The state after a trajectory of n_steps and its test, in place: ``_trajectory`` of
+// ``_mcmc/hmc_prior_coordinates.py``. acceptance : (n_chains,). The numbers are, bit for bit, those of the functions
+// above.
+EXPORT i32 fused_trajectory_in_prior_coordinates(const void* coordinates, const FusedScoreRows* rows, double angle,
+                                                 i64 n_steps, u32 sweep, u32 k0, u32 k1, i64 n_chains, double* beta,
+                                                 double* tau_sq_inv, double* loglik, double* score,
+                                                 double* acceptance) {
     const i64 q = rows->q, size = n_chains * (q + 1);
     Scratch<double> memory(3 * size + 2 * n_chains);
     Proposal proposal(n_chains, 0, q);
     if (memory.failed() || proposal.memory.failed()) return NO_MEMORY;
     double *u = memory, *v = u + size, *force = v + size, *energy = force + size, *change = energy + n_chains;
     const State& at = proposal.state;
-    i32 status = begin_prior_trajectory(coordinates, beta, tau_sq_inv, loglik, score, sweep, k0, k1, 0, n_chains, u, v,
-                                        force, energy);
+    i32 status = begin_in_prior_coordinates(coordinates, beta, tau_sq_inv, loglik, score, sweep, k0, k1, 0, n_chains, u,
+                                            v, force, energy);
     for (i64 c = 0; c < n_chains; ++c) change[c] = -energy[c];
     for (i64 step = 0; step < n_steps && !status; ++step) {
         kick_and_rotate(angle, u, v, force, size);
-        prior_trajectory_beta(coordinates, u, 0, n_chains, at.beta, at.tau_sq_inv);
+        beta_of_prior_coordinates(coordinates, u, 0, n_chains, at.beta, at.tau_sq_inv);
         status = score_at(*rows, at.beta, n_chains, at.loglik, at.score);
-        kick_prior_trajectory(coordinates, angle, at.beta, at.loglik, at.score, 0, n_chains, u, v, force, energy);
+        kick_in_prior_coordinates(coordinates, angle, at.beta, at.loglik, at.score, 0, n_chains, u, v, force, energy);
     }
     if (status) return status;
     for (i64 c = 0; c < n_chains; ++c) change[c] += energy[c];

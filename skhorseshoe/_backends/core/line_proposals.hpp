@@ -1,5 +1,5 @@
 // A slice step from 0 along a line, with all proposals known in advance: the interval shrinks towards 0, on a side that
-// depends on the sign of a proposal alone (``lines.py``).
+// depends on the sign of a proposal alone (``line_moves.py``).
 #pragma once
 #include "base.hpp"
 

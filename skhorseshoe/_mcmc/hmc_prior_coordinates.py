@@ -14,7 +14,7 @@ coefficient leaves, the score without it suggests a column that enters, and a Me
 
 from typing import NamedTuple
 
-from .._backends import EXCHANGE
+from .._backends import EXCHANGE_PURPOSE
 
 _STRIDE = 2**28  # added to the number of the sweep for each exchange, so that it has random numbers of its own
 _GOLDEN = 0.6180339887498949  # golden ratio less 1, whose multiples modulo 1 spread evenly
@@ -23,7 +23,7 @@ MEAN_ANGLE = 4.5  # mean angle of a trajectory, over sweeps
 EXCHANGES = 8  # number of exchanges in a sweep
 
 
-class PriorState(NamedTuple):
+class PriorCoordinateState(NamedTuple):
     """The state that the next sweep reads, and two reports of the last sweep; float64."""
 
     beta: object  # (n_chains, q)
@@ -54,8 +54,9 @@ def sweep(state, rows, coordinates, exchanges, step, n_steps, ops, key):
 
 def _trajectory(state, rows, coordinates, step, n_steps, ops, key):
     """The state after a trajectory and its test."""
-    if rows.is_near and (new := ops.near_prior_trajectory(state, rows, coordinates, step, n_steps, key)) is not None:
-        return PriorState(*new, state.exchanged, state.sweep)
+    arguments = state, rows, coordinates, step, n_steps, key
+    if rows.takes_fused_calls and (new := ops.fused_trajectory_in_prior_coordinates(*arguments)) is not None:
+        return PriorCoordinateState(*new, state.exchanged, state.sweep)
     trajectory = coordinates.begin(state, key)  # u, v ~ N(0, I)
     energy_at_start = trajectory.energy.copy()
     for _ in range(n_steps):
@@ -69,12 +70,12 @@ def _trajectory(state, rows, coordinates, step, n_steps, ops, key):
 def _exchange(state, rows, exchanges, ops, key):
     """The state after exchanges."""
     n_chains, acceptance, t = len(state.beta), state.acceptance, state.sweep
-    uniform = ops.uniform((n_chains, 2 * EXCHANGES), key, t, EXCHANGE)
-    standard = ops.normal((n_chains, EXCHANGES), key, t, EXCHANGE, attempt=1)
+    uniform = ops.uniform((n_chains, 2 * EXCHANGES), key, t, EXCHANGE_PURPOSE)
+    standard = ops.normal((n_chains, EXCHANGES), key, t, EXCHANGE_PURPOSE, attempt=1)
     arguments = exchanges, (uniform, standard), _STRIDE, key
-    if rows.is_near and (new := ops.near_exchanges(state, rows, *arguments)) is not None:
+    if rows.takes_fused_calls and (new := ops.fused_exchanges(state, rows, *arguments)) is not None:
         *new, exchanged = new
-        return PriorState(*new, acceptance, exchanged, t)
+        return PriorCoordinateState(*new, acceptance, exchanged, t)
     exchanged = 0.0
     for i in range(EXCHANGES):
         out, *logs, without = exchanges.take_out(state.beta, uniform[:, 2 * i])

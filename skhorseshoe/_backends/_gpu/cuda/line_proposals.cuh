@@ -1,6 +1,6 @@
 // Line moves before and after the pass for all proposals, with a thread for each chain. Arrays are those of
 // _cpu/exports/laws.cpp.
-#include "line_slice.hpp"
+#include "line_proposals.hpp"
 
 extern "C" __global__ void line_proposals(const double* uniform, const double* width, int by_chain, double* steps, int n_chains,
                                           int n_steps) {

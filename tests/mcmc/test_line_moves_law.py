@@ -16,15 +16,15 @@ from laws import (
     TAU_0,
     RowsOfManyDataSets,
     bounded,
+    fused_of_many,
     mostly_slow,
-    near_of_many,
     repeated,
 )
 from scipy.special import log_ndtr
 
-from skhorseshoe._backends import lines as _lines
+from skhorseshoe._backends import line_moves
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._backends._cpu import line_moves
+from skhorseshoe._backends._cpu import fused_line_moves
 from skhorseshoe._mcmc import gibbs, hmc
 from skhorseshoe._mcmc.prior import FixedPrior
 
@@ -34,9 +34,9 @@ P, Q = 2, 4
 
 
 @pytest.fixture
-def near(monkeypatch):
-    """Rows that are near, whose kernel takes a y for each chain."""
-    monkeypatch.setattr(cpu, "move_near", near_of_many(line_moves.move_near))
+def fused(monkeypatch):
+    """The fused call of line moves takes a y for each chain."""
+    monkeypatch.setattr(cpu, "fused_line_moves", fused_of_many(fused_line_moves.fused_line_moves))
 
 
 def joint_draws(rng, prior, given):
@@ -83,7 +83,7 @@ class InHmc(Alone):
         super().__init__(rows, prior, lines)
         H = rows.whole.information(np.zeros((1, Q)))
         point, score = np.array([0.3, -0.2, 0.1, 0.2]), np.array([1.5, -1.5, 1.0, -1.0])
-        gauss = cpu.Whitening(prior.add_to(H.copy()), H @ point + score, N_CHAINS, P, ALONE)
+        gauss = cpu.MassMatrix(prior.add_to(H.copy()), H @ point + score, N_CHAINS, P, ALONE)
         self.reference = hmc.Reference(point, score, H, gauss)
 
     def __call__(self, *parameters):
@@ -114,22 +114,24 @@ class InPxda(Alone):
         return state.beta, state.lambda_sq_inv, state.tau_sq_inv
 
 
-def rows_given(kind, is_near, given=PLAIN, misread=()):
+def rows_given(kind, takes_fused_calls, given=PLAIN, misread=()):
     """How the rows are given, and those of many data sets as a sampler reads them. misread : what it takes wrong."""
     given = given._replace(**FIRST)
-    return given, RowsOfManyDataSets(given.ops, given._replace(**dict(misread)), kind.sampler, is_near)
+    return given, RowsOfManyDataSets(given.ops, given._replace(**dict(misread)), kind.sampler, takes_fused_calls)
 
 
-def geweke(kind=Alone, is_near=True, believed=None, slab=SLAB, n_batches=24, n_splits=0, n_columns=None, **rows):
-    """``laws.geweke`` for some kind of moves. believed : change(prior) makes the fixed prior that they believe in.
+def geweke(
+    kind=Alone, takes_fused_calls=True, sampler_prior=None, slab=SLAB, n_batches=24, n_splits=0, n_columns=None, **rows
+):
+    """``laws.geweke`` for some kind of moves. sampler_prior : change(prior) makes the fixed prior that they have.
     rows : as for ``rows_given``."""
     rng = np.random.default_rng(5)
-    given, rows = rows_given(kind, is_near, **rows)
-    prior, thought = (FixedPrior(given.rows(kind.sampler).columns, slab, WIDE) for _ in range(2))
-    if believed is not None:
-        believed(thought)
-    widths, numbers = _lines.line_widths(P, thought, np.full(Q, 1.0)), {"n_splits": n_splits, "n_columns": n_columns}
-    lines = rows.whole.lines(thought, widths, **numbers)
+    given, rows = rows_given(kind, takes_fused_calls, **rows)
+    prior, theirs = (FixedPrior(given.rows(kind.sampler).columns, slab, WIDE) for _ in range(2))
+    if sampler_prior is not None:
+        sampler_prior(theirs)
+    widths = line_moves.line_widths(P, theirs, np.full(Q, 1.0))
+    lines = rows.whole.lines(theirs, widths, n_splits=n_splits, n_columns=n_columns)
     lines = lines._replace(square=lines.square * 20)  # as of so many more rows, so that columns are held
     moves = kind(rows, prior, lines)
 
@@ -144,29 +146,28 @@ def geweke(kind=Alone, is_near=True, believed=None, slab=SLAB, n_batches=24, n_s
 
 @pytest.mark.parametrize("kind", [Alone, InHmc, InPxda])
 @pytest.mark.parametrize("slab", mostly_slow([SLAB, None]))
-def test_moves_of_near_rows_pass_gewekes_joint_test(kind, slab, near):
+def test_fused_line_moves_pass_geweke(kind, slab, fused):
     assert geweke(kind, slab=slab, n_batches=24 if kind is Alone else 12) < 4
 
 
 @pytest.mark.parametrize("kind", mostly_slow([Alone, InHmc, InPxda]))
-def test_moves_wherever_the_rows_are_pass_gewekes_joint_test(kind):
-    assert geweke(kind, is_near=False, n_batches=6) < 4
+def test_line_moves_by_passes_pass_geweke(kind):
+    assert geweke(kind, takes_fused_calls=False, n_batches=6) < 4
 
 
-@pytest.mark.parametrize("is_near", mostly_slow([True, False]))
-def test_split_moves_pass_gewekes_joint_test(is_near, near):
-    assert geweke(is_near=is_near, n_batches=24 if is_near else 6, n_splits=4) < 4
+@pytest.mark.parametrize("takes_fused_calls", mostly_slow([True, False]))
+def test_split_line_moves_pass_geweke(takes_fused_calls, fused):
+    assert geweke(takes_fused_calls=takes_fused_calls, n_batches=24 if takes_fused_calls else 6, n_splits=4) < 4
 
 
-# Planted errors, in what the slice steps of near rows are given. Rows that are not near move alike to the bit, see
-# test_lines.py.
+# Planted errors, in what the slice steps of fused calls are given. Rows that take none move alike to the bit, see
+# test_line_moves.py.
 
 ERRORS = {
     "the Jacobian of the global move": "if (n_moved > 1) density.jacobian = largest(density.jacobian - 1, 1e-300)",
     "the Jacobian of a local move": "if (n_moved == 1 && density.jacobian > 0) density.jacobian = 1e-300",
     "the Jacobian of the others": "density.jacobian = least(density.jacobian, 1.0)",
     "the prior of tau": "if (n_moved > 1) density.ratio = 0",
-    "the prior of lambda": "if (n_moved == 1) density.ratio = 0",
 }
 SPLIT_ERRORS = {
     "the Jacobian of the columns that are held": "density.n_held = 0",
@@ -175,13 +176,19 @@ SPLIT_ERRORS = {
 
 
 @pytest.mark.parametrize("error", mostly_slow(ERRORS))
-def test_gewekes_joint_test_catches_moves_without(error, near, plant):
+def test_geweke_catches_line_moves_without(error, fused, plant):
     plant(f"SLICE={ERRORS[error]}")
     assert geweke(n_batches=4) > 6
 
 
+@pytest.mark.slow
+def test_geweke_catches_line_moves_without_the_prior_of_lambda(fused, plant):
+    plant("SLICE=if (n_moved == 1) density.ratio = 0")
+    assert geweke(n_batches=4) > 6
+
+
 @pytest.mark.parametrize("error", mostly_slow(SPLIT_ERRORS))
-def test_gewekes_joint_test_catches_split_moves_without(error, near, plant):
+def test_geweke_catches_split_line_moves_without(error, fused, plant):
     plant(f"SLICE={SPLIT_ERRORS[error]}")
     assert geweke(n_batches=8, n_splits=4) > 6
 
@@ -198,14 +205,33 @@ def without_the_unpenalised(prior):
     prior.diagonal[P:] = 0.0
 
 
-@pytest.mark.parametrize("error", mostly_slow([without_the_intercept, without_slab, without_the_unpenalised]))
-@pytest.mark.parametrize("kind", mostly_slow([Alone, InHmc, InPxda]))
-def test_gewekes_joint_test_catches_a_prior_forgotten(kind, error, near):
-    assert geweke(kind, believed=error, n_batches=12 if kind is Alone else 16) > 6
+KINDS = mostly_slow([Alone, InHmc, InPxda])
+
+
+def change_with(kind, sampler_prior):
+    """``geweke`` of moves that have another prior."""
+    return geweke(kind, sampler_prior=sampler_prior, n_batches=12 if kind is Alone else 16)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_geweke_catches_a_forgotten_prior_of_the_intercept_in_line_moves(kind, fused):
+    assert change_with(kind, without_the_intercept) > 6
 
 
 @pytest.mark.slow
-def test_gewekes_joint_test_catches_columns_chosen_by_the_state(near, plant):
+@pytest.mark.parametrize("kind", KINDS)
+def test_geweke_catches_a_forgotten_slab_in_line_moves(kind, fused):
+    assert change_with(kind, without_slab) > 6
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+def test_geweke_catches_a_forgotten_prior_of_unpenalised_columns_in_line_moves(kind, fused):
+    assert change_with(kind, without_the_unpenalised) > 6
+
+
+@pytest.mark.slow
+def test_geweke_catches_line_moves_of_columns_chosen_by_the_state(fused, plant):
     plant("COLUMN_OF_STATE")  # the largest coefficient; the global move comes after it
     assert geweke(n_columns=1) > 6
 
@@ -219,26 +245,30 @@ SLICE_ERRORS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("error", SLICE_ERRORS)
-def test_gewekes_joint_test_catches(error, near, plant):
+def test_geweke_catches_errors_in_slice_steps_of_line_moves(error, fused, plant):
     plant(SLICE_ERRORS[error])
     assert geweke(n_batches=48, n_splits=4) > 6
 
 
 # How rows are given ---------------------------------------------------------------------------------------------------
 
-FAR = "whole weights", "sparse"  # whose moves are not those of near rows, and take longer
+NOT_FUSED = "whole weights", "sparse"  # which take no fused calls, and longer
 SWEEPS = [(kind, name) for name in GIVEN for kind in (InHmc, InPxda)]
 SWEEPS.remove((InPxda, "parts of rows"))  # which only "hmc" takes
-FAR_ARE_SLOW = [pytest.param(*one, marks=[pytest.mark.slow] * (one[1] in FAR)) for one in SWEEPS]
-LONG = [pytest.param(*one, repeated(8, 16) * (1 if one[1] in FAR else 6), marks=pytest.mark.slow) for one in SWEEPS]
+NOT_FUSED_ARE_SLOW = [pytest.param(*one, marks=[pytest.mark.slow] * (one[1] in NOT_FUSED)) for one in SWEEPS]
+LONG = [
+    pytest.param(*one, repeated(8, 16) * (1 if one[1] in NOT_FUSED else 6), marks=pytest.mark.slow) for one in SWEEPS
+]
 
 
-@pytest.mark.parametrize(("kind", "name", "n_batches"), [*((*one, 12) for one in SWEEPS if one[1] not in FAR), *LONG])
-def test_sweeps_pass_gewekes_joint_test_with(kind, name, n_batches, near):
-    assert geweke(kind, name not in FAR, n_batches=n_batches, given=GIVEN[name]) < 4
+@pytest.mark.parametrize(
+    ("kind", "name", "n_batches"), [*((*one, 12) for one in SWEEPS if one[1] not in NOT_FUSED), *LONG]
+)
+def test_sweeps_with_line_moves_pass_geweke_however_rows_are_given(kind, name, n_batches, fused):
+    assert geweke(kind, name not in NOT_FUSED, n_batches=n_batches, given=GIVEN[name]) < 4
 
 
-@pytest.mark.parametrize(("kind", "name"), FAR_ARE_SLOW)
-def test_gewekes_joint_test_catches_misread(kind, name, near):
+@pytest.mark.parametrize(("kind", "name"), NOT_FUSED_ARE_SLOW)
+def test_geweke_catches_misread_rows_in_sweeps_with_line_moves(kind, name, fused):
     n_batches = {"sparse": 12, "whole weights": 8}.get(name, 16)
-    assert geweke(kind, name not in FAR, n_batches=n_batches, given=GIVEN[name], misread=MISREAD[name]) > 6
+    assert geweke(kind, name not in NOT_FUSED, n_batches=n_batches, given=GIVEN[name], misread=MISREAD[name]) > 6

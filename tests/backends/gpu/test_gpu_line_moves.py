@@ -5,20 +5,20 @@ import pytest
 from card import KEY, assert_all_close, module, sparse_rows
 from laws import ALONE
 
-from skhorseshoe._backends import lines as _lines
+from skhorseshoe._backends import line_moves
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._gpu import cuda
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.prior import FixedPrior
 
-K = 1 + _lines.LINE_PROPOSALS
+K = 1 + line_moves.LINE_PROPOSALS
 SETTINGS = {"plain": {}, "other columns": {"unpenalized": np.arange(9) == 4, "standardize": True}}
 
 
 def rows_and_lines(ops, X, y, n_columns, settings):
     rows = Rows(X, y, True, ops, ALONE, **settings)
-    rows.is_near = False
-    widths = np.linspace(_lines.LOG_WIDTH, 2.0, 2 + X.shape[1])
+    rows.takes_fused_calls = False
+    widths = np.linspace(line_moves.LOG_WIDTH, 2.0, 2 + X.shape[1])
     return rows, rows.lines(FixedPrior(rows.columns, 2.0), widths, n_splits=2, n_columns=n_columns)
 
 
@@ -40,10 +40,10 @@ def test_moves_are_those_of_the_cpu(settings, gpu):
 
 
 def test_proposals_and_the_first_of_them_are_those_of_the_cpu(gpu):
-    assert module("line_moves").LINES_PER_LAUNCH * K <= cuda.THREADS  # every step of a launch has a thread
+    assert module("line_proposals").LINES_PER_LAUNCH * K <= cuda.THREADS  # every step of a launch has a thread
     rng = np.random.default_rng(0)
     first, k = np.arange(300)[:, None] % K, np.arange(K)  # the first of the steps that is inside
-    uniform = rng.uniform(size=(300, _lines.N_UNIFORMS))
+    uniform = rng.uniform(size=(300, line_moves.N_UNIFORMS))
     value = np.where((k == 0) | ((k >= first) & (first > 0)), 1.0, -99.0)
     value[:3] = np.array([np.nan, -np.inf, 0.0])[:, None]
     value[3, 1:], value[4, 0] = -1e3, np.nan

@@ -1,14 +1,16 @@
-// The moves of ``lines.py`` for near rows in one call, which keeps the linear predictors of the chains.
+// The moves of ``line_moves.py`` in one call, which keeps the linear predictors of the chains.
 //
-// Random numbers, and so draws, are those of ``lines.py``, but for proposals that rounding puts inside or outside the slice.
-#include "lines.hpp"
+// Random numbers, and so draws, are those of ``line_moves.py``, but for proposals that rounding puts inside or outside
+// the slice.
+#include "fused_line_slice.hpp"
 
 #include "export.hpp"
 #include "four.hpp"
 
 constexpr i64 PATIENCE = 2;  // log-likelihoods beyond one a move after which a chain computes no bounds in this sweep
 
-struct NearRows {  // filled by Python
+// Rows, prior and moves; ``FusedScoreRows`` has the same rows for the score alone, with blocks and without an offset.
+struct FusedLineRows {  // filled by Python
     i32 is_double;
     const void* X;             // (n, p_of_X) float32 or float64
     i64 n;
@@ -32,7 +34,7 @@ struct NearRows {  // filled by Python
 };
 
 // use(X) with the rows as numbers of their type.
-template <class F> static void with_numbers(const NearRows& rows, F use) {
+template <class F> static void with_numbers(const FusedLineRows& rows, F use) {
     if (rows.is_double) use(static_cast<const double*>(rows.X));
     else use(static_cast<const float*>(rows.X));
 }
@@ -43,9 +45,9 @@ constexpr i64 CHAINS = 4;  // number of chains that share a reading of X
 struct Work {
     double *eta, *change, *along, *coef_of_X, *terms;
     double *four, *derivatives, *coef;
-    static i64 chain_size(const NearRows& rows) { return 2 * rows.n + 2 * rows.q + rows.p; }
-    static i64 size(const NearRows& rows) { return CHAINS * chain_size(rows) + 7 * rows.n + CHAINS * rows.q; }
-    Work(double* at, i64 c, const NearRows& rows)
+    static i64 chain_size(const FusedLineRows& rows) { return 2 * rows.n + 2 * rows.q + rows.p; }
+    static i64 size(const FusedLineRows& rows) { return CHAINS * chain_size(rows) + 7 * rows.n + CHAINS * rows.q; }
+    Work(double* at, i64 c, const FusedLineRows& rows)
         : eta(at + c * chain_size(rows)), change(eta + rows.n), along(change + rows.n), coef_of_X(along + rows.q),
           terms(coef_of_X + rows.q), four(at + CHAINS * chain_size(rows)), derivatives(four + 4 * rows.n),
           coef(derivatives + 3 * rows.n) {}
@@ -74,7 +76,7 @@ static void multiply(const R* __restrict X, i64 n, i64 p, i64 q, const double* _
 }
 
 // out = factor (x - centre), with x a column of (X, 1).
-static void take_column(const NearRows& rows, i64 column, double factor, double centre, double* __restrict out) {
+static void take_column(const FusedLineRows& rows, i64 column, double factor, double centre, double* __restrict out) {
     const i64 p = rows.p_of_X;
     if (column >= p) {
         for (i64 i = 0; i < rows.n; ++i) out[i] = 1.0;
@@ -86,7 +88,7 @@ static void take_column(const NearRows& rows, i64 column, double factor, double 
 }
 
 // Coefficients of the sampler's columns as those of X's own columns.
-static void to_coef_of_X(const NearRows& rows, const double* along, double* coef_of_X) {
+static void to_coef_of_X(const FusedLineRows& rows, const double* along, double* coef_of_X) {
     double shift = 0.0;
     for (i64 k = 0; k < rows.q; ++k) {
         const i64 at = i64(rows.number[k]);
@@ -101,7 +103,7 @@ struct PriorAlong {
     double pull, slope, curvature;
 };
 
-static PriorAlong prior_along(const NearRows& rows, const double* beta, const double* along) {
+static PriorAlong prior_along(const FusedLineRows& rows, const double* beta, const double* along) {
     PriorAlong prior = {0.0, 0.0, 0.0};
     for (i64 j = 0; j < rows.q; ++j) {
         prior.pull += rows.anchor[j] * along[j];
@@ -113,7 +115,7 @@ static PriorAlong prior_along(const NearRows& rows, const double* beta, const do
 
 // A chain and its moves.
 struct MovingChain {
-    const NearRows& rows;
+    const FusedLineRows& rows;
     Work work;
     double *beta, *lambda_sq_inv, *tau_sq_inv;
     Line line;
@@ -124,7 +126,7 @@ struct MovingChain {
     bool is_along_eta = false;
 
     // work : with the linear predictors, without the offset.
-    MovingChain(const NearRows& rows, Work work, double* beta, double* lambda_sq_inv, double* tau_sq_inv)
+    MovingChain(const FusedLineRows& rows, Work work, double* beta, double* lambda_sq_inv, double* tau_sq_inv)
         : rows(rows), work(work), beta(beta), lambda_sq_inv(lambda_sq_inv), tau_sq_inv(tau_sq_inv),
           line{rows.n, work.eta, work.change, rows.y, rows.weight} {
         if (rows.offset)
@@ -147,8 +149,8 @@ struct MovingChain {
         if (is_shrunk) lambda_sq_inv[j] /= (1.0 + step) * (1.0 + step);
     }
 
-    // Prepares ``move_all``: ``along``, and ``coef_of_X``, the same for X's columns. hold_u : uniforms (p,) of a split move,
-    // else null.
+    // Prepares ``move_all``: ``along``, and ``coef_of_X``, the same for X's columns. hold_u : uniforms (p,) of a split
+    // move, else null.
     void begin_all(const double* hold_u, const double* u) {
         const i64 p = rows.p, q = rows.q;
         const bool with_others = u[2] < 0.5;
@@ -195,14 +197,15 @@ struct MovingChain {
 };
 
 // The rows of X times coefficients (q,) of its columns, of each of m chains.
-static void multiply(const NearRows& rows, const double* const* coef, i64 m, double* by_column, double* const* out) {
+static void multiply(const FusedLineRows& rows, const double* const* coef, i64 m, double* by_column,
+                     double* const* out) {
     for (i64 j = 0; j < rows.q; ++j)
         for (i64 c = 0; c < CHAINS; ++c) by_column[CHAINS * j + c] = c < m ? coef[c][j] : 0.0;
     with_numbers(rows, [&](auto* X) { multiply(X, rows.n, rows.p_of_X, rows.q, by_column, out); });
 }
 
 // The moves of m <= CHAINS chains, with random numbers ``uniform`` and ``hold_uniforms``.
-static void move_chains(const NearRows& rows, MovingChain* chains, i64 m, const double* uniform,
+static void move_chains(const FusedLineRows& rows, MovingChain* chains, i64 m, const double* uniform,
                         const double* hold_uniforms, double* const* change) {
     constexpr i64 N_UNIFORMS = 3 + LINE_PROPOSALS;
     const double *coef_of_X[CHAINS], *u = uniform;
@@ -225,11 +228,13 @@ static void move_chains(const NearRows& rows, MovingChain* chains, i64 m, const 
     }
 }
 
-// Moves the chains first to last - 1: beta (n_chains, q), lambda^-2 (n_chains, p) and tau^-2 (n_chains,), in place. coef :
-// (n_chains, q) of X's own columns. uniform, hold_uniforms : of ``lines.random_numbers``, the latter null without splits.
-EXPORT i32 move_near(const void* near_rows, const double* coef, const double* uniform, const double* hold_uniforms,
-                     i64 first, i64 last, double* beta, double* lambda_sq_inv, double* tau_sq_inv) {
-    const NearRows& rows = *static_cast<const NearRows*>(near_rows);
+// Moves the chains first to last - 1: beta (n_chains, q), lambda^-2 (n_chains, p) and tau^-2 (n_chains,), in place.
+// coef : (n_chains, q) of X's own columns. uniform, hold_uniforms : of ``line_moves.random_numbers``, the latter null
+// without splits.
+EXPORT i32 fused_line_moves(const void* line_rows, const double* coef, const double* uniform,
+                            const double* hold_uniforms, i64 first, i64 last, double* beta, double* lambda_sq_inv,
+                            double* tau_sq_inv) {
+    const FusedLineRows& rows = *static_cast<const FusedLineRows*>(line_rows);
     const i64 p = rows.p, q = rows.q;
     Scratch<double> scratch(Work::size(rows));
     if (scratch.failed()) return NO_MEMORY;
@@ -259,8 +264,8 @@ EXPORT i32 growth_of(const double* r, i64 n, double* out) {
     return 0;
 }
 
-// The bounds at a step, the narrower ones, and the coefficients of s^4: (6,), for tests. Returns 1 if derivatives are of
-// use.
+// The bounds at a step, the narrower ones, and the coefficients of s^4: (6,), for tests. Returns 1 if derivatives are
+// of use.
 EXPORT i32 line_bounds(const double* eta, const double* change, const u8* y, const double* weight, i64 n, double step,
                        double* out) {
     Scratch<double> work(7 * n);

@@ -13,7 +13,7 @@ from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu.prior_coordinates import PriorCoordinates
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import run
-from skhorseshoe._mcmc.hmc_prior_burn_in import PriorChains
+from skhorseshoe._mcmc.hmc_prior_coordinates_burn_in import PriorCoordinateChains
 from skhorseshoe._mcmc.prior import FixedPrior
 
 
@@ -76,7 +76,8 @@ def chains_of(rows, n_chains, burn_in):
     """Chains before their first sweep."""
     key = np.array([1, 2], np.uint32)
     problem = run.Problem(rows, FixedPrior(rows.columns, 2.0), 0.1, key)
-    return PriorChains(problem, run.initial_state(n_chains, rows.columns, rows.base_rate(), 0.1, key), burn_in)
+    start = run.initial_state(n_chains, rows.columns, rows.base_rate(), 0.1, key)
+    return PriorCoordinateChains(problem, start, burn_in)
 
 
 def test_nothing_is_learnt_after_burn_in(wide):
@@ -147,7 +148,7 @@ def test_a_trajectory_is_driven_by_the_gradient_of_its_energy():
 
 
 # Rows, columns, chains; dtype; what else ``Rows`` is told.
-NEAR = {
+FUSED_ROWS = {
     "an intercept": (20, 40, 4, np.float64, {"fit_intercept": True}),
     "two columns": (20, 2, 3, np.float64, {"fit_intercept": True}),  # of which none are exchanged
     "float32, weights": (20, 30, 1, np.float32, {"fit_intercept": True, "weight": np.linspace(0.5, 2.0, 20)}),
@@ -157,20 +158,20 @@ NEAR = {
 }
 
 
-@pytest.mark.parametrize("name", NEAR)
-def test_a_sweep_in_two_calls_has_the_bits_of_its_steps(name):
-    n, p, n_chains, dtype, told = NEAR[name]
+@pytest.mark.parametrize("name", FUSED_ROWS)
+def test_a_sweep_of_fused_calls_has_the_bits_of_its_steps(name):
+    n, p, n_chains, dtype, told = FUSED_ROWS[name]
     rng = np.random.default_rng(p)
     X, y = (rng.standard_normal((n, p)) + np.linspace(-1, 1, p)).astype(dtype), (rng.random(n) < 0.4).astype(np.uint8)
     rows, states = Rows(X, y, ops=cpu, threads=ALONE, **told), []
-    for rows.is_near in (True, False):
+    for rows.takes_fused_calls in (True, False):
         chains = chains_of(rows, n_chains, 12)
         start = chains.state
         for _ in range(15):
             chains.advance()
         states.append(chains.state)
-    for near, step_by_step in zip(*states, strict=True):
-        np.testing.assert_array_equal(near, step_by_step)
+    for fused, step_by_step in zip(*states, strict=True):
+        np.testing.assert_array_equal(fused, step_by_step)
     assert (states[0].beta != start.beta).any(axis=1).all()
     assert p < 3 or states[0].exchanged.max() > 0
 

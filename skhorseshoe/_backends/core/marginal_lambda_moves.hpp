@@ -12,7 +12,7 @@
 #include "slice.hpp"
 
 // Log-density of log lambda_j, up to a constant; it falls at both ends at least like exp(-|log lambda_j|).
-struct LocalLaw {
+struct MarginalLambdaLaw {
     double v, c, tau_sq_inv;
     HD_MEMBER double operator()(double log_lambda) const {
         const double lambda_sq = exp(2.0 * log_lambda), variance = v + lambda_sq / tau_sq_inv;
@@ -23,32 +23,32 @@ struct LocalLaw {
 };
 
 // The next log lambda_j, by a slice step. step : its index among the steps with this stream.
-HD double draw_log_lambda(double current, const LocalLaw& law, const Stream& stream, u32 step) {
+HD double draw_log_lambda_marginally(double current, const MarginalLambdaLaw& law, const Stream& stream, u32 step) {
     const double level = law(current) - exponential(stream, step);
     if (level == -INFINITY) return current;
-    const double low = current - LOCAL_WIDTH * uniform(stream, step, 1);
+    const double low = current - LAMBDA_WIDTH * uniform(stream, step, 1);
     const auto uniform_of = [&](u32 attempt) { return uniform(stream, step, 2 + attempt); };
-    return shrink_slice(current, level, low, low + LOCAL_WIDTH, law, uniform_of);
+    return shrink_slice(current, level, low, low + LAMBDA_WIDTH, law, uniform_of);
 }
 
 // Moves of k columns, from the first to the last and back to the first, which is reversible. x (k,) = lambda_j^-2 in place.
 // P (k, k), m (k,) : of these columns; overwritten. column : (k,) scratch. The threads of a team decide alike; its
 // ``copy``, ``add_multiple`` and ``add_square`` end with a barrier.
 template <class Team>
-HD void move_local_scales(const Team& team, double* P, double* m, double* x, i64 k, double tau_sq_inv,
-                          const Stream& stream, double* column) {
+HD void move_lambda_marginally(const Team& team, double* P, double* m, double* x, i64 k, double tau_sq_inv,
+                               const Stream& stream, double* column) {
     for (i64 step = 0; step < 2 * k; ++step) {
         const i64 j = step < k ? step : 2 * k - 1 - step;
         const double current = x[j], mean = m[j], variance = P[j * k + j], d = tau_sq_inv * current, free = 1.0 - d * variance;
         if (!(free > LEAST_FREE)) continue;
         team.copy(column, P + j * k, k);
-        LocalLaw law{variance / free, mean / free, tau_sq_inv};
+        MarginalLambdaLaw law{variance / free, mean / free, tau_sq_inv};
 #if defined(PLANT_LARGER_MEAN)
         law.c *= 3.0;
 #elif defined(PLANT_SMALLER_TAU)
         law.tau_sq_inv *= 100.0;
 #endif
-        const double next = exp(-2.0 * draw_log_lambda(-0.5 * log(current), law, stream, u32(step)));
+        const double next = exp(-2.0 * draw_log_lambda_marginally(-0.5 * log(current), law, stream, u32(step)));
         const double change = tau_sq_inv * next - d, factor = -change / (1.0 + change * variance);
         team.copy(x + j, &next, 1);
         team.add_multiple(m, factor * mean, column, k);

@@ -1,14 +1,13 @@
-"""Line moves on the GPU: the kernels before and after a pass."""
+"""The proposals of line moves on the GPU, and the first of them in the slice: the kernels before and after a pass."""
 
 import cupy as cp
 
-from .. import lines as _lines
+from .. import line_moves
 from .cuda import PASS_CHAINS, THREADS
 from .launch import blocks_for, i32, kernel, launch
 
-NEAR_ROWS = 0  # every line move is a pass
 # Largest number of lines of a launch, in which each step of each line has a thread.
-LINES_PER_LAUNCH = min(PASS_CHAINS // 2, THREADS // (1 + _lines.LINE_PROPOSALS))
+LINES_PER_LAUNCH = min(PASS_CHAINS // 2, THREADS // (1 + line_moves.LINE_PROPOSALS))
 
 
 def proposals(uniform, width):

@@ -1,12 +1,12 @@
-// Slice steps along lines for near rows: the log-likelihood along a line, its bounds, and the densities of the moves of
-// ``lines.py``.
+// Slice steps along lines within a fused call: the log-likelihood along a line, its bounds, and the densities of the
+// moves of ``line_moves.py``.
 //
-// Most proposals are decided without their log-likelihood. Along a line it is f(s) = sum w log Phi(t + s d). Three of its
-// derivatives at 0 are computed. The fourth lies between two multiples of sum w d^4, since that of log Phi is bounded. So
-// f(s) - f(0) lies between two polynomials of order four. f is concave: beyond the point where the upper polynomial falls
-// the fastest, its tangent there is a bound too. If the level of the slice lies between the bounds, narrower ones follow
-// from the range of the fourth derivative of each row between t and t + s d. If it still does, f is computed. Where
-// classes are separated most rows are certain, and f takes less time than its bounds.
+// Most proposals are decided without their log-likelihood. Along a line it is f(s) = sum w log Phi(t + s d). Three of
+// its derivatives at 0 are computed. The fourth lies between two multiples of sum w d^4, since that of log Phi is
+// bounded. So f(s) - f(0) lies between two polynomials of order four. f is concave: beyond the point where the upper
+// polynomial falls the fastest, its tangent there is a bound too. If the level of the slice lies between the bounds,
+// narrower ones follow from the range of the fourth derivative of each row between t and t + s d. If it still does, f
+// is computed. Where classes are separated most rows are certain, and f takes less time than its bounds.
 #pragma once
 #include "normal_tail.hpp"
 #include "random.hpp"
@@ -141,8 +141,8 @@ struct LineDensity {
     }
 };
 
-// Chooses the columns that a split move holds, by uniforms u (p,), and clears them in ``along``; returns their number. With
-// h_j = lambda_j^2 tau^2 x_j'x_j / LINE_HALF_HELD, column j is held with probability h_j / (1 + h_j). terms : (p,)
+// Chooses the columns that a split move holds, by uniforms u (p,), and clears them in ``along``; returns their number.
+// With h_j = lambda_j^2 tau^2 x_j'x_j / LINE_HALF_HELD, column j is held with probability h_j / (1 + h_j). terms : (p,)
 // overwritten with -lambda_j^2 of held columns and h_j of others.
 HD i64 hold_columns(i64 p, const double* u, const double* square, const double* lambda_sq_inv, double tau_sq_inv,
                     double* along, double* terms) {
@@ -156,9 +156,9 @@ HD i64 hold_columns(i64 p, const double* u, const double* square, const double* 
     return n_held;
 }
 
-// A slice step from 0 along the line (Neal 2003). Returns the step. loglik : the log-likelihood, before at 0 and afterwards
-// at the step, or NaN if it is not known. u : uniforms for the level, the interval, the line, and the proposals.
-// n_evaluations counts log-likelihoods. work : 4 n numbers.
+// A slice step from 0 along the line (Neal 2003). Returns the step. loglik : the log-likelihood, before at 0 and
+// afterwards at the step, or NaN if it is not known. u : uniforms for the level, the interval, the line, and the
+// proposals. n_evaluations counts log-likelihoods. work : 4 n numbers.
 static inline double line_slice(const Line& line, const LineDensity& density, const Bounds& bounds, double width,
                                 const double* u, double* loglik, i64* n_evaluations, double* work) {
     const auto evaluate = [&](double step) {

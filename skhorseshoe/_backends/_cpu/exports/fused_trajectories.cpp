@@ -1,7 +1,8 @@
-// The trajectories of a sweep of split Hamiltonian Monte Carlo in one call, for rows in an array and few columns, where the
-// calls of Python would take much of the time. The numbers are, bit for bit, those of ``trajectories.cpp``.
+// The trajectories of a sweep of split Hamiltonian Monte Carlo in one call, for rows in an array and few columns, where
+// the calls of Python would take much of the time. The numbers are, bit for bit, those of ``trajectories.cpp``.
 #include "chains.hpp"
-#include "scored_rows.hpp"
+#include "fused_score.hpp"
+#include "scales_given_beta.hpp"
 
 // A trajectory, the change of energy (n_chains,), and scratch.
 struct TrajectoryMemory {
@@ -26,7 +27,7 @@ struct TrajectoryPlan {
 
 // The state after a trajectory and its test, in place: ``_trajectory`` of ``_mcmc/hmc.py``. acceptance : (n_chains,). A
 // minor, NO_MEMORY or 0.
-static i32 run_trajectory(const Gaussians& all, const Reference& reference, const ScoredRows& rows,
+static i32 run_trajectory(const Gaussians& all, const Reference& reference, const FusedScoreRows& rows,
                           const TrajectoryPlan& plan, Key key, i64 n_chains, double* spare, const State& state,
                           double* acceptance) {
     const i64 p = all.p, q = all.q;
@@ -57,14 +58,23 @@ static i32 run_trajectory(const Gaussians& all, const Reference& reference, cons
     return 0;
 }
 
-// The state after the trajectories of a sweep, in place: ``_trajectories`` of ``_mcmc/hmc.py``. apart : whether the scales
-// move in a second trajectory. tau_acceptance : null for no moves of tau. with_scales : whether the scales are then drawn
-// given beta. acceptance : (n_chains,). A minor, NO_MEMORY or 0.
-EXPORT i32 near_trajectories(const Gaussians* all, const Reference* reference, const ScoredRows* rows, double angle,
-                             i64 n_steps, i32 apart, double tau_0, double tau_step, i64 n_moves, const i64* slow, i64 k,
-                             u32 sweep, u32 k0, u32 k1, i32 with_scales, i64 n_chains, double* spare, double* beta,
-                             double* lambda_sq_inv, double* tau_sq_inv, double* loglik, double* score,
-                             double* acceptance, double* tau_acceptance) {
+// tau and lambda of a chain given its coefficients.
+static void draw_scales(const Gaussians& all, const State& state, Key key, double tau_0, i64 c) {
+    const double* beta = state.beta + c * all.q;
+    const Scales scales = scales_of(state, c, all.p);
+    double& tau_sq_inv = *scales.tau_sq_inv;
+    tau_sq_inv = draw_tau_given_beta(OneThread(), beta, all.p, tau_sq_inv, tau_0, Stream(key, u32(c), TAU_PURPOSE));
+    draw_lambdas_given_beta(beta, all.p, tau_sq_inv, Stream(key, u32(c), LAMBDA_PURPOSE), scales.lambda_sq_inv);
+}
+
+// The state after the trajectories of a sweep, in place: ``_trajectories`` of ``_mcmc/hmc.py``. apart : whether the
+// scales move in a second trajectory. tau_acceptance : null for no moves of tau. with_scales : whether the scales are
+// then drawn given beta. acceptance : (n_chains,). A minor, NO_MEMORY or 0.
+EXPORT i32 fused_trajectories(const Gaussians* all, const Reference* reference, const FusedScoreRows* rows,
+                              double angle, i64 n_steps, i32 apart, double tau_0, double tau_step, i64 n_moves,
+                              const i64* slow, i64 k, u32 sweep, u32 k0, u32 k1, i32 with_scales, i64 n_chains,
+                              double* spare, double* beta, double* lambda_sq_inv, double* tau_sq_inv, double* loglik,
+                              double* score, double* acceptance, double* tau_acceptance) {
     const State state{beta, lambda_sq_inv, tau_sq_inv, loglik, score};
     const ScaleMoves moves{tau_0, tau_step, n_moves, slow, k}, no_moves{};
     const auto run = [&](const TrajectoryPlan& plan, u32 t, double* out) {
@@ -77,11 +87,7 @@ EXPORT i32 near_trajectories(const Gaussians* all, const Reference* reference, c
         status = run({0.0, 1, moves, true, tau_acceptance}, sweep + SECOND_TRAJECTORY, second);
         for (i64 c = 0; c < n_chains; ++c) acceptance[c] = (acceptance[c] + second[c]) / 2.0;
     }
-    for (i64 c = 0; c < n_chains && with_scales && !status; ++c) {
-        const Key key{sweep, k0, k1};
-        const double* chain = beta + c * all->q;
-        tau_sq_inv[c] = draw_tau(OneThread(), chain, all->p, tau_sq_inv[c], tau_0, Stream(key, u32(c), GLOBAL));
-        draw_lambda_of_chain(chain, all->p, tau_sq_inv[c], Stream(key, u32(c), LOCAL), lambda_sq_inv + c * all->p);
-    }
+    if (with_scales && !status)
+        for (i64 c = 0; c < n_chains; ++c) draw_scales(*all, state, {sweep, k0, k1}, tau_0, c);
     return status;
 }

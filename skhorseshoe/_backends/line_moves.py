@@ -26,20 +26,20 @@ import numpy as np
 
 from .constants import (
     LARGEST_ODDS,
-    LINE,
     LINE_ALL,
     LINE_HALF_HELD,
-    LINE_HOLD,
+    LINE_HOLD_PURPOSE,
     LINE_ONE,
     LINE_PROPOSALS,
+    LINE_PURPOSE,
     LINE_SPLIT,
 )
 
 N_UNIFORMS = 3 + LINE_PROPOSALS  # uniforms of a move: for its level, its interval, its line, and its proposals
 LOG_WIDTH = 12.0  # largest width of a slice, in log units
 _LEAST_WIDTH = 1e-3  # least width of a slice, in log units
-_DEVIATIONS = 8.0  # width of the slice of a coefficient that is not shrunk, in standard deviations
-FEW_ROWS = 2**15  # number of rows up to which the likelihood costs little relative to matrices over the columns
+_WIDTH_IN_DEVIATIONS = 8.0  # width of the slice of a coefficient that is not shrunk, in standard deviations
+CHEAP_LINE_ROWS = 2**15  # number of rows up to which the likelihood costs little relative to matrices over the columns
 LONG_INTERVAL = 8  # sweeps from one with line moves to the next where they cost much or help little
 SPLIT_MOVES = 2  # number of split moves in a sweep of few rows
 SINGLE_MOVES = 4, 16  # number of coefficients that move by themselves in a sweep: in burn-in; at most after it
@@ -53,7 +53,7 @@ class Lines(NamedTuple):
     n_columns: int  # number of coefficients, chosen at random, that move by themselves
     widths: object  # (1 + q,) widths of slices: of the global move, and of each coefficient
     square: object  # (p,) x_j'x_j of the shrunk columns, on the device
-    near: tuple  # further arrays of the host for ``_cpu/line_moves.py``
+    for_fused: tuple  # further arrays of the host for ``_cpu/fused_line_moves.py``
 
 
 def line_interval(rows):
@@ -63,7 +63,7 @@ def line_interval(rows):
 
 def _are_cheap(rows):
     """Whether line moves are cheap; with groups of rows each proposal is a pass."""
-    return rows.n <= FEW_ROWS and rows.groups is None
+    return rows.n <= CHEAP_LINE_ROWS and rows.groups is None
 
 
 def n_split_moves(rows):
@@ -89,15 +89,15 @@ def line_widths(p, prior, information, spread=None):
     """
     logs = np.full(1 + p, LOG_WIDTH) if spread is None else np.clip(spread, _LEAST_WIDTH, LOG_WIDTH)
     precision = (information + prior.anchor**2 + prior.diagonal)[p:]
-    return np.concatenate([logs, _DEVIATIONS / np.sqrt(precision)])
+    return np.concatenate([logs, _WIDTH_IN_DEVIATIONS / np.sqrt(precision)])
 
 
-def choose(rows, prior, widths, near, n_splits=0, n_columns=None):
+def choose(rows, prior, widths, for_fused, n_splits=0, n_columns=None):
     """The ``Lines`` for these rows. n_columns : None for the default of these rows."""
     columns, p = rows.columns, rows.columns.n_shrunk
     square = rows.size() * (columns.mean**2 + columns.sd**2)[:p]
     n_columns = n_single_moves(rows) if n_columns is None else n_columns
-    return Lines(*rows.ops.to_device((prior, n_splits, n_columns, widths, square)), near)
+    return Lines(*rows.ops.to_device((prior, n_splits, n_columns, widths, square)), for_fused)
 
 
 def move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
@@ -125,8 +125,10 @@ def kinds(lines):
 def random_numbers(beta, lines, ops, key, sweep):
     """``N_UNIFORMS`` uniforms for each move, and uniforms that choose the columns to hold, or None."""
     n_chains, p = len(beta), len(lines.square)
-    uniform = ops.uniform((n_chains, (1 + lines.n_splits + lines.n_columns) * N_UNIFORMS), key, sweep, LINE)
-    return uniform, ops.uniform((n_chains, lines.n_splits * p), key, sweep, LINE_HOLD) if lines.n_splits else None
+    uniform = ops.uniform((n_chains, (1 + lines.n_splits + lines.n_columns) * N_UNIFORMS), key, sweep, LINE_PURPOSE)
+    if not lines.n_splits:
+        return uniform, None
+    return uniform, ops.uniform((n_chains, lines.n_splits * p), key, sweep, LINE_HOLD_PURPOSE)
 
 
 def _move_all(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, uniform, hold_uniform):

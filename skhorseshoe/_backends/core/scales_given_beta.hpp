@@ -8,11 +8,6 @@
 #include "random.hpp"
 #include "slice.hpp"
 
-// lambda^-2 (p,) and tau^-2 of a chain.
-struct Scales {
-    double *lambda_sq_inv, *tau_sq_inv;
-};
-
 // e^b E1(b) for b > 0, relative error below 1e-13: the power series below 1, above it an expansion in (b - 4) / (b + 2).
 HD double scaled_exponential_integral(double b) {
     if (b < 1.0) return exp(b) * (e1_near_polynomial(b) * b - log(b) - EULER);
@@ -28,9 +23,10 @@ template <class Team> HD double log_density_of_tau(const Team& team, const doubl
     return log_tau - log1p(ratio * ratio) - p * log_tau + terms;
 }
 
-// tau^-2 given beta: a slice step in log tau, with the interval stepped out and then shrunk.
+// tau^-2 given beta, lambda integrated out: a slice step in log tau, with the interval stepped out and then shrunk.
 template <class Team>
-HD double draw_tau(const Team& team, const double* beta, i64 p, double tau_sq_inv, double tau_0, const Stream& stream) {
+HD double draw_tau_given_beta(const Team& team, const double* beta, i64 p, double tau_sq_inv, double tau_0,
+                              const Stream& stream) {
     const auto log_density = [&](double log_tau) { return log_density_of_tau(team, beta, p, log_tau, tau_0); };
     const double current = -0.5 * log(tau_sq_inv), level = log_density(current) - exponential(stream, 0);
     double low = current - TAU_WIDTH * uniform(stream, 1), high = low + TAU_WIDTH;
@@ -42,7 +38,7 @@ HD double draw_tau(const Team& team, const double* beta, i64 p, double tau_sq_in
 
 // x = lambda_j^-2 given b, by rejection for y = 1 + x, whose density is proportional to e^(-b y) / y above 1. Proposals are
 // from e^(-b y) if b > 1; else from 1 / y below 1 / b and from b e^(-b y) above.
-HD double draw_lambda(double b, const Stream& stream, u32 j) {
+HD double draw_lambda_given_beta(double b, const Stream& stream, u32 j) {
     double x = 0.0;
     const double log_range = -log(b), below = log_range * exp(-b);
     for (u32 attempt = 0; attempt < 500; ++attempt) {  // each accepts with probability > 0.4
@@ -67,6 +63,9 @@ HD double draw_lambda(double b, const Stream& stream, u32 j) {
 }
 
 // x_j = lambda_j^-2 (p,) given the coefficients and tau of a chain.
-HD void draw_lambda_of_chain(const double* beta, i64 p, double tau_sq_inv, const Stream& stream, double* x) {
-    for (i64 j = 0; j < p; ++j) x[j] = draw_lambda(largest(0.5 * beta[j] * beta[j] * tau_sq_inv, LEAST_B), stream, u32(j));
+HD void draw_lambdas_given_beta(const double* beta, i64 p, double tau_sq_inv, const Stream& stream, double* x) {
+    for (i64 j = 0; j < p; ++j) {
+        const double b = largest(0.5 * beta[j] * beta[j] * tau_sq_inv, LEAST_B);
+        x[j] = draw_lambda_given_beta(b, stream, u32(j));
+    }
 }

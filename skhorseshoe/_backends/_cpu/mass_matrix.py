@@ -1,0 +1,117 @@
+"""The mass matrix of split Hamiltonian Monte Carlo: the precision of the Gaussian of reference and prior."""
+
+import numpy as np
+
+from .. import Trajectory, not_definite
+from .gaussian import LEAST_SHARED_COLUMNS, share_out
+from .library import function, record
+
+_begin_trajectory, kick_and_rotate_trajectory = function("begin_trajectory"), function("kick_and_rotate_trajectory")
+_trajectory_beta, _kick_trajectory = function("trajectory_beta"), function("kick_trajectory")
+_move_scales, _fused_trajectories = function("move_scales"), function("fused_trajectories")
+
+
+class MassMatrix:
+    """The Gaussian N(m, M^-1) of each chain, M = H + diag(d) = L L', m = M^-1 b, and its position u = L'(beta - m); and
+    the parts of the leapfrog steps for which M is the mass matrix.
+
+    H : (q, q) float64. b : (n_chains, q) float64, or (q,) for all. d is tau^-2 lambda^-2 for the first p coefficients,
+    0 for the others. Each method is one call of the core (``exports/trajectories.cpp``) for a range of chains, and
+    overwrites the trajectory that it is given.
+    """
+
+    def __init__(self, H, b, n_chains, p, threads, memory_of=None):
+        """memory_of : a Precision of the same size that is not used while this computes."""
+        q = len(H)
+        self.threads, self.H, self.b = threads, H, b
+        n_workers = threads.n if q >= LEAST_SHARED_COLUMNS else 1
+        self.spare = memory_of.work if memory_of else [np.empty((q, q)) for _ in range(n_workers)]
+        self.cholesky_factors, self.mean = np.empty((n_chains, q, q)), np.empty((n_chains, q))
+        self.log_norm = np.empty(n_chains)
+        self._p, self._last_reference = p, None
+        if b is not None:
+            self._record()
+
+    def set_reference(self, H, b):
+        """Take H and b of another reference."""
+        self.H[...] = H
+        self.set_b(b)
+
+    def set_b(self, b):
+        """Take another b."""
+        self.b = b
+        self._record()
+
+    def _record(self):
+        """Make the record ``Gaussians``."""
+        arrays = {"cholesky_factors": self.cholesky_factors, "mean": self.mean, "log_norm": self.log_norm}
+        self._all = record("Gaussians", H=self.H, b=self._by_chain(self.b), p=self._p, q=len(self.H), **arrays)
+
+    def _reference_record(self, reference):
+        if self._last_reference is not reference:
+            point, score, information, _ = self._last_reference = reference
+            self._reference = record("Reference", point=point, score=self._by_chain(score), information=information)
+        return self._reference
+
+    def _by_chain(self, values):
+        return np.ascontiguousarray(np.broadcast_to(values, self.mean.shape))
+
+    def begin(self, reference, state, key, same_scales=False):
+        """A ``Trajectory`` from a state, with fresh v. same_scales : whether the one before ended with its scales."""
+        trajectory = Trajectory(*np.empty((3, *state.beta.shape)), np.empty(len(state.beta)))
+        records, arrays = (self._all, self._reference_record(reference)), map(np.ascontiguousarray, state[:5])
+        arguments = *records, *arrays, state.sweep, *key, same_scales
+        self._share(lambda spare, *chains: _begin_trajectory(*arguments, *chains, *trajectory))
+        return trajectory
+
+    def kick_and_rotate(self, trajectory, angle):
+        """A half-kick of v, and a rotation of (u, v) by an angle."""
+        kick_and_rotate_trajectory(angle, *trajectory[:3], trajectory.u.size)
+        return trajectory
+
+    def to_beta(self, trajectory):
+        """beta = m + L^-T u."""
+        beta = np.empty_like(trajectory.u)
+        self._share(lambda spare, *chains: _trajectory_beta(self._all, *chains, trajectory.u, beta))
+        return beta
+
+    def kick(self, trajectory, angle, reference, beta, loglik, score):
+        """A half-kick of v at beta, with the force and the energy there."""
+        arguments = angle, self._all, self._reference_record(reference), beta, loglik, np.ascontiguousarray(score)
+        self._share(lambda spare, *chains: _kick_trajectory(*arguments, *chains, *trajectory))
+        return trajectory
+
+    def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key):
+        """lambda^-2 and tau^-2 after moves of tau, of the slow lambda_j and of tau again, which is reversible, with u
+        held; and the share of the moves of tau that were accepted."""
+        scales = lambda_sq_inv.copy(), tau_sq_inv.copy(), np.empty(len(tau_sq_inv))
+        arguments = self._all, tau_0, *_moves(tuning), sweep, *key
+        self._share(lambda spare, *chains: _move_scales(*arguments, *chains, spare, *scales))
+        return scales
+
+    def fused_trajectories(self, state, rows, reference, tuning, tau_0, key, with_scales):
+        """The state after the trajectories of a sweep, in one call. rows : their record."""
+        new, acceptance = [np.array(values, order="C") for values in state[:5]], np.empty(len(state.beta))
+        tau_acceptance = np.empty(len(acceptance)) if tuning.tau_moves else None
+        records, steps = (self._all, self._reference_record(reference), rows), (tuning.step, tuning.n_steps)
+        arguments = *records, *steps, tuning.apart and tuning.tau_moves > 0, tau_0, *_moves(tuning)
+        outputs = self.spare[0], *new, acceptance, tau_acceptance
+        self._check(_fused_trajectories(*arguments, state.sweep, *key, with_scales, len(acceptance), *outputs))
+        return *new, state.sweep, acceptance, state.tau_acceptance if tau_acceptance is None else tau_acceptance
+
+    def _share(self, task):
+        """Call task(spare, first, last) for ranges of chains, with scratch that no other thread uses meanwhile."""
+        n_chains, q = self.mean.shape
+        if q < LEAST_SHARED_COLUMNS:
+            self._check(task(self.spare[0], 0, n_chains))
+        else:
+            share_out(self.threads, self.spare, n_chains, lambda w, c: self._check(task(self.spare[w], c, c + 1)))
+
+    def _check(self, minor):
+        if minor:
+            raise not_definite(len(self.H), minor)
+
+
+def _moves(tuning):
+    slow = np.asarray(tuning.slow, np.int64)
+    return tuning.tau_step, tuning.tau_moves, slow, len(slow)
