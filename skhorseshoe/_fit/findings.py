@@ -38,7 +38,7 @@ class Chains(NamedTuple):
     burn_in: int  # sweeps
     sweeps: int  # after burn-in
     stopped_by: str
-    sweep: float  # seconds a sweep
+    seconds_per_sweep: float
     max_rhat: np.ndarray  # limit of R-hat for each quantity
     least: np.ndarray  # limit of the effective sample size for each quantity
     are_sums_well: bool = False  # whether single columns have not converged, but sums over groups of them have
@@ -53,11 +53,11 @@ class Chains(NamedTuple):
         """Which quantities have not converged; (k,) bool. True where R-hat or the sample size is NaN."""
         return ~((self.rhat <= self.max_rhat) & (self.ess >= self.least))
 
-    def rough(self):
+    def times_longer(self):
         """The factor on the sweeps with which rough columns would meet the strict limits; 0 if chains have not
         converged, or nothing is rough."""
-        fold = np.fmax((self.rhat - 1) / (MAX_RHAT - 1), self.wanted / self.ess).max()
-        return 0.0 if self.failed.any() or fold <= 1 else fold
+        times_longer = np.fmax((self.rhat - 1) / (MAX_RHAT - 1), self.wanted / self.ess).max()
+        return 0.0 if self.failed.any() or times_longer <= 1 else times_longer
 
 
 class Unbounded(NamedTuple):
@@ -116,20 +116,20 @@ def _one_sided(kind, columns, unbounded, cure, changes=MappingProxyType({})):
     return Finding(kind, columns, cure, {"example": example}, changes)
 
 
-def chains_of(fitted, names, informative, sweep, watched=None):
-    """``Chains`` of a model. informative : (p,) bool, False for constant columns. sweep : seconds. watched : what
-    ``Watched.worst`` gives, or None."""
+def chains_of(fitted, names, informative, seconds_per_sweep, worst=None):
+    """``Chains`` of a model. informative : (p,) bool, False for constant columns. worst : what ``Watched.worst`` gives,
+    or None."""
     extra, rhat, ess = others(fitted)
     judged = np.append(informative, np.ones(len(extra), bool))
     names, rhat, ess = [*names[informative], *extra], rhat[judged], ess[judged]
     n_chains, n_draws = fitted.global_scale_draws_.shape
-    if watched is not None:
-        names, rhat, ess = [*names, watched.name], np.append(rhat, watched.rhat), np.append(ess, watched.ess)
+    if worst is not None:
+        names, rhat, ess = [*names, worst.name], np.append(rhat, worst.rhat), np.append(ess, worst.ess)
     max_rhat, least = np.full(len(rhat), MAX_RHAT), np.full(len(rhat), MIN_ESS_PER_CHAIN * n_chains)
-    if watched is not None and watched.is_rough:
+    if worst is not None and worst.is_rough:
         columns = slice(informative.sum())
         max_rhat[columns], least[columns] = ROUGH_RHAT, ROUGH_ESS_PER_CHAIN * n_chains
-    history = fitted.moments_ is None, fitted.burn_in_, fitted.n_iter_, fitted.stopped_by_, sweep
+    history = fitted.moments_ is None, fitted.burn_in_, fitted.n_iter_, fitted.stopped_by_, seconds_per_sweep
     return Chains(names, rhat, ess, n_chains, n_draws, *history, max_rhat, least)
 
 
@@ -269,18 +269,18 @@ def _not_converged(params, chains, unbounded):
         cure = few_kept
     elif to_do.any():
         goal = np.fmax(least, params.target_ess or 0.0)  # converged quantities may miss it
-        fold = np.nan_to_num(np.fmax(badness, goal / ess)[curable], nan=1.0, posinf=1.0).max()
-        cure, facts, changes = _longer(params, chains, facts, fold, (rhat[to_do] > _FAR_APART).any())
+        times_longer = np.nan_to_num(np.fmax(badness, goal / ess)[curable], nan=1.0, posinf=1.0).max()
+        cure, facts, changes = _longer(params, chains, facts, times_longer, (rhat[to_do] > _FAR_APART).any())
     return [Finding("not converged", [], cure, facts, changes)]
 
 
-def _longer(params, chains, facts, fold=1.0, far=False):
-    """The cure, the facts and the changes of parameters that multiply the independent draws by ``fold``.
+def _longer(params, chains, facts, times_longer=1.0, far=False):
+    """The cure, the facts and the changes of parameters that multiply the independent draws by ``times_longer``.
 
     far : whether the chains are so far apart that burn-in was too short.
     """
     cure, changes = "", {}
-    more = nice(max(_LEAST, _MARGIN * fold * chains.sweeps))
+    more = nice(max(_LEAST, _MARGIN * times_longer * chains.sweeps))
     if chains.stopped_by in ("interrupt", "callback"):
         cure = f"The run was stopped after {chains.sweeps} sweeps: let it run longer."
     elif chains.stopped_by == "target_ess":
@@ -291,7 +291,7 @@ def _longer(params, chains, facts, fold=1.0, far=False):
             changes["n_iter"] = max(more, params.n_iter)
     elif params.warm_start:
         anew = f" R-hat is very large: better start again with a longer burn_in (now {chains.burn_in})." if far else ""
-        adds = nice(max(_LEAST if chains.n_draws < 4 else 1, max(1.0, _MARGIN * fold - 1.0) * chains.sweeps))
+        adds = nice(max(_LEAST if chains.n_draws < 4 else 1, max(1.0, _MARGIN * times_longer - 1.0) * chains.sweeps))
         cure = f"Fit again with n_iter={adds}, which adds draws.{anew}"
     elif params.checkpoint is not None and not far:
         cure = f"Fit again with n_iter={more}: the run continues from the checkpoint."

@@ -126,14 +126,15 @@ def fit(model, X, y, of_rows, lease):
             warning_texts.say(early)
             problem = _problem(params, rows, int((~data.unpenalized).sum()))
             try:
-                run, sweep = _resume_or_start(params, problem, plan, earlier, (seen.unbounded, seen.watched), callbacks)
+                judged = seen.unbounded, seen.watched
+                run, seconds_per_sweep = _resume_or_start(params, problem, plan, earlier, judged, callbacks)
             except BaseException:  # the columns may be its cause
                 with suppress(Warning):
                     cure = "Set standardize=True." if any(f.changes for f in seen.findings) else ""
                     warning_texts.say(seen.findings, cure)
                 raise
             with listening():  # one Ctrl-C loses none of the draws
-                return _outcome(model, params, data, plan, seen, run, sweep, known)
+                return _outcome(model, params, data, plan, seen, run, seconds_per_sweep, known)
 
 
 class Inspected(NamedTuple):
@@ -160,13 +161,13 @@ def _inspect(params, data, plan, rows):
     return Inspected(names, ends, factors, sums, unbounded, watched, of_columns)
 
 
-def _outcome(model, params, data, plan, seen, run, sweep, known):
-    """``Fitted`` of a run whose sweeps took so many seconds each. known : attributes that are there before a run."""
+def _outcome(model, params, data, plan, seen, run, seconds_per_sweep, known):
+    """``Fitted`` of a run. known : attributes that are there before a run."""
     rows, of_columns = run.problem.rows, list(seen.findings)
     fitted = _summarise(params, data, plan, run, known, seen.factors)
     fitted._asked |= {"slab_scale": copy(model.slab_scale), "outnumber": data.outnumber}
-    judged = None if seen.watched is None else seen.watched.worst(run.draws)
-    chains = findings.chains_of(fitted, seen.names, rows.columns.informative, sweep, judged)
+    worst = None if seen.watched is None else seen.watched.worst(run.draws)
+    chains = findings.chains_of(fitted, seen.names, rows.columns.informative, seconds_per_sweep, worst)
     are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, rows.columns.informative)
     chains = chains._replace(are_sums_well=are_well)
     unbounded = findings.unbounded_in(fitted, seen.names, run, params.slab_scale, seen.ends)
@@ -276,8 +277,8 @@ def _resume_or_start(params, problem, plan, earlier, judged, callbacks):
         if checkpoint is not None:
             saved = checkpoint.load(settings.n_iter, partial(check_saved, problem=problem, settings=settings))
         run = Run(problem, settings, saved, *judged)
-        sweep = _go(run, params.verbose, checkpoint, callbacks(run))
-    return run, sweep
+        seconds_per_sweep = _go(run, params.verbose, checkpoint, callbacks(run))
+    return run, seconds_per_sweep
 
 
 def _checkpoint(params, problem, settings, device):
@@ -333,14 +334,15 @@ def _log(verbose, run):
         end, last = run.expected(), run.burn_in + run.settings.n_iter
         return str(last) if end == last else f"about {end} and at most {last}"
 
-    def line(t, rest):
-        return f"{'burn-in' if t <= run.burn_in else 'sampling'}: sweep {t} of {sweeps()}, about {in_time(rest)} left"
+    def line(t, seconds_left):
+        phase = "burn-in" if t <= run.burn_in else "sampling"
+        return f"{phase}: sweep {t} of {sweeps()}, about {in_time(seconds_left)} left"
 
-    def too_long(t, sweep, rest):
+    def too_long(t, seconds_per_sweep, seconds_left):
         return (
-            f"At {sweep:.2g} s a sweep, {t} of {sweeps()} sweeps are done, and the others take about {in_time(rest)}. "
-            "To shorten it, set target_ess or reduce rows or columns; checkpoint saves progress, verbose=1 reports "
-            "progress, and Ctrl-C ends the fit with the draws so far."
+            f"At {seconds_per_sweep:.2g} s a sweep, {t} of {sweeps()} sweeps are done, and the others take about "
+            f"{in_time(seconds_left)}. To shorten it, set target_ess or reduce rows or columns; checkpoint saves "
+            "progress, verbose=1 reports progress, and Ctrl-C ends the fit with the draws so far."
         )
 
     return progress.reporter(verbose, run.expected, line, too_long)

@@ -38,18 +38,18 @@ def recipe_of(findings, params, chains):
     if begins_anew and params.checkpoint is not None:
         changes["checkpoint"] = "<another folder>"
     words = ", ".join(f"{name}={value!r}" for name, value in changes.items())
-    return f"Fit again with {words}: about {in_time(chains.sweep * sweeps)}."
+    return f"Fit again with {words}: about {in_time(chains.seconds_per_sweep * sweeps)}."
 
 
 def stricter(chains):
     """If only single columns are rough, two texts: what is judged in their place, and the parameters that would make
     them as precise, with the time that takes. Else None."""
-    fold = chains.rough()
-    if not fold:
+    times_longer = chains.times_longer()
+    if not times_longer:
         return None
-    sweeps = fold * chains.sweeps
+    sweeps = times_longer * chains.sweeps
     more = f", n_iter={nice(sweeps)}" if sweeps > MOST_SWEEPS else ""
-    time = in_time(chains.sweep * (chains.burn_in + sweeps))
+    time = in_time(chains.seconds_per_sweep * (chains.burn_in + sweeps))
     return chains.names[-1].strip("()"), f"target_ess={chains.wanted}{more}, about {time}"
 
 

@@ -183,8 +183,8 @@ class Run:
         """The sweep with which the run will probably end, by the draws so far."""
         n_iter, thin = self.settings.n_iter, self.settings.thin
         if self._target():
-            fold, n = self._draws.fold, self._n_draws()
-            n_iter = min(n_iter, _USUAL if fold is None else _next_check(min(fold * n, n_iter)) * thin)
+            times_longer, n = self._draws.times_longer, self._n_draws()
+            n_iter = min(n_iter, _USUAL if times_longer is None else _next_check(min(times_longer * n, n_iter)) * thin)
         return self.burn_in + max(n_iter, self.done)
 
     def separated(self):
