@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 
 from ._backends import device
 from ._data import validation
+from ._posterior.claim_errors import EFFECT, check_bounds, check_draws, check_share, wrong_columns
 from ._posterior.correlated import ROUNDING, central, clusters, trees
 from ._posterior.credible_sets import Claims, choose, frames
 from ._posterior.group_weights import weights_of
@@ -19,7 +20,6 @@ from ._posterior.grouped import population
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.raw_rows import input_names
-from ._posterior.signals import EFFECT, check_bounds, check_draws, check_share, wrong_columns
 from ._posterior.terms import asked_terms, root_of, roots, without_rows
 from ._utils.arithmetic import guarded
 from ._utils.names import names_of, title_of

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ._data.validation import is_dask
 from ._posterior import predict
+from ._posterior.claim_errors import EFFECT
 from ._posterior.contributions import contributions
 from ._posterior.loo import LeaveOneOut, leave_one_out
 from ._posterior.marginal_effects import marginal_effects
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.raw_rows import input_names
-from ._posterior.signals import EFFECT
 from ._posterior.terms import asked_terms
 from ._utils.arithmetic import guarded
 from .selection import HorseshoeSelector

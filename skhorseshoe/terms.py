@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._posterior import terms as _terms
+from ._posterior.claim_errors import EFFECT
 from ._posterior.grouped import population
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, unwrap
 from ._posterior.raw_rows import input_names
-from ._posterior.signals import EFFECT
 from ._posterior.term_frames import levels_frame, terms_frame
 from ._utils.arithmetic import guarded
 from ._utils.names import names_of

@@ -26,7 +26,7 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import device
 from skhorseshoe._backends._cpu import library
 from skhorseshoe._mcmc.burn_in import Halves
-from skhorseshoe._utils import memory, progress, signals
+from skhorseshoe._utils import interrupts, memory, progress
 from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.datasets import make_sparse_probit
 
@@ -204,7 +204,7 @@ def disk_fails(monkeypatch):
 @pytest.fixture
 def no_ctrl_c_before(monkeypatch):
     """As if none had come for long, in handlers that are Python's, whatever a shell has set."""
-    monkeypatch.setattr(signals._CtrlC, "last", -np.inf)
+    monkeypatch.setattr(interrupts._CtrlC, "last", -np.inf)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

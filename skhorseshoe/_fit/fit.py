@@ -26,8 +26,8 @@ from .._mcmc.prior import SLAB, FixedPrior, describe_prior, scale_of_tau_prior
 from .._mcmc.run import Problem, Run
 from .._posterior import estimates
 from .._utils import progress
+from .._utils.interrupts import ctrl_c_noted, sigterm_deferred
 from .._utils.names import names_of
-from .._utils.signals import held_back, listening
 from .._utils.sklearn_compat import HAS_CALLBACKS
 from .._utils.threads import open_threads
 from .._utils.warn import warn
@@ -133,7 +133,7 @@ def fit(model, X, y, of_rows, lease):
                     cure = "Set standardize=True." if any(f.changes for f in seen.findings) else ""
                     warning_texts.say(seen.findings, cure)
                 raise
-            with listening():  # one Ctrl-C loses none of the draws
+            with ctrl_c_noted():  # one Ctrl-C loses none of the draws
                 return _outcome(model, params, data, plan, seen, run, seconds_per_sweep, known)
 
 
@@ -301,7 +301,7 @@ def _go(run, verbose, checkpoint, callbacks):
         if checkpoint is not None and run.whole:
             checkpoint.write(run)
 
-    with nullcontext(lambda: None) if checkpoint is None else held_back() as call_handler:
+    with nullcontext(lambda: None) if checkpoint is None else sigterm_deferred() as call_handler:
 
         def report(t):
             if t - first >= 2 * marks[-1][0]:
@@ -319,7 +319,7 @@ def _go(run, verbose, checkpoint, callbacks):
             with suppress(Exception):  # the error that has ended the run is the one to raise
                 save()
             raise
-        with listening():  # one Ctrl-C loses none of the draws, here and after it
+        with ctrl_c_noted():  # one Ctrl-C loses none of the draws, here and after it
             save()
             if callbacks is not None:
                 callbacks.close()

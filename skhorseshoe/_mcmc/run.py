@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from .._backends import device
-from .._utils.signals import listening
+from .._utils.interrupts import ctrl_c_noted
 from .chains import GibbsChains, PxdaChains
 from .draws import Draws
 from .gibbs import State
@@ -133,7 +133,7 @@ class Run:
         Ctrl-C is heard between two sweeps, a second one at once. Before the first draw it is raised; after it, it ends
         the run with the draws made so far.
         """
-        with listening() as interrupted:
+        with ctrl_c_noted() as interrupted:
             try:
                 while self.done < self.settings.n_iter and self.stopped_by == "n_iter":
                     self._step()

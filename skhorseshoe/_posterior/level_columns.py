@@ -3,9 +3,9 @@
 import numpy as np
 
 from .._utils.arrays import dense
+from .claim_errors import factors_of
 from .origins import Origin, walked
 from .raw_rows import seen
-from .signals import factors_of
 
 _NUMBERS = 2**19  # numbers in the rows that pass through the steps of a Pipeline at a time
 

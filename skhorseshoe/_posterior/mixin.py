@@ -15,9 +15,9 @@ from .._utils.arithmetic import guarded
 from .._utils.memory import check_result
 from . import predict as _predict
 from .arviz import from_model
+from .claim_errors import check_share
 from .group_effects import effects_frame
 from .grouped import given_rows
-from .signals import check_share
 from .summary import group_frame, summary_frame
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from .._backends.limits import is_without_factor
 from .._data.validation import is_dask
 from .._utils.memory import check_matrices
 from . import dss_cv
+from .claim_errors import check_bounds, check_draws, column_intervals, largest_set, scores, wrong_columns, wrong_term
 from .estimates import interval
 from .grouped import given_rows
-from .signals import check_bounds, check_draws, column_intervals, largest_set, scores, wrong_columns, wrong_term
 
 _MATRICES = 6  # matrices that "dss" holds at a time, of the shape of X'WX or of X, whichever is smaller
 

@@ -8,10 +8,10 @@ import pandas as pd
 from .._mcmc.prior import PER_SD
 from .._utils.names import class_texts, name_of_levels, names_of, printable
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
+from .claim_errors import column_intervals, factors_of, lfsr, slab_that_bounds
 from .estimates import interval, others
 from .group_weights import weights_of
 from .grouped import is_grouped, roots
-from .signals import column_intervals, factors_of, lfsr, slab_that_bounds
 from .table import Summary
 
 

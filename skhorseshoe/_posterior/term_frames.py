@@ -12,10 +12,10 @@ from .._utils.arrays import dense
 from .._utils.names import names_of, printable
 from ..diagnostics import ess_bulk, rhat
 from . import terms as _terms
+from .claim_errors import lfsr, size_of, wrong_columns, wrong_size
 from .grouped import on_average
 from .pipeline import named, prepared
 from .raw_rows import RawRows, input_names, seen
-from .signals import lfsr, size_of, wrong_columns, wrong_size
 from .summary import ends, favoured, in_lines, moments
 from .table import Summary
 

@@ -14,8 +14,8 @@ import numpy as np
 from .._utils.arrays import dense
 from .._utils.memmap import ahead, cut
 from .._utils.names import finder, name_of_levels, names_of, printable
+from .claim_errors import factors_of
 from .origins import walked
-from .signals import factors_of
 
 _BLOCK = 2**20  # elements of X to read at a time
 _NONE = 1e-10  # variance of a direction, relative to the largest, below which it counts as 0

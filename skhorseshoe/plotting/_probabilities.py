@@ -12,9 +12,9 @@ from sklearn.utils import check_random_state
 
 from .._data.labels import is_second
 from .._posterior import estimates
+from .._posterior.claim_errors import check_share
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import prepared, unwrap
-from .._posterior.signals import check_share
 from ._common import DARK, MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_count, check_option, class_texts, ink
 
 if TYPE_CHECKING:
