@@ -18,6 +18,20 @@ CUT = 7  # the sweep in whose middle signals come
 fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
 
+@pytest.fixture(autouse=True)
+def escaping_interrupt_fails(request, monkeypatch):
+    """The test is named; pytest itself would end at a KeyboardInterrupt."""
+    test = request.node.obj
+
+    def run(**fixtures):
+        try:
+            test(**fixtures)
+        except KeyboardInterrupt:
+            pytest.fail("a KeyboardInterrupt has escaped from the fit")
+
+    monkeypatch.setattr(request.node, "obj", run)
+
+
 def test_an_interrupted_fit_holds_the_first_draws(problem, short_fit, seed, stop_at):
     params = {"n_iter": 40, "burn_in": 10, "thin": 2, "random_state": seed}
     whole = short_fit(*problem, **params)
