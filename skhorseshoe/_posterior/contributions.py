@@ -19,7 +19,7 @@ from .pipeline import named, unwrap
 from .raw_rows import RawRows, row_like, seen
 from .summary import in_lines, summary_frame
 from .table import Summary
-from .term_contributions import Moves, described, of_terms
+from .term_contributions import Differences, described, of_terms
 
 if TYPE_CHECKING:
     from .._types import DataFrame, Mapping, Model, Rows
@@ -101,14 +101,14 @@ def contributions(
         raise ValueError(f"top must be a whole number from 1 on, or None for all; got {top!r}.")
     raw = RawRows(X)
     check_matrices(8, (raw.shape[0], classifier.n_features_in_), "contributions(X)", "Ask for fewer rows.")
-    moves = _moves(classifier, steps, raw, None if reference is None else row_like(raw, reference))
+    differences = _differences(classifier, steps, raw, None if reference is None else row_like(raw, reference))
     classifier = named(steps, classifier)
     if terms is None:
-        return _of_columns(classifier, raw, moves, level)
-    return of_terms(classifier, steps, raw, moves, level, terms, top)
+        return _of_columns(classifier, raw, differences, level)
+    return of_terms(classifier, steps, raw, differences, level, terms, top)
 
 
-def _moves(model, steps, X, reference):
+def _differences(model, steps, X, reference):
     """Rows relative to the reference, or to the mean of the fit. Differences by rounding are exactly 0."""
     rows = dense(seen(model, steps, X.block(slice(None))))
     origin = model._column_means
@@ -116,18 +116,18 @@ def _moves(model, steps, X, reference):
         origin = dense(seen(model, steps, reference.block(slice(None))))[0]
     least = _ROUNDING * model._column_sd
     origin = np.where(np.abs(origin) > np.maximum(least, _ROUNDING * np.abs(rows).max(axis=0)), origin, 0.0)
-    moved = rows - origin
-    moved[np.abs(moved) <= least + _BITS * np.abs(origin)] = 0.0
-    return Moves(rows, origin, moved, reference)
+    difference = rows - origin
+    difference[np.abs(difference) <= least + _BITS * np.abs(origin)] = 0.0
+    return Differences(rows, origin, difference, reference)
 
 
-def _of_columns(model, X, moves, level):
+def _of_columns(model, X, differences, level):
     """The table of the classifier's columns, in their order."""
-    rows, origin, moved, reference = moves
+    rows, origin, difference, reference = differences
     coef = summary_frame(model, level, None).iloc[: len(origin), :4]  # mean, sd, and the ends of the interval
-    low, high = (moved * end for end in coef.iloc[:, 2:].to_numpy().T)
-    mean, sd = moved * coef["mean"].to_numpy(), np.abs(moved) * coef["sd"].to_numpy()
-    total = described(model, moved, level)
+    low, high = (difference * end for end in coef.iloc[:, 2:].to_numpy().T)
+    mean, sd = difference * coef["mean"].to_numpy(), np.abs(difference) * coef["sd"].to_numpy()
+    total = described(model, difference, level)
     columns = {
         "value": (rows, np.full(len(rows), np.nan)),
         "reference": (np.tile(origin, (len(rows), 1)), np.full(len(rows), np.nan)),
