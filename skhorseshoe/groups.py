@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator
 from ._backends import device
 from ._data import validation
 from ._posterior.claim_errors import EFFECT, check_bounds, check_draws, check_share, wrong_columns
+from ._posterior.column_group_weights import column_group_weights
 from ._posterior.correlated import ROUNDING, central, clusters, trees
 from ._posterior.credible_sets import Claims, choose, frames
-from ._posterior.group_weights import weights_of
-from ._posterior.grouped import population
+from ._posterior.grouped_prediction import population
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.raw_rows import input_names
@@ -319,7 +319,7 @@ def _dense_rows(estimator, X, reset=False):
 def _user_groups(model, groups, scale, r):
     """Columns, weights and title of each group of the user."""
     names = names_of(model)
-    weights = weights_of(groups, model)
+    weights = column_group_weights(groups, model)
     members, where = [], {}
     for k, (title, group) in enumerate(groups.items()):
         entries = slice(*weights.indptr[k : k + 2])

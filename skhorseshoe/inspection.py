@@ -120,7 +120,7 @@ def loo(
     steps, classifier = unwrap(model)
     if is_dask(X, y, sample_weight):
         raise TypeError("loo takes rows of this process, not a Dask collection: give it rows that are computed.")
-    rows, positive, weight = predict.labelled(classifier, prepared(steps, X), y, sample_weight, offset)
+    rows, positive, weight = predict.labelled_rows(classifier, prepared(steps, X), y, sample_weight, offset)
     return leave_one_out(classifier, rows, positive, weight, max_draws)
 
 

@@ -20,7 +20,7 @@ from ._data.column_names import check_column_labels, with_names
 from ._fit.callbacks import selection_task
 from ._posterior import dss_cv, rules, terms
 from ._posterior.claim_errors import EFFECT
-from ._posterior.grouped import is_grouped, population
+from ._posterior.grouped_prediction import is_grouped, population
 from ._posterior.pipeline import unfrozen
 from ._utils.arithmetic import guarded
 from ._utils.sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context

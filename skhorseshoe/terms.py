@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ._posterior import terms as _terms
 from ._posterior.claim_errors import EFFECT
-from ._posterior.grouped import population
+from ._posterior.grouped_prediction import population
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, unwrap
 from ._posterior.raw_rows import input_names

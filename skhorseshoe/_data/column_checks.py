@@ -5,7 +5,7 @@ from scipy.sparse import issparse
 
 from .._backends import device
 from .._utils.arrays import dense
-from .._utils.memmap import ahead, cut, taken
+from .._utils.memmap import cut, read_ahead, taken
 
 _BLOCK = 2**20  # elements of X to read at a time
 
@@ -53,7 +53,7 @@ def extremes(X, y, fit_intercept):
     n, p = X.shape
     low = np.full((2, p), np.inf if fit_intercept else 0.0)
     high, remaining = -low, np.arange(p)
-    for rows in ahead(X, cut(0, n, max(1, _BLOCK * n // max(1, X.size))), n):
+    for rows in read_ahead(X, cut(0, n, max(1, _BLOCK * n // max(1, X.size))), n):
         block, classes = _block(X, rows, remaining), y[rows]
         for c in np.unique(classes):
             in_class = block[classes == c]

@@ -104,7 +104,7 @@ class Shards:
         nodes, waiting, losses = {}, list(self.holders), 0
         while waiting:
             lost = {}
-            calls = [(holder, _call(holder, "answer", question, *args)) for holder in waiting]
+            calls = [(holder, _call(holder, "partial_sums", question, *args)) for holder in waiting]
             for holder, call in calls:
                 try:
                     nodes |= self._answer(holder, call)

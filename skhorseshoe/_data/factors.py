@@ -12,7 +12,7 @@ from scipy.linalg.lapack import dpstrf
 
 from .._backends import device
 from .._utils.arrays import dense
-from .._utils.memmap import ahead, cut
+from .._utils.memmap import cut, read_ahead
 
 _ROUNDING = 1e-5  # rounding error of a column of two values that was scaled in float32
 _SHARES = 1e-8  # largest distance from 1 of the sum of all levels' shares
@@ -132,7 +132,7 @@ def level_sums(X, factors):
     base, step = (np.concatenate([getattr(factor, name) for factor in factors]) for name in ("base", "step"))
     first = np.cumsum([0, *(len(factor.columns) for factor in factors[:-1])])
     n = X.shape[0]
-    for rows in ahead(X, cut(0, n, max(1, _BLOCK // X.shape[1])), n):
+    for rows in read_ahead(X, cut(0, n, max(1, _BLOCK // X.shape[1])), n):
         with device.context_of(X):
             block = device.to_host(X[rows])
         sums = np.add.reduceat((np.asarray(dense(block[:, columns]), np.float64) - base) / step, first, axis=1)

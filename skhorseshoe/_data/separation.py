@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 from scipy.sparse import issparse
 
 from .._utils.arrays import dense
-from .._utils.memmap import ahead, cut, taken
+from .._utils.memmap import cut, read_ahead, taken
 
 NONE, QUASI, COMPLETE = "none", "quasi-complete", "complete"
 _FEW = 100  # rows of each class in the first programme
@@ -69,7 +69,7 @@ class _Rows:
     def _blocks(self):
         """All rows, a block at a time; rows of a file leave the process after it."""
         n = len(self.sign)
-        for block in ahead(self.X, cut(0, n, max(1, _BLOCK // max(1, self.X.shape[1]))), n):
+        for block in read_ahead(self.X, cut(0, n, max(1, _BLOCK // max(1, self.X.shape[1]))), n):
             yield self._signed(self.X[block], block)
 
     def are_independent(self):

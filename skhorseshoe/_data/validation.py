@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from .._backends import device
 from .._backends.sparse_structure import check as check_structure
 from .._utils.arrays import first_not_finite, is_missing, kind_of, refuse_masked
-from .._utils.memmap import ahead, check_whole, cut
+from .._utils.memmap import check_whole, cut, read_ahead
 from .._utils.memory import check_copy
 from .column_names import check_column_labels, check_names, column_types, with_names
 from .labels import check_labels
@@ -218,7 +218,7 @@ def _check_finite(X, names):
             row = np.searchsorted(X.indptr, first[0], side="right") - 1
             raise not_finite(X.data[first], row, X.indices[first], names)
         return
-    for rows in ahead(X, cut(0, len(X), max(1, _CHECKED // X.shape[1])), len(X)):
+    for rows in read_ahead(X, cut(0, len(X), max(1, _CHECKED // X.shape[1])), len(X)):
         if first := first_not_finite(X[rows]):
             raise not_finite(X[rows][first], rows.start + first[0], first[1], names)
 

@@ -13,7 +13,7 @@ from .._utils.arrays import dense
 from .._utils.memory import check_matrices
 from .._utils.names import names_of, printable
 from .estimates import means
-from .grouped import on_average, population, refuse_offset
+from .grouped_prediction import on_average, population, refuse_offset
 from .mixin import level_of
 from .pipeline import named, unwrap
 from .raw_rows import RawRows, row_like, seen

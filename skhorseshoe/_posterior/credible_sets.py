@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from .._utils.names import names_of, title_of
 from ..diagnostics import ess_bulk
 from .claim_errors import factors_of, floored, size_of, wrong_columns, wrong_term
-from .grouped import on_average
+from .grouped_prediction import on_average
 from .summary import ends, favoured, in_lines, moments
 from .table import Summary
 

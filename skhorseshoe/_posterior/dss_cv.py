@@ -28,9 +28,9 @@ from .._data.weights import check_weights, rows_that_count
 from .._utils.arrays import dense
 from .._utils.warn import warn
 from .dss import follow, root_of, root_or_one
-from .grouped import population
+from .grouped_prediction import population
 from .pipeline import unfrozen
-from .predict import flat
+from .predict import flat_draws
 
 _EACH, _MOST = 20, 200  # numbers of columns up to which every size is judged, and steps of a fifth
 SMALL = 4.0  # nats, below which a difference is small and its standard error says little (Sivula et al. 2020)
@@ -202,7 +202,7 @@ class Projection:
         self._X, self._weight = X, weight if len(weight) else np.ones(X.shape[0])
         self._root, self._centre = root_of(model, X, weight, informed=False)
         self._has_intercept = self._root.shape[1] > X.shape[1]
-        coef, intercept = flat(model, max(_DRAWS, len(model.coef_draws_)))
+        coef, intercept = flat_draws(model, max(_DRAWS, len(model.coef_draws_)))
         self.draws = coef = coef.astype(np.float64)  # (m, q), about the centre
         if self._has_intercept:
             self.draws = np.column_stack([coef, intercept + coef @ self._centre])

@@ -11,7 +11,7 @@ from . import predict
 from .column_changes import ColumnChanger
 from .effects_of_alike_rows import AlikeRows
 from .feature_changes import Number, changes_of, check_change
-from .grouped import by_draw, given_rows, on_average
+from .grouped_prediction import given_rows, offset_factors, on_average
 from .raw_rows import RawRows, seen
 from .summary import in_lines, moments
 from .table import Summary
@@ -54,8 +54,8 @@ def effects_frame(model, steps, X, features, change, reference, level, of_rows, 
 
 def _average_changes(model, steps, X, changes, weight, offset, max_draws):
     """The effect of each contrast on the average probability of the rows, by draw; (n_chains, m, contrasts)."""
-    coef, intercept = predict.flat(model, max_draws)
-    scale = by_draw(model, max_draws)
+    coef, intercept = predict.flat_draws(model, max_draws)
+    scale = offset_factors(model, max_draws)
     changer = ColumnChanger(model, steps, X, changes, np.abs(coef).max(axis=0).astype(np.float64))
     first = np.cumsum([0, *(len(item.states) for item in changes)])
     states = np.zeros((first[-1], len(coef)))  # each relative to the unchanged rows

@@ -3,7 +3,7 @@
 import numpy as np
 
 from ..diagnostics import convergence
-from .grouped import is_grouped
+from .grouped_prediction import is_grouped
 
 
 def others(model):

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from .estimates import interval
-from .grouped import is_grouped
+from .grouped_prediction import is_grouped
 from .summary import ends, favoured, in_lines, share_between
 from .table import Summary
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._utils.arithmetic import guarded
 from . import effects
-from .grouped import population
+from .grouped_prediction import population
 from .mixin import level_of
 from .pipeline import unwrap
 

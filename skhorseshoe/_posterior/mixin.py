@@ -17,7 +17,7 @@ from . import predict as _predict
 from .arviz import from_model
 from .claim_errors import check_share
 from .group_effects import effects_frame
-from .grouped import given_rows
+from .grouped_prediction import given_rows
 from .summary import group_frame, summary_frame
 
 if TYPE_CHECKING:
@@ -116,10 +116,10 @@ class PosteriorMixin:
             If the result does not fit in memory; before anything is computed.
         """
         rows = self._given_rows(X, groups, offset)
-        draws = _predict.under(self, rows, max_draws, alike=True)
+        draws = _predict.draws_for_rows(self, rows, max_draws, alike=True)
         n_draws = draws.intercept.size
         check_result(rows.X.shape[0], n_draws)
-        samples = _predict.answers(self, rows, n_draws, lambda eta, ops: ops.ndtr(eta, out=eta), draws)
+        samples = _predict.values_by_row(self, rows, n_draws, lambda eta, ops: ops.ndtr(eta, out=eta), draws)
         return device.put_on_device_of(rows.X, samples)
 
     @by_blocks
@@ -152,7 +152,7 @@ class PosteriorMixin:
         """
         rows, level = self._given_rows(X, groups, offset), level_of(self, level)
         ends = [(1 - level) / 2, (1 + level) / 2]
-        interval = _predict.answers(self, rows, 2, lambda eta, ops: ops.quantiles(eta, ends, ops.ndtr))
+        interval = _predict.values_by_row(self, rows, 2, lambda eta, ops: ops.quantiles(eta, ends, ops.ndtr))
         return device.put_on_device_of(rows.X, interval)
 
     @by_blocks
@@ -369,14 +369,14 @@ class PosteriorMixin:
         check_is_fitted(self)
         if (X is None) != (y is None) or (X is None and (sample_weight is not None or offset is not None)):
             raise ValueError("X and y are needed together: the log-likelihood is that of the labels y of the rows X.")
-        rows = None if X is None else _predict.labelled(self, X, y, sample_weight, offset)
+        rows = None if X is None else _predict.labelled_rows(self, X, y, sample_weight, offset)
         return from_model(self, rows, max_draws)
 
-    def _from_probabilities(self, X, groups, offset, answer):
-        """answer(probabilities (n, 2)), computed on the host, as an array on the device of X."""
+    def _from_probabilities(self, X, groups, offset, values_of):
+        """values_of(probabilities (n, 2)), computed on the host, as an array on the device of X."""
         rows = self._given_rows(X, groups, offset)
-        probabilities = _predict.answers(self, rows, 2, lambda eta, ops: ops.average_phi(eta))
-        return device.put_on_device_of(rows.X, answer(probabilities))
+        probabilities = _predict.values_by_row(self, rows, 2, lambda eta, ops: ops.average_phi(eta))
+        return device.put_on_device_of(rows.X, values_of(probabilities))
 
     def _given_rows(self, X, groups, offset):
         return given_rows(self, self._check_rows(X), groups, offset)

@@ -11,7 +11,7 @@ from .._utils.memory import check_matrices
 from . import dss_cv
 from .claim_errors import check_bounds, check_draws, column_intervals, largest_set, scores, wrong_columns, wrong_term
 from .estimates import interval
-from .grouped import given_rows
+from .grouped_prediction import given_rows
 
 _MATRICES = 6  # matrices that "dss" holds at a time, of the shape of X'WX or of X, whichever is smaller
 

@@ -9,9 +9,9 @@ from .._mcmc.prior import PER_SD
 from .._utils.names import class_texts, name_of_levels, names_of, printable
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .claim_errors import column_intervals, factors_of, lfsr, slab_that_bounds
+from .column_group_weights import column_group_weights
 from .estimates import interval, others
-from .group_weights import weights_of
-from .grouped import is_grouped, roots
+from .grouped_prediction import group_roots, is_grouped
 from .table import Summary
 
 
@@ -38,7 +38,7 @@ def summary_frame(model, level, sort_by):
 
 def group_frame(model, groups, level):
     """See ``HorseshoeProbitClassifier.group_summary``."""
-    weights = weights_of(groups, model)
+    weights = column_group_weights(groups, model)
     n_chains, n_draws, p = model.coef_draws_.shape
     draws = (model.coef_draws_.reshape(-1, p) @ weights).reshape(n_chains, n_draws, len(groups))
     checks = convergence(draws)
@@ -124,7 +124,7 @@ def header(model, frame, level):
 
 def _groups(model, level):
     """The number of groups, how much they differ, and that coefficients are given the group."""
-    share = float((1 / roots(model)).mean())
+    share = float((1 / group_roots(model)).mean())
     return (
         f"{len(model.groups_)}, s ~ half-Cauchy({model.prior_['group_scale']:g}); {share_between(model, level)}; "
         f"coefficients are given the group, and {share:.3g} times as large averaged over groups"
@@ -133,7 +133,7 @@ def _groups(model, level):
 
 def share_between(model, level):
     """The intraclass correlation in words."""
-    share = 1 - roots(model) ** -2
+    share = 1 - group_roots(model) ** -2
     low, high = interval(share, level)
     bounds = f"{100 * level:g} % interval {low:.2f} to {high:.2f}"
     return f"intraclass correlation s^2 / (1 + s^2) {share.mean():.2f} ({bounds})"

@@ -12,7 +12,7 @@ from .._utils.names import printable
 from . import predict
 from . import terms as _terms
 from .estimates import interval, means
-from .grouped import GivenRows, on_average
+from .grouped_prediction import GivenRows, on_average
 from .raw_rows import RawRows, input_names
 from .summary import ends, in_lines
 from .table import Summary
@@ -110,7 +110,7 @@ def _of_others(model, difference, terms, mean, shown, level):
 
 def described(model, difference, level, columns=slice(None)):
     """Standard deviation and ends of the interval of the contribution of these columns to each row; (n, 3)."""
-    out, (coef, intercept) = np.empty((len(difference), 3)), predict.flat(model)
+    out, (coef, intercept) = np.empty((len(difference), 3)), predict.flat_draws(model)
 
     def use(eta, block, ops):
         out[block, 0] = ops.to_host(eta).std(axis=1, ddof=1) if len(coef) > 1 else np.nan
@@ -122,7 +122,7 @@ def described(model, difference, level, columns=slice(None)):
 
 def _probabilities(model, rows, level):
     """Mean, standard deviation and ends of the interval for the probability of each row; (n, 4)."""
-    out, (coef, intercept) = np.empty((len(rows), 4)), predict.flat(model)
+    out, (coef, intercept) = np.empty((len(rows), 4)), predict.flat_draws(model)
 
     def use(eta, block, ops):
         out[block, 0] = ops.to_host(ops.average_phi(eta))[:, 1]

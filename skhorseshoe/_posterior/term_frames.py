@@ -13,7 +13,7 @@ from .._utils.names import names_of, printable
 from ..diagnostics import ess_bulk, rhat
 from . import terms as _terms
 from .claim_errors import lfsr, size_of, wrong_columns, wrong_size
-from .grouped import on_average
+from .grouped_prediction import on_average
 from .pipeline import named, prepared
 from .raw_rows import RawRows, input_names, seen
 from .summary import ends, favoured, in_lines, moments

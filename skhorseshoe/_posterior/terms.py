@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils.arrays import dense
-from .._utils.memmap import ahead, cut
+from .._utils.memmap import cut, read_ahead
 from .._utils.names import finder, name_of_levels, names_of, printable
 from .claim_errors import factors_of
 from .origins import walked
@@ -166,7 +166,7 @@ def _covariances(X, weight, groups, centre):
     columns = np.concatenate(groups)
     starts = np.cumsum([0, *map(len, groups)])
     n, total = X.shape[0], 0.0
-    for rows in ahead(X, cut(0, n, max(1, _BLOCK // max(1, X.shape[1]))), n):
+    for rows in read_ahead(X, cut(0, n, max(1, _BLOCK // max(1, X.shape[1]))), n):
         block = np.asarray(dense(X[rows][:, columns]), np.float64) - centre[columns]
         w = weight[rows] if weight is not None and len(weight) else np.ones(len(block))
         total += w.sum()

@@ -50,7 +50,7 @@ def _check_size(file, mapping):
         )
 
 
-def ahead(X, slices, stop):
+def read_ahead(X, slices, stop):
     """Yield the slices of rows; if X is on disk, read the rows after each slice meanwhile.
 
     slices : consecutive rows, in order. stop : the end of the last. A ValueError if the file has become shorter.

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from skhorseshoe import HorseshoeSelector, inspection, terms
 from skhorseshoe._posterior import group_effects
 from skhorseshoe._posterior.dss import root_of
-from skhorseshoe._posterior.grouped import population
+from skhorseshoe._posterior.grouped_prediction import population
 from skhorseshoe.diagnostics import convergence
 from skhorseshoe.groups import credible_sets
 

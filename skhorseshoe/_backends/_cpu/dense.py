@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
-from ..._utils.memmap import ahead, cut, is_on_disk
+from ..._utils.memmap import cut, is_on_disk, read_ahead
 from .. import lines as _lines
 from ..moments import combine_moments
 from .gaussian import Precision, Root, Whitening  # noqa: F401 - part of what a back end offers
@@ -277,7 +277,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
 
     def add(shard, total):
         scratch = np.empty((min(step, n), q))
-        for rows in ahead(X, cut(edges[shard], edges[shard + 1], step), edges[shard + 1]):
+        for rows in read_ahead(X, cut(edges[shard], edges[shard + 1], step), edges[shard + 1]):
             scaled = scratch[: rows.stop - rows.start]
             scaled[:, p:] = 1.0
             np.subtract(X[rows], centre, out=scaled[:, :p])
@@ -317,7 +317,7 @@ def sum_of_shards(add, q, n_shards, spare, threads):
 
 def moments(X, weight):
     """Mean and variance of the columns, weighted; (p,) float64 each, without cancellation. weight : (n,) or (0,)."""
-    blocks = ahead(X, cut(0, len(X), max(64, _GRAM_BLOCK // X.shape[1])), len(X))
+    blocks = read_ahead(X, cut(0, len(X), max(64, _GRAM_BLOCK // X.shape[1])), len(X))
     return combine_moments(
         (X[rows].astype(np.float64), weight[rows] if len(weight) else np.ones(len(X[rows]))) for rows in blocks
     )
