@@ -130,7 +130,7 @@ SIZES = {
     "blocks_of_a_part": "_backends._gpu.host_streaming._BLOCKS",
     "bytes_of_a_note": "_utils.atomic_files.LARGEST",
     "bytes_of_a_part": "_backends._gpu.host_streaming.PART",
-    "bytes_of_draws": "_fit.plan._ROOM",
+    "bytes_of_draws": "_fit.plan._DEFAULT_BYTES_OF_DRAWS",
     "bytes_of_factors": "_backends._gpu.gaussian.OVERLAPPED",
     "bytes_to_a_manifest": "disk._folder.COMMIT",
     "coefficients_in_the_cache": "_backends._cpu.predict._LARGE",

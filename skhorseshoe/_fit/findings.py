@@ -12,6 +12,7 @@ from .._mcmc.prior import SLAB, slab_of
 from .._posterior.estimates import interval, others
 from .._utils.memmap import is_on_disk
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
+from .parameters import DRAWS_PER_EFFECTIVE
 from .recipe import nice
 from .warning_texts import SUMS, Finding
 from .watched import WATCHED, groups_of
@@ -248,7 +249,7 @@ def _not_converged(params, chains, unbounded):
         return []
     few_kept = (
         f"But max_draws={params.max_draws} keeps only {chains.n_draws} draws of each chain, and R-hat and sample sizes "
-        f"are computed from these: first raise it to {4 * MIN_ESS_PER_CHAIN}."
+        f"are computed from these: first raise it to {DRAWS_PER_EFFECTIVE * MIN_ESS_PER_CHAIN}."
     )
     if chains.n_draws < 4:
         draws = "1 draw of each chain is" if chains.n_draws == 1 else f"{chains.n_draws} draws of each chain are"
@@ -286,7 +287,7 @@ def _longer(params, chains, facts, times_longer=1.0, far=False):
     elif chains.stopped_by == "target_ess":
         changes = {"target_ess": chains.wanted}
         if params.max_draws is not None:
-            changes["max_draws"] = max(params.max_draws, 4 * MIN_ESS_PER_CHAIN)
+            changes["max_draws"] = max(params.max_draws, DRAWS_PER_EFFECTIVE * MIN_ESS_PER_CHAIN)
         if params.n_iter != AUTO:
             changes["n_iter"] = max(more, params.n_iter)
     elif params.warm_start:
@@ -297,7 +298,7 @@ def _longer(params, chains, facts, times_longer=1.0, far=False):
         cure = f"Fit again with n_iter={more}: the run continues from the checkpoint."
     else:
         changes = {"n_iter": more}
-        thin = min(params.thin, max(1, more // (4 * MIN_ESS_PER_CHAIN)))
+        thin = min(params.thin, max(1, more // (DRAWS_PER_EFFECTIVE * MIN_ESS_PER_CHAIN)))
         if chains.n_draws < MIN_ESS_PER_CHAIN and thin != params.thin:
             changes["thin"] = thin
         if far or (params.burn_in != AUTO and chains.burn_in < _LEAST):
