@@ -61,9 +61,9 @@ def plain_effect(model, X, column, before, after, weight=None):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("blocks", [(2**20, 2**13), (57, 40)], ids=["whole", "blocks"])
 def test_effects_are_those_of_the_definition(model, patients, weighted, blocks, monkeypatch, seed):
-    monkeypatch.setattr(effects, "_NUMBERS", blocks[0])
-    monkeypatch.setattr(effects, "_ROWS", blocks[1])
-    monkeypatch.setattr(effects, "_HELD", 2)
+    monkeypatch.setattr(effects, "_NUMBERS_AT_A_TIME", blocks[0])
+    monkeypatch.setattr(effects, "_ROWS_AT_A_TIME", blocks[1])
+    monkeypatch.setattr(effects, "_NUMBERS_HELD", 2)
     X = patients[0]
     weight = np.random.default_rng(seed).uniform(0, 3, len(X)) if weighted else None
     age, dose, sd = X["age"], X["dose"], np.sqrt(np.cov(X["dose"], aweights=weight, ddof=0))

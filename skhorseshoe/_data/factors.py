@@ -15,12 +15,12 @@ from .._utils.arrays import dense
 from .._utils.memmap import cut, read_ahead
 
 _ROUNDING = 1e-5  # rounding error of a column of two values that was scaled in float32
-_SHARES = 1e-8  # largest distance from 1 of the sum of all levels' shares
-_APART = 500  # most columns among which to look for levels that are not adjacent
-_NOTHING = 1e-10  # share of a column's variance below which the others determine it
-_LEAST = 1e-3  # smallest weight of a column in a sum of standardised columns
-_TOGETHER = 2**14  # columns to read at a time
-_BLOCK = 2**20  # elements of X to read at a time
+_SHARE_ERROR = 1e-8  # largest distance from 1 of the sum of all levels' shares
+_MOST_APART = 500  # most columns among which to look for levels that are not adjacent
+_NO_VARIANCE = 1e-10  # share of a column's variance below which the others determine it
+_LEAST_WEIGHT = 1e-3  # smallest weight of a column in a sum of standardised columns
+_COLUMNS_AT_A_TIME = 2**14  # columns to read at a time
+_NUMBERS_AT_A_TIME = 2**20  # elements of X to read at a time
 
 
 class Factor(NamedTuple):
@@ -45,7 +45,7 @@ def candidates(rows, mean, variance):
     """``Factor``s according to a sample of the rows (m, p). mean, variance : (p,) over all rows."""
     p = len(mean)
     base, step, share, is_level = np.empty(p), np.empty(p), np.empty(p), np.empty((rows.shape[0], p), bool)
-    for block in cut(0, p, _TOGETHER):
+    for block in cut(0, p, _COLUMNS_AT_A_TIME):
         values = np.asarray(dense(rows[:, block]), np.float64)
         base[block] = values.min(axis=0)
         distance = mean[block] - base[block]  # with two values, mean and variance determine the step
@@ -65,8 +65,8 @@ def _groups(is_level, share):
     """Places of columns of which every row (m, k) has exactly one: adjacent columns first, then others."""
     groups, free = [], np.ones(len(share), bool)
     totals = np.append(0.0, np.cumsum(share))
-    stops = np.minimum(np.searchsorted(totals, totals[:-1] + 1 - _SHARES), len(share))
-    firsts = np.flatnonzero((abs(totals[stops] - totals[:-1] - 1) < _SHARES) & (stops > np.arange(len(share)) + 1))
+    stops = np.minimum(np.searchsorted(totals, totals[:-1] + 1 - _SHARE_ERROR), len(share))
+    firsts = np.flatnonzero((abs(totals[stops] - totals[:-1] - 1) < _SHARE_ERROR) & (stops > np.arange(len(share)) + 1))
     for row in is_level:  # few candidates remain after few rows
         counts = np.append(0, np.cumsum(row))
         firsts = firsts[counts[stops[firsts]] - counts[firsts] == 1]
@@ -75,7 +75,7 @@ def _groups(is_level, share):
             groups.append(np.arange(first, stops[first]))
             free[groups[-1]] = False
     others = np.flatnonzero(free)
-    if len(others) <= _APART:
+    if len(others) <= _MOST_APART:
         groups += [others[group] for group in _groups_apart(is_level[:, others], share[others])]
     return groups
 
@@ -87,9 +87,9 @@ def _groups_apart(is_level, share):
     while free:
         group = free[:1]
         for j in free[1:]:
-            if not meets[j, group].any() and share[[*group, j]].sum() < 1 + _SHARES:
+            if not meets[j, group].any() and share[[*group, j]].sum() < 1 + _SHARE_ERROR:
                 group.append(j)
-        is_whole = abs(share[group].sum() - 1) < _SHARES and (is_level[:, group].sum(axis=1) == 1).all()
+        is_whole = abs(share[group].sum() - 1) < _SHARE_ERROR and (is_level[:, group].sum(axis=1) == 1).all()
         if is_whole and len(group) > 1:
             groups.append(np.sort(group))
         else:
@@ -104,15 +104,15 @@ def dependent(rows, mean, spread):
     mean, spread : (p,) over all rows; a column of spread 0 is left out. Empty if the columns are too many to tell.
     """
     columns = np.flatnonzero((spread > 0) & (np.ptp(rows, axis=0) > 0))
-    if not 1 < len(columns) <= min(_APART, len(rows) // 2):
+    if not 1 < len(columns) <= min(_MOST_APART, len(rows) // 2):
         return []
     Z = (np.asarray(rows[:, columns], np.float64) - mean[columns]) / spread[columns]
-    R, order, rank, _ = dpstrf(Z.T @ Z, tol=_NOTHING * len(Z))
+    R, order, rank, _ = dpstrf(Z.T @ Z, tol=_NO_VARIANCE * len(Z))
     # Each column beyond the rank is a weighted sum of columns before it.
     weights = solve_triangular(R[:rank, :rank], R[:rank, rank:])
     sets = []
     for k, sums in enumerate(weights.T):
-        inside = np.flatnonzero(abs(sums) > _LEAST)
+        inside = np.flatnonzero(abs(sums) > _LEAST_WEIGHT)
         members, factors = np.append(order[inside], order[rank + k]) - 1, np.append(sums[inside], -1.0)
         at = np.argsort(members)
         members, factors = columns[members[at]], factors[at]
@@ -132,7 +132,7 @@ def level_sums(X, factors):
     base, step = (np.concatenate([getattr(factor, name) for factor in factors]) for name in ("base", "step"))
     first = np.cumsum([0, *(len(factor.columns) for factor in factors[:-1])])
     n = X.shape[0]
-    for rows in read_ahead(X, cut(0, n, max(1, _BLOCK // X.shape[1])), n):
+    for rows in read_ahead(X, cut(0, n, max(1, _NUMBERS_AT_A_TIME // X.shape[1])), n):
         with device.context_of(X):
             block = device.to_host(X[rows])
         sums = np.add.reduceat((np.asarray(dense(block[:, columns]), np.float64) - base) / step, first, axis=1)

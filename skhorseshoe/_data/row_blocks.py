@@ -22,8 +22,8 @@ _MAX_SUMS = 2**20  # most numbers in the sums of all blocks, for a chain
 _BLOCK_WORK = 2**18  # fewest elements read in a block; less is not worth a thread
 _DRAW_COST = 100  # elements that are read in the time of drawing a truncated normal
 _SEGMENT_ROWS = 128  # fewest rows of a segment for each column, so that it is large relative to its X'X
-_TOGETHER = 2**20  # bytes of linear predictors to compute at a time
-_CHECKED_ROWS = 4096  # rows to check at a time; nearly always the first of them show that the classes overlap
+_BYTES_AT_A_TIME = 2**20  # bytes of linear predictors to compute at a time
+_ROWS_AT_A_TIME = 4096  # rows to check at a time; nearly always the first of them show that the classes overlap
 
 
 def layout(n, p, size=None):
@@ -94,9 +94,9 @@ class Segment(NamedTuple):
     def misplaced(self, ops, threads, coef, intercept):
         """For each point (m, p), 1 if a row is on the wrong side, else 0; (m,)."""
         undecided, answer = np.arange(len(coef)), np.ones(len(coef))
-        for start in range(0, len(self.y), _CHECKED_ROWS):  # the first rows decide nearly all points
+        for start in range(0, len(self.y), _ROWS_AT_A_TIME):  # the first rows decide nearly all points
             if len(undecided):
-                rows = slice(start, start + _CHECKED_ROWS)
+                rows = slice(start, start + _ROWS_AT_A_TIME)
                 undecided = undecided[~self._misplaced(ops, threads, coef[undecided], intercept[undecided], rows)]
         answer[undecided] = 0.0
         return (answer,)
@@ -119,7 +119,7 @@ class Segment(NamedTuple):
         def compare(eta, at):
             misplaced.append(((ops.to_host(eta) + intercept > 0) != y[at, None]).any(axis=0))
 
-        ops.each_block(self.X[rows], coef, threads, _TOGETHER, compare)
+        ops.each_block(self.X[rows], coef, threads, _BYTES_AT_A_TIME, compare)
         return np.any(misplaced, axis=0)
 
     def checksum(self, ops, threads):

@@ -23,9 +23,9 @@ _ROUNDING = 4 * np.finfo(np.float64).eps  # rounding error of a standard deviati
 _IN_ONE_PASS = Segment.latent, Segment.score, Segment.line, Segment.extremes, Segment.sample, Segment.level_sums
 
 _NEAR_ZERO = 0.25  # largest mean, in standard deviations, of a column that is not centred
-_TOGETHER = 2**14  # rows whose information is computed at a time
-_POINTS = 4  # points whose linear predictors are computed at a time
-_BROUGHT = 2**25  # largest X on a GPU or on disk, in numbers, that is read again to test for separation
+_ROWS_AT_A_TIME = 2**14  # rows whose information is computed at a time
+_POINTS_AT_A_TIME = 4  # points whose linear predictors are computed at a time
+_MOST_NUMBERS_READ_AGAIN = 2**25  # largest X on a GPU or on disk, in numbers, that is read again to test for separation
 
 
 class Rows:
@@ -140,9 +140,9 @@ class Rows:
     def row_information(self, beta):
         """The information of each row about eta, times its weight, averaged over the rows of beta; (n,)."""
         total = 0.0
-        for i in range(0, len(beta), _POINTS):
-            shift = self.shift(len(beta[i : i + _POINTS]))
-            self.score(beta[i : i + _POINTS], shift)
+        for i in range(0, len(beta), _POINTS_AT_A_TIME):
+            shift = self.shift(len(beta[i : i + _POINTS_AT_A_TIME]))
+            self.score(beta[i : i + _POINTS_AT_A_TIME], shift)
             total = total + self.information_weights(shift) * (shift.predictors.shape[1] / len(beta))
         return total
 
@@ -150,7 +150,7 @@ class Rows:
         """The information of each row, times its weight, averaged over the chains; (n,). Uses the predictors that the
         last score has left in ``shift``."""
         weight = np.empty(self.n)
-        for block in cut(0, self.n, _TOGETHER):
+        for block in cut(0, self.n, _ROWS_AT_A_TIME):
             eta = shift.predictors[block].astype(np.float64)
             if self.offset is not None:
                 eta += self.offset[block, None]
@@ -226,7 +226,7 @@ class Rows:
         c = self.columns
         informative = c.informative if among is None else c.informative & among
         spread = np.where(informative, self.spread if c.fit_intercept else c.size, 0.0)
-        if (on_gpu(self.X) or is_on_disk(self.X)) and self.shape[0] * self.shape[1] > _BROUGHT:
+        if (on_gpu(self.X) or is_on_disk(self.X)) and self.shape[0] * self.shape[1] > _MOST_NUMBERS_READ_AGAIN:
             return None
         try:
             return separation(self.ops.to_host(self.X), self.y, c.fit_intercept, c.mean_of_X, spread)

@@ -20,9 +20,9 @@ from .watched import WATCHED, groups_of
 LOOSE = 10  # posterior sd of a coefficient times sd of its column, above which only its prior (sd 100) bounds it
 FAR_SLAB = 20  # slab_scale times the range of a usual column, above which the slab hardly bounds its coefficient
 FARTHEST_SLAB = 500  # the same limit for a column with few values that differ from the others
-_COLUMN = 5  # range of a usual column in standard deviations
+_USUAL_RANGE = 5  # range of a usual column in standard deviations
 _FAR_APART = 1.1  # R-hat from which chains have not met yet
-_LEAST = 1000  # fewest sweeps to advise
+_FEWEST_SWEEPS = 1000  # fewest sweeps to advise
 _MOST_COLUMNS, _MOST_NUMBERS = 4096, 2**23  # largest X for which correlations are fast and copies small
 _MARGIN = 2.0  # factor on the sweeps that the figures ask for: the smallest of many effective sample sizes varies
 
@@ -177,7 +177,7 @@ def unbounded_in(fitted, names, run, slab_scale, ends):
     free = rows.columns.unpenalized[one_sided]
     # Where the model takes a column for noise, the posterior stays near zero, whatever the likelihood does far out.
     shrunk = ~free & (fitted.shrinkage_[one_sided] < NOISE) & ~are_bound(slab_scale, ends, rows.columns)
-    ranges = _COLUMN * rows.columns.sd_of_X / rows.columns.scale
+    ranges = _USUAL_RANGE * rows.columns.sd_of_X / rows.columns.scale
     widest = ranges[~rows.columns.unpenalized].max(initial=0.0)
     loose = _loose(fitted.coef_draws_, np.flatnonzero(rows.columns.unpenalized), rows.spread)
     has_time = run.stopped_by != "interrupt"  # the search for planes may take long
@@ -281,7 +281,7 @@ def _longer(params, chains, facts, times_longer=1.0, far=False):
     far : whether the chains are so far apart that burn-in was too short.
     """
     cure, changes = "", {}
-    more = nice(max(_LEAST, _MARGIN * times_longer * chains.sweeps))
+    more = nice(max(_FEWEST_SWEEPS, _MARGIN * times_longer * chains.sweeps))
     if chains.stopped_by in ("interrupt", "callback"):
         cure = f"The run was stopped after {chains.sweeps} sweeps: let it run longer."
     elif chains.stopped_by == "target_ess":
@@ -292,7 +292,8 @@ def _longer(params, chains, facts, times_longer=1.0, far=False):
             changes["n_iter"] = max(more, params.n_iter)
     elif params.warm_start:
         anew = f" R-hat is very large: better start again with a longer burn_in (now {chains.burn_in})." if far else ""
-        adds = nice(max(_LEAST if chains.n_draws < 4 else 1, max(1.0, _MARGIN * times_longer - 1.0) * chains.sweeps))
+        fewest = _FEWEST_SWEEPS if chains.n_draws < 4 else 1
+        adds = nice(max(fewest, max(1.0, _MARGIN * times_longer - 1.0) * chains.sweeps))
         cure = f"Fit again with n_iter={adds}, which adds draws.{anew}"
     elif params.checkpoint is not None and not far:
         cure = f"Fit again with n_iter={more}: the run continues from the checkpoint."
@@ -301,8 +302,8 @@ def _longer(params, chains, facts, times_longer=1.0, far=False):
         thin = min(params.thin, max(1, more // (DRAWS_PER_EFFECTIVE * MIN_ESS_PER_CHAIN)))
         if chains.n_draws < MIN_ESS_PER_CHAIN and thin != params.thin:
             changes["thin"] = thin
-        if far or (params.burn_in != AUTO and chains.burn_in < _LEAST):
-            changes["burn_in"] = max(_LEAST, more // 2, 2 * chains.burn_in if far else 0)
+        if far or (params.burn_in != AUTO and chains.burn_in < _FEWEST_SWEEPS):
+            changes["burn_in"] = max(_FEWEST_SWEEPS, more // 2, 2 * chains.burn_in if far else 0)
     return cure, facts, changes
 
 

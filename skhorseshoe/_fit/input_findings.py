@@ -10,11 +10,11 @@ from .findings import are_bound
 from .warning_texts import Finding
 
 _SCALE_RATIO = 1e3  # largest ratio of the standard deviations of two columns
-_ERROR = 1e-3  # largest rounding error of a column, in its standard deviations
+_ROUNDING_ERROR = 1e-3  # largest rounding error of a column, in its standard deviations
 _EVIDENCE = 2.0  # nats, which a noise column exceeds by chance with probability 1 in 7
-_LIGHT, _FEW = 0.1, 20  # weights are light if they sum to less than this share of the rows, and to so few rows
+_LIGHT_SHARE, _LIGHT_ROWS = 0.1, 20  # weights are light that sum to less than this share of rows, and to so few rows
 _FEW_GROUPS = 10  # fewer groups hardly tell how much groups differ
-_CLASS = 1  # with less weight in the rarer class, weights are light even if they sum to more than ``_FEW``
+_LIGHT_CLASS = 1  # with less weight in the rarer class, weights are light even if they sum to more than ``_LIGHT_ROWS``
 
 
 def of_tables(X, others, data):
@@ -52,7 +52,7 @@ def first(params, data, rows, ends, sums, names):
     """
     n, size, rarer = rows.shape[0], rows.size(), rows.size() * min(rows.share(), 1 - rows.share())
     findings = []
-    if data.weighted_by and size < _LIGHT * n and (size < _FEW or rarer < _CLASS):
+    if data.weighted_by and size < _LIGHT_SHARE * n and (size < _LIGHT_ROWS or rarer < _LIGHT_CLASS):
         facts = {"by": data.weighted_by, "rows": n, "size": size}
         findings.append(Finding("light weights", [], "", facts))
     if sums:
@@ -76,7 +76,7 @@ def of_columns(rows, ends, names, standardize):
     findings, columns, dtype = [], rows.columns, np.promote_types(rows.dtype, np.float32)  # dtype of the passes
     distance = rows.distance.copy()
     distance[ends.rounded] = 1 / np.finfo(np.float64).eps
-    far = np.flatnonzero(np.finfo(dtype).eps * distance > _ERROR)
+    far = np.flatnonzero(np.finfo(dtype).eps * distance > _ROUNDING_ERROR)
     if len(far):
         cure = f"Subtract the means before you fit{', or give X as float64' if dtype == np.float32 else ''}."
         findings.append(Finding("far from zero", names[far], cure, {"distance": distance.max(), "dtype": dtype}))

@@ -14,7 +14,7 @@ from ..diagnostics import ess_bulk
 from .estimates import interval
 
 EFFECT = 0.1
-_NUMBERS = 2**22  # draws to read at a time
+_DRAWS_AT_A_TIME = 2**22  # draws to read at a time
 
 
 def lfsr(prob_positive, ess, n_draws):
@@ -85,7 +85,7 @@ def wrong_columns(model, effect):
     def judge(columns, sized):
         probability[columns] = np.maximum((sized > effect).mean(axis=(0, 1)), (sized < -effect).mean(axis=(0, 1)))
 
-    step = max(1, _NUMBERS // (n_chains * n_draws))
+    step = max(1, _DRAWS_AT_A_TIME // (n_chains * n_draws))
     for start in range(0, p, step):
         columns = slice(start, start + step)
         judge(columns, draws[..., columns] * model._column_sd[columns])

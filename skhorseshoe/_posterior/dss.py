@@ -29,7 +29,7 @@ from .grouped_prediction import GivenRows, offset_factors
 from .predict import each_predictor, flat_draws
 
 _FIRST_STEPS = 16  # steps of the path at first; doubled until a summary is good enough
-_POINTS = 32  # draws over which the information is averaged
+_AVERAGED_DRAWS = 32  # draws over which the information is averaged
 _JITTER = 1e-12  # relative addition to the diagonal, for collinear columns
 
 
@@ -63,7 +63,7 @@ def root_of(model, X, weight, informed=True, offset=None):
     if informed and offset is not None:
         weight = _information(model, X, weight, offset)
     elif informed:
-        points, intercept = flat_draws(model, max(_POINTS, len(model.coef_draws_)))
+        points, intercept = flat_draws(model, max(_AVERAGED_DRAWS, len(model.coef_draws_)))
         if fit_intercept:
             points = np.column_stack([points, intercept + points @ centre])
     if X.shape[0] < X.shape[1]:
@@ -75,7 +75,7 @@ def root_of(model, X, weight, informed=True, offset=None):
 
 def _information(model, X, weight, offset):
     """The Fisher information of rows with an offset, times their weights; (n,)."""
-    most = max(_POINTS, len(model.coef_draws_))
+    most = max(_AVERAGED_DRAWS, len(model.coef_draws_))
     out = np.empty(X.shape[0])
 
     def use(eta, block, ops):

@@ -18,8 +18,8 @@ from .table import Summary
 
 _ROUNDING = 1e-12
 _ZERO = 1e-16  # effects below this are set to 0, since rounding determines their sign
-_NUMBERS, _ROWS = 2**19, 2**13  # numbers and rows that pass through the steps of a Pipeline at a time
-_HELD = 2**21  # numbers of column changes of these rows to hold at a time
+_NUMBERS_AT_A_TIME, _ROWS_AT_A_TIME = 2**19, 2**13  # that pass through the steps of a Pipeline
+_NUMBERS_HELD = 2**21  # numbers of column changes of these rows to hold at a time
 
 
 def effects_frame(model, steps, X, features, change, reference, level, of_rows, max_draws):
@@ -59,7 +59,7 @@ def _average_changes(model, steps, X, changes, weight, offset, max_draws):
     changer = ColumnChanger(model, steps, X, changes, np.abs(coef).max(axis=0).astype(np.float64))
     first = np.cumsum([0, *(len(item.states) for item in changes)])
     states = np.zeros((first[-1], len(coef)))  # each relative to the unchanged rows
-    size = min(_ROWS, max(1, _NUMBERS // max(X.shape[1], model.n_features_in_)))
+    size = min(_ROWS_AT_A_TIME, max(1, _NUMBERS_AT_A_TIME // max(X.shape[1], model.n_features_in_)))
     for start in range(0, X.shape[0], size):
         rows = slice(start, min(X.shape[0], start + size))
         block = X.block(rows)
@@ -75,7 +75,7 @@ def _average_changes(model, steps, X, changes, weight, offset, max_draws):
             held.append(column_change)
             groups, values = column_change.groups, column_change.values
             numbers += values.size + (0 if groups is None or len(values) == 1 else len(groups))
-            if numbers > _HELD:
+            if numbers > _NUMBERS_HELD:
                 _add(model, dense(base), held, first, share, coef, fixed, states)
                 held, numbers = [], 0
         _add(model, dense(base), held, first, share, coef, fixed, states)

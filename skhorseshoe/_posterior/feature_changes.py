@@ -12,7 +12,7 @@ from .._utils.names import finder, name_of_levels, plain
 from .level_columns import level_columns
 
 _ROUNDING = 1e-12  # standard deviation of a constant column, relative to its largest value
-_USUAL, _MOST = 50, 200  # most levels of a category that is taken by default or in pairs, and of one that is named
+_USUAL_LEVELS, _MOST_LEVELS = 50, 200  # most of a category that is taken by default or in pairs, and of a named one
 
 
 class Contrast(NamedTuple):
@@ -90,7 +90,7 @@ def changes_of(model, steps, X, features, change, reference, weight):
             codes = np.where([label is not None for label in labels], np.arange(len(labels)), -1)[codes]
         shares = np.bincount(codes[codes >= 0], share[codes >= 0], minlength=len(labels))
         number = np.count_nonzero(shares)
-        if features is None and not 2 <= number <= _USUAL:
+        if features is None and not 2 <= number <= _USUAL_LEVELS:
             left_out.append(f"{name!r} ({number} level{'' if number == 1 else 's'})")
             continue
         _check_levels(name, labels, shares, change)
@@ -99,7 +99,7 @@ def changes_of(model, steps, X, features, change, reference, weight):
     if not changes:
         raise ValueError(
             "features is empty, or no column of X holds numbers or a category of 2 to "
-            f"{_USUAL} levels: give one column at least."
+            f"{_USUAL_LEVELS} levels: give one column at least."
         )
     return changes, left_out
 
@@ -173,15 +173,15 @@ def _check_levels(name, labels, shares, change):
             f"{name!r} has one level in these rows, {labels[np.argmax(shares)]!r}: there is nothing to compare. Leave "
             "it out of features, or give rows of other levels too."
         )
-    if change == "pairs" and number > _USUAL:
+    if change == "pairs" and number > _USUAL_LEVELS:
         raise ValueError(
-            f"{name!r} has {number} levels, and {_USUAL} is the most in pairs: compare them with one reference "
+            f"{name!r} has {number} levels, and {_USUAL_LEVELS} is the most in pairs: compare them with one reference "
             "(change='auto'), or gather rare levels in one before the fit."
         )
-    if number > _MOST:
+    if number > _MOST_LEVELS:
         raise ValueError(
-            f"{name!r} has {number} levels, and {_MOST} is the most there may be: gather rare levels in one before the "
-            "fit. If these are numbers held as text, fit them as numbers."
+            f"{name!r} has {number} levels, and {_MOST_LEVELS} is the most there may be: gather rare levels in one "
+            "before the fit. If these are numbers held as text, fit them as numbers."
         )
 
 

@@ -7,7 +7,7 @@ from .claim_errors import factors_of
 from .origins import Origin, walked
 from .raw_rows import seen
 
-_NUMBERS = 2**19  # numbers in the rows that pass through the steps of a Pipeline at a time
+_NUMBERS_AT_A_TIME = 2**19  # numbers in the rows that pass through the steps of a Pipeline at a time
 
 
 def level_columns(model, steps, X):
@@ -24,7 +24,7 @@ def level_columns(model, steps, X):
     if not categories:
         return []
     codes = [np.full(X.shape[0], -1) for _ in categories]
-    size = max(1, _NUMBERS // max(X.shape[1], model.n_features_in_))
+    size = max(1, _NUMBERS_AT_A_TIME // max(X.shape[1], model.n_features_in_))
     for start in range(0, X.shape[0], size):
         rows = slice(start, min(X.shape[0], start + size))
         block = seen(model, steps, X.block(rows))

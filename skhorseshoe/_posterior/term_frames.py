@@ -19,8 +19,8 @@ from .raw_rows import RawRows, input_names, seen
 from .summary import ends, favoured, in_lines, moments
 from .table import Summary
 
-_ROWS = 2**13  # rows that pass through the steps of a Pipeline at a time
-_LEVELS = 200  # most levels of a category
+_ROWS_AT_A_TIME = 2**13  # rows that pass through the steps of a Pipeline at a time
+_MOST_LEVELS = 200  # most levels of a category
 
 
 def terms_frame(classifier, steps, X, terms, effect, level, sample_weight):
@@ -126,15 +126,15 @@ def _of_input(model, steps, X, term, sample_weight):
     if not len(columns):
         raise ValueError(f"The steps before the classifier make no column of {term!r} alone.")
     codes, labels = X.levels(place)
-    if len(labels) > _LEVELS:
+    if len(labels) > _MOST_LEVELS:
         raise ValueError(
-            f"{term!r} has {len(labels)} different values, too many for levels (at most {_LEVELS}): marginal_effects "
-            "says what a number does."
+            f"{term!r} has {len(labels)} different values, too many for levels (at most {_MOST_LEVELS}): "
+            "marginal_effects says what a number does."
         )
     weight = np.ones(X.shape[0]) if sample_weight is None else check_weights(sample_weight, X.X)
     share, points = np.zeros(len(labels)), np.zeros((len(labels), len(columns)))
-    for start in range(0, X.shape[0], _ROWS):
-        rows = slice(start, min(X.shape[0], start + _ROWS))
+    for start in range(0, X.shape[0], _ROWS_AT_A_TIME):
+        rows = slice(start, min(X.shape[0], start + _ROWS_AT_A_TIME))
         block = dense(seen(model, steps, X.block(rows))[:, columns])
         np.add.at(points, codes[rows], block * weight[rows, None])
         np.add.at(share, codes[rows], weight[rows])

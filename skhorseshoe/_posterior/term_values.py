@@ -7,7 +7,7 @@ from . import terms as _terms
 from .raw_rows import input_names
 from .table import value_text
 
-_TOGETHER = 3  # most columns whose values are shown for one term
+_MOST_COLUMNS = 3  # most columns whose values are shown for one term
 
 
 def sources_of(steps, model, X):
@@ -35,7 +35,7 @@ def values_of(term, model, sources, X, rows):
         return np.array(levels, object)[((rows[:, columns] - factor.base) / factor.step).argmax(axis=1)]
     if not places and len(columns) == 1:
         return rows[:, columns[0]].astype(object)
-    if not 0 < len(places) <= _TOGETHER:
+    if not 0 < len(places) <= _MOST_COLUMNS:
         return np.full(len(rows), "", object)
     texts = zip(*(map(value_text, X.objects(place)) for place in places), strict=True)
     return np.array([", ".join(each) for each in texts], object)

@@ -17,8 +17,8 @@ from .._utils.names import finder, name_of_levels, names_of, printable
 from .claim_errors import factors_of
 from .origins import walked
 
-_BLOCK = 2**20  # elements of X to read at a time
-_NONE = 1e-10  # variance of a direction, relative to the largest, below which it counts as 0
+_NUMBERS_AT_A_TIME = 2**20  # elements of X to read at a time
+_NO_VARIANCE = 1e-10  # variance of a direction, relative to the largest, below which it counts as 0
 
 
 class Term(NamedTuple):
@@ -166,7 +166,7 @@ def _covariances(X, weight, groups, centre):
     columns = np.concatenate(groups)
     starts = np.cumsum([0, *map(len, groups)])
     n, total = X.shape[0], 0.0
-    for rows in read_ahead(X, cut(0, n, max(1, _BLOCK // max(1, X.shape[1]))), n):
+    for rows in read_ahead(X, cut(0, n, max(1, _NUMBERS_AT_A_TIME // max(1, X.shape[1]))), n):
         block = np.asarray(dense(X[rows][:, columns]), np.float64) - centre[columns]
         w = weight[rows] if weight is not None and len(weight) else np.ones(len(block))
         total += w.sum()
@@ -180,5 +180,5 @@ def _covariances(X, weight, groups, centre):
 def root_of(covariance):
     """R (r, k) with R'R = the covariance: its principal components, the largest first, without those of variance 0."""
     values, vectors = np.linalg.eigh(covariance)
-    is_used = values > _NONE * max(values.max(), np.finfo(float).tiny)
+    is_used = values > _NO_VARIANCE * max(values.max(), np.finfo(float).tiny)
     return (vectors[:, is_used] * np.sqrt(values[is_used])).T[::-1]

@@ -11,7 +11,7 @@ from .warn import warn
 
 logger = logging.getLogger("skhorseshoe")
 
-_SECONDS = 5.0  # fewest seconds between two lines
+_SECONDS_BETWEEN_LINES = 5.0  # fewest seconds between two lines
 _PATIENCE, _LONG = 20.0, 2 * 3600  # seconds after which a fit warns if more than ``_LONG`` seconds are left
 _SOON, _MINUTE = 10.0, 60.0  # seconds after which it logs a line if more than ``_MINUTE`` are left, and one each minute
 
@@ -58,7 +58,7 @@ def reporter(verbose, end, line, too_long=None):
         if first is None:  # the first step may have compiled kernels
             begin, first = now, t
         marks.append((t, now))
-        if now - last < _SECONDS and (end is None or t != end()):
+        if now - last < _SECONDS_BETWEEN_LINES and (end is None or t != end()):
             return
         # Later steps may compile more kernels, at the begin of a phase two steps in a row.
         recent = [(stop - start) / max(1, n - m) for (m, start), (n, stop) in pairwise(marks)]

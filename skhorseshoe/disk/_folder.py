@@ -14,10 +14,10 @@ from .._utils.lock import alone, lock_of
 from .._utils.memmap import check_whole
 from .._utils.memory import check_reading
 from ._groups import CODES, LABELS, Groups, are_block_entries, block_entries, read_labels
-from ._rows import LONGEST, MOST
+from ._rows import LETTERS, MOST_LABELS
 
 DTYPES = "float16", "float32", "float64"
-COMMIT = 2**26  # approximate bytes of X between two manifests
+BYTES_TO_A_MANIFEST = 2**26  # approximate bytes of X between two manifests
 _MANIFEST, _X, _CODES = "manifest.json", "X-{}.bin", "y.bin"
 _CURE = "Remove its folder and convert again."
 _TASK = "conversion"
@@ -26,7 +26,7 @@ _PLAIN = {str, bool, int, float}
 
 
 def _are_labels(values):
-    are_short = len(values) <= MOST and all(type(label) is not str or len(label) <= LONGEST for label in values)
+    are_short = len(values) <= MOST_LABELS and all(len(label) <= LETTERS for label in values if type(label) is str)
     are_plain = are_short and pd.Index(values).is_unique and {*map(type, values)} <= _PLAIN
     return are_plain and np.array(values).tolist() == values  # False if text makes numbers text
 
@@ -151,7 +151,7 @@ def write(folder, conversion, rows_from, report):
                 at += len(of_groups[1])
             blocks.append(block)
             n, last, size = n + len(X), None, size + X.nbytes
-            if size >= COMMIT:
+            if size >= BYTES_TO_A_MANIFEST:
                 _commit(folder, manifest, fd)
                 size = 0
             report(n)

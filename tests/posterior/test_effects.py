@@ -110,7 +110,7 @@ def test_the_way_of_computing_makes_no_difference(model, table, far, weighted, m
         (column_changes, "_ALIKE", -1.0),
         (column_changes, "_outputs", lambda *_: {}),
     ]
-    ways += [(effects, "_HELD", 1), (effects, "_ROWS", 57)]
+    ways += [(effects, "_NUMBERS_HELD", 1), (effects, "_ROWS_AT_A_TIME", 57)]
     for module, name, value in ways:
         with monkeypatch.context() as patch:
             patch.setattr(module, name, value)
