@@ -10,7 +10,7 @@ from .._utils.memmap import cut, read_ahead, taken
 _NUMBERS_AT_A_TIME = 2**20  # elements of X to read at a time
 
 
-def one_sided(low, high):
+def find_one_sided(low, high):
     """Numbers of the columns in which no value of one class is above any value of the other, and their ranges. Constant
     columns are left out.
 

@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from .._backends.moments import merge_moments
 from .._utils.memmap import check_whole
 from .column_checks import extremes, sample, widest
-from .factors import level_sums
+from .indicator_sets import level_sums
 
 _MAX_BLOCKS = 64  # there are more only if blocks would be larger than ``_LARGE_BLOCK``
 _LARGE_BLOCK = 2**28  # elements read in a block
@@ -102,12 +102,12 @@ class Segment(NamedTuple):
         return (answer,)
 
     def extremes(self, ops, threads, fit_intercept):
-        """The smallest and largest values in each class, exact for ``one_sided`` columns; (2, p) each."""
+        """The smallest and largest values in each class, exact for one-sided columns; (2, p) each."""
         return extremes(self.X, ops.to_host(self.y), fit_intercept)
 
-    def level_sums(self, ops, threads, factors):
-        """The smallest and the largest sum over the levels in a row, for each factor."""
-        return level_sums(self.X, factors)
+    def level_sums(self, ops, threads, sets):
+        """The smallest and the largest sum over the levels in a row, for each set."""
+        return level_sums(self.X, sets)
 
     def sample(self, ops, threads, step):
         """One of every ``step`` rows, counted among all rows; (m, p)."""

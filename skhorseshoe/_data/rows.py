@@ -13,8 +13,8 @@ from .._backends.device import on_gpu
 from .._backends.lines import choose
 from .._utils.memmap import cut, is_on_disk
 from .._utils.threads import Threads
-from .column_checks import evidence, far_out, one_sided, sample, step_of, two_valued
-from .factors import are_whole, candidates, dependent
+from .column_checks import evidence, far_out, find_one_sided, sample, step_of, two_valued
+from .indicator_sets import confirmed, find_dependent_sets, find_indicator_sets
 from .row_blocks import ADD, Segment, collapse, layout
 from .separation import separation
 
@@ -170,15 +170,15 @@ class Rows:
         (H,) = self._total(Segment.gram, c.centre, c.unit, c.fit_intercept, None, spare=spare, arrays=held)
         return c.matrix(H)
 
-    def ends(self):
-        """The ``Ends`` of the columns."""
+    def one_sided_columns(self):
+        """``OneSidedColumns``."""
         c = self.columns
         low, high = self._total(Segment.extremes, c.fit_intercept, arrays=(self.X, self.y, self.weight))
-        columns, spans = one_sided(low, high)
+        columns, spans = find_one_sided(low, high)
         varies = high.max(axis=0) > low.min(axis=0)
         at = low[:, columns], high[:, columns], c.mean_of_X[columns]
-        rounded = np.flatnonzero(varies & (self.spread == 0) & c.fit_intercept)  # else zero is among the ends
-        return Ends(columns, spans / c.unit[columns], self._size * evidence(*at, self.share()), rounded)
+        rounded = np.flatnonzero(varies & (self.spread == 0) & c.fit_intercept)  # else zero is among the extremes
+        return OneSidedColumns(columns, spans / c.unit[columns], self._size * evidence(*at, self.share()), rounded)
 
     def far_out(self):
         """Numbers of the columns whose spread comes from a few values, and the ranges of their other values."""
@@ -190,25 +190,24 @@ class Rows:
         """Which of the columns with these numbers hold two values, according to a sample of the rows; bool."""
         return two_valued(self._sample()[:, columns]) if len(columns) else np.zeros(0, bool)
 
-    def factors(self):
-        """The ``Factor``s with a column for every level, and sets of other shrunk columns of which a weighted sum is
-        the same in every row."""
+    def indicator_sets(self):
+        """The ``IndicatorSet``s, and sets of other shrunk columns of which a weighted sum is the same in every row."""
         c = self.columns
         if not c.fit_intercept:
             return [], []
         rows, spread = self._sample(), np.where(c.unpenalized, 0.0, self.spread)
-        factors = self._confirmed(candidates(rows, c.mean_of_X, self.spread**2))
+        sets = self._confirmed(find_indicator_sets(rows, c.mean_of_X, self.spread**2))
         if issparse(rows) or rows.shape[1] > len(rows):
-            return factors, []
-        for factor in factors:
-            spread[factor.columns[-1]] = 0.0
-        return factors, self._confirmed(dependent(rows, c.mean_of_X, spread))
+            return sets, []
+        for indicators in sets:
+            spread[indicators.columns[-1]] = 0.0
+        return sets, self._confirmed(find_dependent_sets(rows, c.mean_of_X, spread))
 
-    def _confirmed(self, factors):
-        """The factors of a sample that all rows confirm."""
-        if not factors:
+    def _confirmed(self, sets):
+        """The sets of a sample that all rows confirm."""
+        if not sets:
             return []
-        return are_whole(factors, *self._total(Segment.level_sums, factors, arrays=(self.X, self.y, self.weight)))
+        return confirmed(sets, *self._total(Segment.level_sums, sets, arrays=(self.X, self.y, self.weight)))
 
     def _sample(self):
         return self._one_of_every(step_of(*self.shape))
@@ -282,10 +281,10 @@ class Rows:
         return self._total(Segment.line, beta, direction, steps, **self._shifted(shift))[0]
 
 
-class Ends(NamedTuple):
+class OneSidedColumns(NamedTuple):
     """One-sided columns, and columns that vary by rounding only; see ``column_checks``."""
 
-    one_sided: np.ndarray  # numbers of the columns in which no value of one class is above any of the other
+    columns: np.ndarray  # numbers of those in which no value of one class is above any of the other
     spans: np.ndarray  # the ranges of their values, in the unit of the prior
     evidence: np.ndarray  # nats, a lower bound of minus the log probability that they are so by chance
     rounded: np.ndarray  # numbers of the columns that vary by so little that they count as constant

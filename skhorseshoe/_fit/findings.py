@@ -171,24 +171,24 @@ def _sums(fitted, X, weight, alone):
     return None if alone.any() else np.stack(sums, axis=-1)
 
 
-def unbounded_in(fitted, names, run, slab_scale, ends):
-    """``Unbounded`` for a run. ends : of the columns, as ``Rows.ends`` gives them."""
-    rows, one_sided, spans = run.problem.rows, ends.one_sided, ends.spans
-    free = rows.columns.unpenalized[one_sided]
+def unbounded_in(fitted, names, run, slab_scale, one_sided):
+    """``Unbounded`` for a run. one_sided : ``OneSidedColumns``."""
+    rows, sided, spans = run.problem.rows, one_sided.columns, one_sided.spans
+    free = rows.columns.unpenalized[sided]
     # Where the model takes a column for noise, the posterior stays near zero, whatever the likelihood does far out.
-    shrunk = ~free & (fitted.shrinkage_[one_sided] < NOISE) & ~are_bound(slab_scale, ends, rows.columns)
+    shrunk = ~free & (fitted.shrinkage_[sided] < NOISE) & ~are_bound(slab_scale, one_sided, rows.columns)
     ranges = _USUAL_RANGE * rows.columns.sd_of_X / rows.columns.scale
     widest = ranges[~rows.columns.unpenalized].max(initial=0.0)
     loose = _loose(fitted.coef_draws_, np.flatnonzero(rows.columns.unpenalized), rows.spread)
     has_time = run.stopped_by != "interrupt"  # the search for planes may take long
     separated = _separated(rows, run) if has_time and slab_scale != AUTO and not is_bound(slab_scale, widest) else ""
-    if separated == QUASI and len(one_sided):  # one-sided columns explain it, even if they are noise
+    if separated == QUASI and len(sided):  # one-sided columns explain it, even if they are noise
         separated = ""
     loosened = _separated(rows, run, rows.columns.unpenalized) if has_time and len(loose) else ""
     span = spans[shrunk].max(initial=0.0)
-    named = np.concatenate([one_sided[shrunk | free], loose])
+    named = np.concatenate([sided[shrunk | free], loose])
     levels = names[named[rows.two_valued(named)]]
-    columns = names[one_sided[shrunk]], span, names[one_sided[free]], names[loose], loosened, levels
+    columns = names[sided[shrunk]], span, names[sided[free]], names[loose], loosened, levels
     return Unbounded(separated, widest, *columns)
 
 
@@ -208,10 +208,10 @@ def is_bound(slab_scale, span, far=FAR_SLAB):
     return np.zeros(np.shape(span), bool) if slab_scale is None else slab_scale * span <= far
 
 
-def are_bound(slab_scale, ends, columns):
+def are_bound(slab_scale, one_sided, columns):
     """Whether a slab bounds the coefficients of the one-sided columns, if they are shrunk. columns : ``Columns``."""
-    slab = slab_of(slab_scale, columns.sd[columns.place][ends.one_sided])
-    return is_bound(slab, ends.spans, FARTHEST_SLAB)
+    slab = slab_of(slab_scale, columns.sd[columns.place][one_sided.columns])
+    return is_bound(slab, one_sided.spans, FARTHEST_SLAB)
 
 
 def _and_bound(params, unbounded):

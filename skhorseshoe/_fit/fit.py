@@ -122,7 +122,7 @@ def fit(model, X, y, of_rows, lease):
         _announce(params, plan, 0 if data.groups is None else len(data.groups))
         with _open(params, data, plan, threads) as rows:
             seen = _inspect(params, data, plan, rows)
-            early += input_findings.first(params, data, rows, seen.ends, seen.sums, seen.names)
+            early += input_findings.first(params, data, rows, seen.one_sided, seen.dependent_sets, seen.names)
             warning_texts.say(early)
             problem = _problem(params, rows, int((~data.unpenalized).sum()))
             try:
@@ -141,9 +141,9 @@ class Inspected(NamedTuple):
     """What rows tell before sampling."""
 
     names: np.ndarray  # of the columns that the sampler has
-    ends: object  # ``Ends`` of these
-    factors: list  # categories with a column for every level
-    sums: list  # sets of other columns of which a weighted sum is constant
+    one_sided: object  # ``OneSidedColumns`` of these
+    indicator_sets: list  # categories with a column for every level
+    dependent_sets: list  # sets of other columns of which a weighted sum is constant
     unbounded: np.ndarray  # columns whose coefficients the data do not bound
     watched: Watched | None  # what has to converge beside single columns, where these outnumber the rows
     findings: list  # about the scales of the columns
@@ -154,23 +154,23 @@ def _inspect(params, data, plan, rows):
     names = np.fromiter(names_of(SimpleNamespace(**data.columns)), dtype=object)
     names = names if plan.stored is None else names[plan.stored]
     check_size(rows.columns, rows.dtype, names)
-    ends, (factors, sums) = rows.ends(), rows.factors()
+    one_sided, (indicator_sets, dependent_sets) = rows.one_sided_columns(), rows.indicator_sets()
     watched = Watched(rows, params.target_ess is None) if data.shape[1] > data.shape[0] else None
-    unbounded = ends.one_sided[~findings.are_bound(params.slab_scale, ends, rows.columns)]
-    of_columns = input_findings.of_columns(rows, ends, names, params.standardize)
-    return Inspected(names, ends, factors, sums, unbounded, watched, of_columns)
+    unbounded = one_sided.columns[~findings.are_bound(params.slab_scale, one_sided, rows.columns)]
+    of_columns = input_findings.of_columns(rows, one_sided.rounded, names, params.standardize)
+    return Inspected(names, one_sided, indicator_sets, dependent_sets, unbounded, watched, of_columns)
 
 
 def _outcome(model, params, data, plan, seen, run, seconds_per_sweep, known):
     """``Fitted`` of a run. known : attributes that are there before a run."""
     rows, of_columns = run.problem.rows, list(seen.findings)
-    fitted = _summarise(params, data, plan, run, known, seen.factors)
+    fitted = _summarise(params, data, plan, run, known, seen.indicator_sets)
     fitted._asked |= {"slab_scale": copy(model.slab_scale), "outnumber": data.outnumber}
     worst = None if seen.watched is None else seen.watched.worst(run.draws)
     chains = findings.chains_of(fitted, seen.names, rows.columns.informative, seconds_per_sweep, worst)
     are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, rows.columns.informative)
     chains = chains._replace(are_sums_well=are_well)
-    unbounded = findings.unbounded_in(fitted, seen.names, run, params.slab_scale, seen.ends)
+    unbounded = findings.unbounded_in(fitted, seen.names, run, params.slab_scale, seen.one_sided)
     unbounded = unbounded._replace(advised=AUTO if data.outnumber else SLAB)
     if data.groups is not None:
         of_columns += group_findings.of_means(rows, fitted.group_effect_moments_["mean"], seen.names)
@@ -348,9 +348,9 @@ def _log(verbose, run):
     return progress.reporter(verbose, run.expected, line, too_long)
 
 
-def _summarise(params, data, plan, run, known, factors):
-    """The attributes of a fitted model, all NumPy. known : those known before the run. factors : the categories with a
-    column for every level."""
+def _summarise(params, data, plan, run, known, indicator_sets):
+    """The attributes of a fitted model, all NumPy. known : those known before the run. indicator_sets : of
+    ``Rows``."""
     draws, (rows, fixed, tau_0, _) = run.draws, run.problem
     fitted = SimpleNamespace(**known)
     for name in STORED:
@@ -380,7 +380,7 @@ def _summarise(params, data, plan, run, known, factors):
         fitted.prior_["group_scale"] = float(params.group_scale)
     fitted._column_means = columns.mean_of_X  # weighted; the reference point of contributions
     fitted._column_sd = columns.sd_of_X  # weighted; the unit of effects
-    fitted._factors = [factor._asdict() for factor in factors]
+    fitted._factors = [indicators._asdict() for indicators in indicator_sets]
     fitted._fitted_rows = {"n": int(data.shape[0]), "size": float(n), "share": float(rows.share())}
     weights = f"{data.weighted_by}: {data.shape[0]} rows count as {n:.6g}" if data.weighted_by else None
     fitted._asked = {**{name: copy(getattr(params, name)) for name in _REPORTED}, "weights": weights}

@@ -44,26 +44,26 @@ def _is_reordered(index, other):
     return bool(not index.equals(other) and index.isin(other).all() and other.isin(index).all())
 
 
-def first(params, data, rows, ends, sums, names):
+def first(params, data, rows, one_sided, dependent_sets, names):
     """The findings to warn of before sampling: light weights, dependent columns, and coefficients without a bound.
 
-    data : ``Data``. ends : ``Ends``. sums : ``Factor``s of columns that depend on one another. names : of the columns,
-    an array.
+    data : ``Data``. one_sided : ``OneSidedColumns``. dependent_sets : of columns of which a weighted sum is constant.
+    names : of the columns, an array.
     """
     n, size, rarer = rows.shape[0], rows.size(), rows.size() * min(rows.share(), 1 - rows.share())
     findings = []
     if data.weighted_by and size < _LIGHT_SHARE * n and (size < _LIGHT_ROWS or rarer < _LIGHT_CLASS):
         facts = {"by": data.weighted_by, "rows": n, "size": size}
         findings.append(Finding("light weights", [], "", facts))
-    if sums:
-        more = f" (and {len(sums) - 1} more such sets)" if len(sums) > 1 else ""
-        findings.append(Finding("dependent", names[sums[0].columns], "", {"more": more}))
-    columns, sided = rows.columns, ends.one_sided
+    if dependent_sets:
+        more = f" (and {len(dependent_sets) - 1} more such sets)" if len(dependent_sets) > 1 else ""
+        findings.append(Finding("dependent", names[dependent_sets[0].columns], "", {"more": more}))
+    columns, sided = rows.columns, one_sided.columns
     slab = f"slab_scale={AUTO!r}" if data.outnumber else f"slab_scale={SLAB} with standardize=True"
     if params.slab_scale is None and columns.n_shrunk > n:
         return [*findings, Finding("wide", [], f"{slab} bounds them.", {"p": rows.shape[1], "n": n})]
-    bound = are_bound(params.slab_scale, ends, columns) & ~columns.unpenalized[sided]
-    unbounded = names[sided[(ends.evidence >= _EVIDENCE) & ~bound]]
+    bound = are_bound(params.slab_scale, one_sided, columns) & ~columns.unpenalized[sided]
+    unbounded = names[sided[(one_sided.evidence >= _EVIDENCE) & ~bound]]
     if len(unbounded) and not fold_of():  # a search warns of it after the fit
         free = columns.unpenalized[sided].any()
         cure = f"{'If it is not unpenalized, ' if free else ''}{slab} bounds it."
@@ -71,11 +71,12 @@ def first(params, data, rows, ends, sums, names):
     return findings
 
 
-def of_columns(rows, ends, names, standardize):
-    """The findings about the scale of the columns. ends : ``Ends``. names : of the columns of X, an array."""
+def of_columns(rows, rounded, names, standardize):
+    """The findings about the scale of the columns. rounded : as in ``OneSidedColumns``. names : of the columns of X, an
+    array."""
     findings, columns, dtype = [], rows.columns, np.promote_types(rows.dtype, np.float32)  # dtype of the passes
     distance = rows.distance.copy()
-    distance[ends.rounded] = 1 / np.finfo(np.float64).eps
+    distance[rounded] = 1 / np.finfo(np.float64).eps
     far = np.flatnonzero(np.finfo(dtype).eps * distance > _ROUNDING_ERROR)
     if len(far):
         cure = f"Subtract the means before you fit{', or give X as float64' if dtype == np.float32 else ''}."

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils.names import finder, name_of_levels, plain
-from .level_columns import level_columns
+from .level_columns import find_level_columns
 
 _ROUNDING = 1e-12  # standard deviation of a constant column, relative to its largest value
 _USUAL_LEVELS, _MOST_LEVELS = 50, 200  # most of a category that is taken by default or in pairs, and of a named one
@@ -75,7 +75,7 @@ def changes_of(model, steps, X, features, change, reference, weight):
     X : ``RawRows``. weight : (n,) with sum 1, or None.
     """
     share = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight
-    sets = {columns: codes for columns, codes in level_columns(model, steps, X)}
+    sets = {columns: codes for columns, codes in find_level_columns(model, steps, X)}
     titles = _titles(X, sets)
     selected = [*_by_default(X, sets)] if features is None else _by_name(X, features, titles)
     by_name, changes, left_out = _references(reference, change, X, selected, titles), [], []

@@ -5,7 +5,7 @@ import pandas as pd
 
 from .estimates import interval
 from .grouped_prediction import is_grouped
-from .summary import ends, favoured, in_lines, share_between
+from .summary import favoured, in_lines, interval_headings, share_between
 from .table import Summary
 
 _DRAWS_AT_A_TIME = 2**22  # draws to read at a time
@@ -25,7 +25,7 @@ def effects_frame(model, level):
         {
             "mean": model.group_effect_moments_["mean"],
             "sd": model.group_effect_moments_["sd"],
-            **dict(zip(ends(level), (low, high), strict=True)),
+            **dict(zip(interval_headings(level), (low, high), strict=True)),
         },
         index=pd.Index(model.groups_.tolist(), name="group", tupleize_cols=False),
     )

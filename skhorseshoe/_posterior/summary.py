@@ -8,7 +8,7 @@ import pandas as pd
 from .._mcmc.prior import PER_SD
 from .._utils.names import class_texts, name_of_levels, names_of, printable
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
-from .claim_errors import column_intervals, factors_of, lfsr, slab_that_bounds
+from .claim_errors import column_intervals, indicator_sets_of, lfsr, slab_that_bounds
 from .column_group_weights import column_group_weights
 from .estimates import interval, others
 from .grouped_prediction import group_roots, is_grouped
@@ -69,12 +69,12 @@ def moments(draws, level):
     return {
         "mean": draws.mean(axis=(0, 1)),
         "sd": draws.std(axis=(0, 1), ddof=1) if n_chains * n_draws > 1 else np.full(p, np.nan),
-        **dict(zip(ends(level), interval(draws, level), strict=True)),
+        **dict(zip(interval_headings(level), interval(draws, level), strict=True)),
         "prob_positive": ((draws > 0).mean(axis=(0, 1)) + (draws >= 0).mean(axis=(0, 1))) / 2,
     }
 
 
-def ends(level):
+def interval_headings(level):
     """The headings of an interval."""
     low, high = (f"{50 * (1 + sign * level):g}%" for sign in (-1, 1))
     if low == high:
@@ -156,8 +156,8 @@ def in_lines(text, indent=0):
 
 def _categories(model):
     """The categories whose level columns sum to a constant, and the function that compares levels; empty for none."""
-    names = names_of(model)
-    titles = [f"{name_of_levels([names[j] for j in f.columns])} ({len(f.columns)} levels)" for f in factors_of(model)]
+    names, sets = names_of(model), (indicators.columns for indicators in indicator_sets_of(model))
+    titles = [f"{name_of_levels([names[j] for j in columns])} ({len(columns)} levels)" for columns in sets]
     more = f" and {len(titles) - 3} more" if len(titles) > 3 else ""
     return titles and (
         f"{', '.join(map(printable, titles[:3]))}{more}: every row has one of the columns, so no single coefficient is "

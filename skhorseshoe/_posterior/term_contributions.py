@@ -14,7 +14,7 @@ from . import terms as _terms
 from .estimates import interval, means
 from .grouped_prediction import GivenRows, on_average
 from .raw_rows import RawRows, input_names
-from .summary import ends, in_lines
+from .summary import in_lines, interval_headings
 from .table import Summary
 from .term_values import sources_of, values_of
 
@@ -51,7 +51,7 @@ def of_terms(model, steps, X, differences, level, terms, top):
     index = pd.MultiIndex.from_arrays(
         [X.labels.repeat(titles.shape[1]), pd.Index(titles.ravel(), tupleize_cols=False)], names=["row", "term"]
     )
-    described_by = dict(zip(["mean", "sd", *ends(level)], numbers.reshape(-1, 4).T, strict=True))
+    described_by = dict(zip(["mean", "sd", *interval_headings(level)], numbers.reshape(-1, 4).T, strict=True))
     frame = Summary({**texts, **described_by}, index=index)
     frame.attrs |= _about(model, differences, proba[-1], level)
     return frame
@@ -114,7 +114,7 @@ def described(model, difference, level, columns=slice(None)):
 
     def use(eta, block, ops):
         out[block, 0] = ops.to_host(eta).std(axis=1, ddof=1) if len(coef) > 1 else np.nan
-        out[block, 1:] = ops.to_host(ops.quantiles(eta, _ends(level)))
+        out[block, 1:] = ops.to_host(ops.quantiles(eta, _interval_headings(level)))
 
     predict.each_predictor(model, GivenRows(difference), coef[:, columns], np.zeros_like(intercept), use)
     return out
@@ -127,13 +127,13 @@ def _probabilities(model, rows, level):
     def use(eta, block, ops):
         out[block, 0] = ops.to_host(ops.average_phi(eta))[:, 1]
         out[block, 1] = ops.to_host(ops.ndtr(eta)).std(axis=1, ddof=1) if len(coef) > 1 else np.nan
-        out[block, 2:] = ops.to_host(ops.quantiles(eta, _ends(level), ops.ndtr))  # may overwrite eta
+        out[block, 2:] = ops.to_host(ops.quantiles(eta, _interval_headings(level), ops.ndtr))  # may overwrite eta
 
     predict.each_predictor(model, GivenRows(rows), coef, intercept, use)
     return out
 
 
-def _ends(level):
+def _interval_headings(level):
     return [(1 - level) / 2, (1 + level) / 2]
 
 

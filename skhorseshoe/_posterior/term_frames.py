@@ -16,7 +16,7 @@ from .claim_errors import lfsr, size_of, wrong_columns, wrong_size
 from .grouped_prediction import on_average
 from .pipeline import named, prepared
 from .raw_rows import RawRows, input_names, seen
-from .summary import ends, favoured, in_lines, moments
+from .summary import favoured, in_lines, interval_headings, moments
 from .table import Summary
 
 _ROWS_AT_A_TIME = 2**13  # rows that pass through the steps of a Pipeline at a time
@@ -53,7 +53,7 @@ def terms_frame(classifier, steps, X, terms, effect, level, sample_weight):
                 "rhat": rhat(size),
             }
         )
-    columns = ["n_columns", "mean", "sd", *ends(level), "probability", "ess", "rhat"]
+    columns = ["n_columns", "mean", "sd", *interval_headings(level), "probability", "ess", "rhat"]
     frame = Summary(table, columns=["term", *columns]).set_index("term")
     frame = frame.sort_values("mean", ascending=False, kind="stable")
     frame.attrs["header"] = in_lines(
@@ -100,17 +100,17 @@ def levels_frame(classifier, steps, X, term, reference, level, sample_weight):
 
 def _of_level_columns(model, term):
     """Labels, columns, the values of the columns in rows of each level (m, k), and the shares of the levels."""
-    names, factors = names_of(model), _terms.factors_by_columns(model)
-    named_factors = ((t.name, factors.get(tuple(t.columns.tolist()))) for t in _terms.found_terms(None, model))
-    known = {name: factor for name, factor in named_factors if factor is not None}
+    names, sets = names_of(model), _terms.indicator_sets_by_columns(model)
+    named_sets = ((t.name, sets.get(tuple(t.columns.tolist()))) for t in _terms.found_terms(None, model))
+    known = {name: indicators for name, indicators in named_sets if indicators is not None}
     if term not in known:
         raise ValueError(
             f"There is no category {term!r} with a column for every level; there are {[*known]}. Fit a Pipeline with "
             "the encoder in it, whose input columns are categories."
         )
-    factor = known[term]
-    points = np.tile(factor.base, (len(factor.columns), 1)) + np.diag(factor.step)
-    return [names[j] for j in factor.columns], factor.columns, points, factor.share
+    indicators = known[term]
+    points = np.tile(indicators.base, (len(indicators.columns), 1)) + np.diag(indicators.step)
+    return [names[j] for j in indicators.columns], indicators.columns, points, indicators.share
 
 
 def _of_input(model, steps, X, term, sample_weight):

@@ -30,9 +30,9 @@ def values_of(term, model, sources, X, rows):
     places = sorted({place for j in columns for place in sources[j]}) if is_known else []
     if len(places) == 1:
         return X.objects(places[0])
-    if (factor := _terms.factors_by_columns(model).get(tuple(columns))) is not None:
+    if (indicators := _terms.indicator_sets_by_columns(model).get(tuple(columns))) is not None:
         levels = [level_of_name(names_of(model)[j], term.name) for j in columns]
-        return np.array(levels, object)[((rows[:, columns] - factor.base) / factor.step).argmax(axis=1)]
+        return np.array(levels, object)[((rows[:, columns] - indicators.base) / indicators.step).argmax(axis=1)]
     if not places and len(columns) == 1:
         return rows[:, columns[0]].astype(object)
     if not 0 < len(places) <= _MOST_COLUMNS:

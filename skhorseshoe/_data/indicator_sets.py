@@ -1,4 +1,5 @@
-"""Factors: sets of columns that are the levels of a category, so that every row has exactly one of them.
+"""Sets of columns that are indicators of the levels of a category, so that every row has exactly one of them. They are
+found, not made: users encode categories before.
 
 These columns have the same sum in every row, so the data cannot tell a shift of all their coefficients from the
 intercept. The sign of no single coefficient is known, while differences between them may be known exactly.
@@ -23,7 +24,7 @@ _COLUMNS_AT_A_TIME = 2**14  # columns to read at a time
 _NUMBERS_AT_A_TIME = 2**20  # elements of X to read at a time
 
 
-class Factor(NamedTuple):
+class IndicatorSet(NamedTuple):
     """The columns of a category's levels."""
 
     columns: np.ndarray  # their numbers (k,)
@@ -41,8 +42,8 @@ class Factor(NamedTuple):
         return self.centred(coef) * np.sqrt(self.share / (1 - self.share))
 
 
-def candidates(rows, mean, variance):
-    """``Factor``s according to a sample of the rows (m, p). mean, variance : (p,) over all rows."""
+def find_indicator_sets(rows, mean, variance):
+    """``IndicatorSet``s according to a sample of the rows (m, p). mean, variance : (p,) over all rows."""
     p = len(mean)
     base, step, share, is_level = np.empty(p), np.empty(p), np.empty(p), np.empty((rows.shape[0], p), bool)
     for block in cut(0, p, _COLUMNS_AT_A_TIME):
@@ -58,7 +59,7 @@ def candidates(rows, mean, variance):
         share[block][~(has_two & (share[block] < 1))] = 0.0
     columns = np.flatnonzero(share > 0)
     groups = [columns[group] for group in _groups(is_level[:, columns], share[columns])]
-    return [Factor(group, base[group], step[group], share[group]) for group in groups]
+    return [IndicatorSet(group, base[group], step[group], share[group]) for group in groups]
 
 
 def _groups(is_level, share):
@@ -67,7 +68,7 @@ def _groups(is_level, share):
     totals = np.append(0.0, np.cumsum(share))
     stops = np.minimum(np.searchsorted(totals, totals[:-1] + 1 - _SHARE_ERROR), len(share))
     firsts = np.flatnonzero((abs(totals[stops] - totals[:-1] - 1) < _SHARE_ERROR) & (stops > np.arange(len(share)) + 1))
-    for row in is_level:  # few candidates remain after few rows
+    for row in is_level:  # few sets remain after few rows
         counts = np.append(0, np.cumsum(row))
         firsts = firsts[counts[stops[firsts]] - counts[firsts] == 1]
     for first in firsts:
@@ -98,8 +99,9 @@ def _groups_apart(is_level, share):
     return groups
 
 
-def dependent(rows, mean, spread):
-    """Sets of columns (``Factor``s, without shares) of which a weighted sum is the same in all rows of a sample (m, p).
+def find_dependent_sets(rows, mean, spread):
+    """Sets of columns (``IndicatorSet``s without shares) with a weighted sum that is the same in all rows (m, p) of a
+    sample.
 
     mean, spread : (p,) over all rows; a column of spread 0 is left out. Empty if the columns are too many to tell.
     """
@@ -113,24 +115,24 @@ def dependent(rows, mean, spread):
     sets = []
     for k, sums in enumerate(weights.T):
         inside = np.flatnonzero(abs(sums) > _LEAST_WEIGHT)
-        members, factors = np.append(order[inside], order[rank + k]) - 1, np.append(sums[inside], -1.0)
+        members, weight = np.append(order[inside], order[rank + k]) - 1, np.append(sums[inside], -1.0)
         at = np.argsort(members)
-        members, factors = columns[members[at]], factors[at]
-        sets.append(Factor(members, mean[members], spread[members] / factors, np.zeros(len(members))))
+        members, weight = columns[members[at]], weight[at]
+        sets.append(IndicatorSet(members, mean[members], spread[members] / weight, np.zeros(len(members))))
     return sets
 
 
-def level_sums(X, factors):
-    """The smallest and the largest sum over the levels in a row, for each factor; two arrays.
+def level_sums(X, sets):
+    """The smallest and the largest sum over the levels in a row, for each set; two arrays.
 
-    X : (n, p), on its device. factors : list of ``Factor``.
+    X : (n, p), on its device. sets : list of ``IndicatorSet``.
     """
-    low, high = np.full(len(factors), np.inf), np.full(len(factors), -np.inf)
-    if not factors:
+    low, high = np.full(len(sets), np.inf), np.full(len(sets), -np.inf)
+    if not sets:
         return low, high
-    columns = np.concatenate([factor.columns for factor in factors])
-    base, step = (np.concatenate([getattr(factor, name) for factor in factors]) for name in ("base", "step"))
-    first = np.cumsum([0, *(len(factor.columns) for factor in factors[:-1])])
+    columns = np.concatenate([indicators.columns for indicators in sets])
+    base, step = (np.concatenate([getattr(indicators, name) for indicators in sets]) for name in ("base", "step"))
+    first = np.cumsum([0, *(len(indicators.columns) for indicators in sets[:-1])])
     n = X.shape[0]
     for rows in read_ahead(X, cut(0, n, max(1, _NUMBERS_AT_A_TIME // X.shape[1])), n):
         with device.context_of(X):
@@ -140,8 +142,8 @@ def level_sums(X, factors):
     return low, high
 
 
-def are_whole(factors, low, high):
-    """The factors whose sum is 1 in every row or, for columns without shares, the same in every row."""
+def confirmed(sets, low, high):
+    """The sets whose sum is 1 in every row or, for columns without shares, the same in every row."""
     near = abs(high - low) < 20 * _ROUNDING
-    is_one = [near[i] and (abs(low[i] - 1) < 10 * _ROUNDING or not f.share.any()) for i, f in enumerate(factors)]
-    return [factor for factor, is_so in zip(factors, is_one, strict=True) if is_so]
+    is_one = [near[i] and (abs(low[i] - 1) < 10 * _ROUNDING or not f.share.any()) for i, f in enumerate(sets)]
+    return [indicators for indicators, is_so in zip(sets, is_one, strict=True) if is_so]
