@@ -302,7 +302,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         for name in OF_SOME_FITS:  # of an earlier fit
             self.__dict__.pop(name, None)
         self.__dict__.update(fitted.attributes)
-        fitted.say()  # last, so that the model stays fitted if a warning is an error
+        fitted.warn_of_all()  # last, so that the model stays fitted if a warning is an error
         return self
 
     def score(

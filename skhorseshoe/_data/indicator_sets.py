@@ -75,9 +75,9 @@ def _groups(is_level, share):
         if free[first]:
             groups.append(np.arange(first, stops[first]))
             free[groups[-1]] = False
-    others = np.flatnonzero(free)
-    if len(others) <= _MOST_APART:
-        groups += [others[group] for group in _groups_apart(is_level[:, others], share[others])]
+    free_places = np.flatnonzero(free)
+    if len(free_places) <= _MOST_APART:
+        groups += [free_places[group] for group in _groups_apart(is_level[:, free_places], share[free_places])]
     return groups
 
 

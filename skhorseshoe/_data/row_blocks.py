@@ -142,8 +142,8 @@ def _add(a, b):
 
 def _merge(a, b):
     """Moments of two groups of rows taken together."""
-    (n, ones, *of_columns), (other_n, other_ones, *others) = a, b
-    size, mean, variance = merge_moments((n, *of_columns), (other_n, *others))
+    (n, ones, *of_columns), (other_n, other_ones, *of_other_columns) = a, b
+    size, mean, variance = merge_moments((n, *of_columns), (other_n, *of_other_columns))
     return size, ones + other_ones, mean, variance
 
 

@@ -97,8 +97,8 @@ def _with_cure(error, X, types):
         in_order = "same order" in str(error)
         return ValueError(f"{error}That is X[model.feature_names_in_].") if in_order else error
     X = np.asarray(X, object) if isinstance(X, list | tuple) else X
-    others = [name for name, dtype in types if not dtype.startswith(_NUMBER_TYPES) or "interval" in dtype]
-    columns = [(repr(name), X[name]) for name in others]
+    not_numbers = [name for name, dtype in types if not dtype.startswith(_NUMBER_TYPES) or "interval" in dtype]
+    columns = [(repr(name), X[name]) for name in not_numbers]
     if not types and isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OSU":
         columns = enumerate(X.T)
     for name, values in columns:

@@ -9,7 +9,7 @@ from .._data.separation import COMPLETE, NONE, QUASI
 from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import NOISE, ROUGH_ESS_PER_CHAIN, ROUGH_RHAT
 from .._mcmc.prior import SLAB, slab_of
-from .._posterior.estimates import interval, others
+from .._posterior.estimates import interval, other_quantities
 from .._utils.memmap import is_on_disk
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .parameters import DRAWS_PER_EFFECTIVE
@@ -120,7 +120,7 @@ def _one_sided(kind, columns, unbounded, cure, changes=MappingProxyType({})):
 def chains_of(fitted, names, informative, seconds_per_sweep, worst=None):
     """``Chains`` of a model. informative : (p,) bool, False for constant columns. worst : what ``Watched.worst`` gives,
     or None."""
-    extra, rhat, ess = others(fitted)
+    extra, rhat, ess = other_quantities(fitted)
     judged = np.append(informative, np.ones(len(extra), bool))
     names, rhat, ess = [*names[informative], *extra], rhat[judged], ess[judged]
     n_chains, n_draws = fitted.global_scale_draws_.shape

@@ -73,11 +73,11 @@ class Fitted(NamedTuple):
     findings: list
     recipe: str
 
-    def say(self):
+    def warn_of_all(self):
         """Warn of an interruption and of the findings."""
         if self.interruption:
             warn(self.interruption)
-        warning_texts.say(self.findings, self.recipe)
+        warning_texts.warn_of(self.findings, self.recipe)
 
 
 class Lease:
@@ -122,8 +122,8 @@ def fit(model, X, y, of_rows, lease):
         _announce(params, plan, 0 if data.groups is None else len(data.groups))
         with _open(params, data, plan, threads) as rows:
             seen = _inspect(params, data, plan, rows)
-            early += input_findings.first(params, data, rows, seen.one_sided, seen.dependent_sets, seen.names)
-            warning_texts.say(early)
+            early += input_findings.before_sampling(params, data, rows, seen.one_sided, seen.dependent_sets, seen.names)
+            warning_texts.warn_of(early)
             problem = _problem(params, rows, int((~data.unpenalized).sum()))
             try:
                 judged = seen.unbounded, seen.watched
@@ -131,7 +131,7 @@ def fit(model, X, y, of_rows, lease):
             except BaseException:  # the columns may be its cause
                 with suppress(Warning):
                     cure = "Set standardize=True." if any(f.changes for f in seen.findings) else ""
-                    warning_texts.say(seen.findings, cure)
+                    warning_texts.warn_of(seen.findings, cure)
                 raise
             with ctrl_c_noted():  # one Ctrl-C loses none of the draws
                 return _outcome(model, params, data, plan, seen, run, seconds_per_sweep, known)

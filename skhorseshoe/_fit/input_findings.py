@@ -17,16 +17,16 @@ _FEW_GROUPS = 10  # fewer groups hardly tell how much groups differ
 _LIGHT_CLASS = 1  # with less weight in the rarer class, weights are light even if they sum to more than ``_LIGHT_ROWS``
 
 
-def of_tables(X, others, data):
+def of_tables(X, of_rows, data):
     """The findings about the index labels of pandas tables, an ordered y, and few groups.
 
-    others : the other arguments about rows, by name. data : ``Data``.
+    of_rows : the other arguments about rows, by name. data : ``Data``.
     """
     findings, index, classes = [], getattr(X, "index", None), data.classes
-    for name, other in others.items():
-        if _is_reordered(index, getattr(other, "index", None)):
+    for name, values in of_rows.items():
+        if _is_reordered(index, getattr(values, "index", None)):
             findings.append(Finding("order of rows", [], f"{name}.loc[X.index] matches them by label.", {"name": name}))
-    dtype = getattr(others["y"], "dtype", None)
+    dtype = getattr(of_rows["y"], "dtype", None)
     order = [label for label in dtype.categories if label in classes] if getattr(dtype, "ordered", False) else []
     if order and order != classes.tolist():
         facts = {"low": order[0], "high": order[1], "classes": classes.tolist()}
@@ -37,14 +37,14 @@ def of_tables(X, others, data):
     return findings
 
 
-def _is_reordered(index, other):
+def _is_reordered(index, other_index):
     """Whether two indices have the same labels in another order."""
-    if not isinstance(index, pd.Index) or not isinstance(other, pd.Index) or len(index) != len(other):
+    if not isinstance(index, pd.Index) or not isinstance(other_index, pd.Index) or len(index) != len(other_index):
         return False
-    return bool(not index.equals(other) and index.isin(other).all() and other.isin(index).all())
+    return bool(not index.equals(other_index) and index.isin(other_index).all() and other_index.isin(index).all())
 
 
-def first(params, data, rows, one_sided, dependent_sets, names):
+def before_sampling(params, data, rows, one_sided, dependent_sets, names):
     """The findings to warn of before sampling: light weights, dependent columns, and coefficients without a bound.
 
     data : ``Data``. one_sided : ``OneSidedColumns``. dependent_sets : of columns of which a weighted sum is constant.

@@ -66,4 +66,4 @@ def put_back(fitted, columns, n_columns):
     fitted.prior_["slab_scale"] = wide(fitted.prior_["slab_scale"], np.inf)
     if fitted.moments_ is not None:
         fitted.moments_ |= {name: wide(fitted.moments_[name], value) for name, value in _EMPTY_MOMENTS.items()}
-    fitted._factors = [{**one, "columns": columns[one["columns"]]} for one in fitted._factors]
+    fitted._factors = [{**indicators, "columns": columns[indicators["columns"]]} for indicators in fitted._factors]

@@ -130,10 +130,10 @@ def _profiled(R, out):
     """R of the other columns, with the coefficients of the columns ``out`` (q,) at their best values."""
     if not out.any():
         return R
-    rest, removed = R[:, ~out], R[:, out]
+    kept, removed = R[:, ~out], R[:, out]
     removed /= root_or_one(_squares(removed))
-    residual = rest - removed @ np.linalg.lstsq(removed, rest, rcond=None)[0]
-    residual[:, _squares(residual) <= _JITTER * _squares(rest)] = 0.0
+    residual = kept - removed @ np.linalg.lstsq(removed, kept, rcond=None)[0]
+    residual[:, _squares(residual) <= _JITTER * _squares(kept)] = 0.0
     return residual
 
 

@@ -6,7 +6,7 @@ from ..diagnostics import convergence
 from .grouped_prediction import is_grouped
 
 
-def others(model):
+def other_quantities(model):
     """The draws of other quantities than features, by name; R-hat and effective sample size of features and of
     these."""
     draws = {"(intercept)": model.intercept_draws_} if model._asked["fit_intercept"] else {}

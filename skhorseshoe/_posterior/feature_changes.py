@@ -191,8 +191,8 @@ def _pairs(name, labels, shares, reference, is_each, level):
     if is_each:
         return [(b, a) for a, b in combinations(levels, 2) if level is None or level in (a, b)]
     if reference is None:
-        others = [k for k in levels if k != level]  # a level that is named is compared with another
-        origin = max(others, key=lambda k: shares[k])
+        other_levels = [k for k in levels if k != level]  # a level that is named is compared with another
+        origin = max(other_levels, key=lambda k: shares[k])
     else:
         known = [k for k in levels if labels[k] == reference]
         if not known:
@@ -240,12 +240,12 @@ def _number(X, j, change, weight, share):
 def _step(values, name, change, weight):
     """The change in words, and the step; a step of None is from 0 to 1."""
     if change in ("auto", "binary", "pairs"):
-        other = values[~np.isin(values, (0, 1))]
-        if not len(other):
+        neither = values[~np.isin(values, (0, 1))]
+        if not len(neither):
             return "0 to 1", None
         if change == "binary":
             raise ValueError(
-                f"change='binary' is from 0 to 1, and column {name} holds other values, such as {other[0]:g}: "
+                f"change='binary' is from 0 to 1, and column {name} holds other values, such as {neither[0]:g}: "
                 "take change='unit' or 'sd', or leave it out of features."
             )
     if change in ("auto", "unit", "pairs"):

@@ -48,8 +48,8 @@ class Judged(NamedTuple):
 
     def values(self, single, several):
         """A value for each term: that of its single column from ``single`` (p,), or several(term, root)."""
-        each = zip(self.terms, self.roots, strict=True)
-        return np.array([single[t.columns[0]] if root is None else several(t, root) for t, root in each])
+        pairs = zip(self.terms, self.roots, strict=True)
+        return np.array([single[t.columns[0]] if root is None else several(t, root) for t, root in pairs])
 
 
 def by_shrinkage(model, judged=None):

@@ -10,16 +10,16 @@ from .._utils.names import class_texts, name_of_levels, names_of, printable
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .claim_errors import column_intervals, indicator_sets_of, lfsr, slab_that_bounds
 from .column_group_weights import column_group_weights
-from .estimates import interval, others
+from .estimates import interval, other_quantities
 from .grouped_prediction import group_roots, is_grouped
 from .table import Summary
 
 
 def summary_frame(model, level, sort_by):
     """See ``HorseshoeProbitClassifier.summary``."""
-    extra, rhat, ess = others(model)
-    rest = np.stack(list(extra.values()), axis=-1)
-    columns = moments(np.concatenate([model.coef_draws_, rest], axis=-1), level)
+    extra, rhat, ess = other_quantities(model)
+    extra_draws = np.stack(list(extra.values()), axis=-1)
+    columns = moments(np.concatenate([model.coef_draws_, extra_draws], axis=-1), level)
     if model.moments_ is not None:  # moments of all draws, since not all were kept
         has_moments = np.append(np.ones(model.n_features_in_, bool), [model._asked["fit_intercept"], True])
         for name in ("mean", "sd", "prob_positive"):

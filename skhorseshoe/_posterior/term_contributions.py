@@ -104,8 +104,8 @@ def _of_others(model, difference, terms, mean, shown, level):
     owner = np.empty(difference.shape[1], int)
     for t, term in enumerate(terms):
         owner[term.columns] = t
-    rest = np.where(is_shown[:, owner], 0.0, difference)
-    return np.column_stack([np.where(is_shown, 0.0, mean).sum(axis=1), described(model, rest, level)])[:, None]
+    hidden = np.where(is_shown[:, owner], 0.0, difference)
+    return np.column_stack([np.where(is_shown, 0.0, mean).sum(axis=1), described(model, hidden, level)])[:, None]
 
 
 def described(model, difference, level, columns=slice(None)):

@@ -72,22 +72,22 @@ def levels_frame(classifier, steps, X, term, reference, level, sample_weight):
         labels, columns, points, share = _of_input(classifier, steps, X, term, sample_weight)
     if len(labels) < 2:
         raise ValueError(f"{term!r} has one level in these rows, {labels[0]!r}: there is nothing to compare.")
-    origin, others = share @ points, np.arange(len(labels))
+    origin, compared = share @ points, np.arange(len(labels))
     if reference is not None:
         asked = None if np.ndim(reference) == 0 and pd.isna(reference) else reference
         if asked not in labels:
             raise ValueError(f"reference={reference!r} is no level of {term!r}: these are {labels}.")
-        origin, others = points[labels.index(asked)], np.delete(others, labels.index(asked))
-    draws = model.coef_draws_[..., columns].astype(np.float64) @ (points[others] - origin).T
+        origin, compared = points[labels.index(asked)], np.delete(compared, labels.index(asked))
+    draws = model.coef_draws_[..., columns].astype(np.float64) @ (points[compared] - origin).T
     ess, described = ess_bulk(draws), moments(draws, level)
     frame = Summary(
         {
-            "share": share[others],
+            "share": share[compared],
             **described,
             "lfsr": lfsr(described["prob_positive"], ess, draws[..., 0].size),
             "ess": ess,
         },
-        index=pd.Index([labels[k] for k in others], name=str(term), tupleize_cols=False),
+        index=pd.Index([labels[k] for k in compared], name=str(term), tupleize_cols=False),
     )
     origin_name = "the mean over rows" if reference is None else f"level {printable(repr(reference))}"
     frame.attrs["classes"] = model.classes_.tolist()

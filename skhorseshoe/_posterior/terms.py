@@ -43,10 +43,10 @@ def found_terms(steps, classifier, inputs=None):
     alone = {columns[0]: key for key, columns in places.items() if len(columns) == 1}
     for indicators in indicator_sets_of(classifier):
         if alone.keys() >= {*indicators.columns.tolist()}:  # else its columns belong to other terms already
-            first, *others = (alone[j] for j in indicators.columns.tolist())
+            first, *other_keys = (alone[j] for j in indicators.columns.tolist())
             places[first] = indicators.columns
             titles[first] = name_of_levels([names[j] for j in indicators.columns])
-            for key in others:
+            for key in other_keys:
                 del places[key]
     return _with_distinct_names([Term(titles[key], np.asarray(columns)) for key, columns in places.items()], names)
 
@@ -113,10 +113,10 @@ def given_terms(terms, steps, classifier, inputs=None):
                 f"The term {title!r} has the same value in all rows of the fit, so it has no effect: leave it out."
             )
         asked.append(Term(str(title), np.array(columns)))
-    others = found_terms(steps, classifier, inputs)
-    untouched = [term for term in others if not owner.keys() & {*term.columns.tolist()}]
-    rest = {*range(p)} - owner.keys() - {j for term in untouched for j in term.columns.tolist()}
-    return asked + untouched + [Term(str(names[j]), np.array([j])) for j in sorted(rest)]
+    default_terms = found_terms(steps, classifier, inputs)
+    untouched = [term for term in default_terms if not owner.keys() & {*term.columns.tolist()}]
+    columns_left = {*range(p)} - owner.keys() - {j for term in untouched for j in term.columns.tolist()}
+    return asked + untouched + [Term(str(names[j]), np.array([j])) for j in sorted(columns_left)]
 
 
 def _columns(members, names, origins_of_all, find):

@@ -141,9 +141,9 @@ def convert(
     return open_rows(path, False, groups is not None)
 
 
-def _are_apart(columns, others):
-    """Whether the columns are distinct, and none is among the others."""
-    return len({*columns, *others}) == len(columns) + len(others)
+def _are_apart(columns, label_columns):
+    """Whether the columns are distinct, and none is among those of labels and groups."""
+    return len({*columns, *label_columns}) == len(columns) + len(label_columns)
 
 
 @overload

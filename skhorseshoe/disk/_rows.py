@@ -34,9 +34,9 @@ def _names(columns, known, first):
         raise ValueError(f"Columns need names, strings or numbers: rename {odd[:3]}, as by columns.map(str).")
     check_different(columns, "X")
     y, asked, by = known["what"]["y"], known["what"]["columns"], known["what"].get("groups")
-    others = {y, by if isinstance(by, str) else None} - {None}
-    names = known["names"] or asked or [name for name in columns if name not in others]
-    wanted = {*names, *others}
+    not_for_X = {y, by if isinstance(by, str) else None} - {None}
+    names = known["names"] or asked or [name for name in columns if name not in not_for_X]
+    wanted = {*names, *not_for_X}
     missing, more = (sorted(extra, key=str)[:9] for extra in (wanted - {*columns}, {*columns} - wanted))
     if not names or missing or (more and asked is None):
         and_groups = f" and groups={by!r}" if isinstance(by, str) else ""

@@ -80,8 +80,8 @@ def _of_array(array, labels, groups):
     labels, groups = _of_rows(labels, n, "labels"), _of_rows(groups, n, "groups")
     step = max(1, _NUMBERS_AT_A_TIME // max(1, p))
     cuts = [slice(i, i + step) for i in range(0, n, step)]
-    others = [labels] if groups is None else [labels, groups]
-    items = ((np.asanyarray(array[cut]), *(None if v is None else v[cut] for v in others)) for cut in cuts)
+    labels_and_groups = [labels] if groups is None else [labels, groups]
+    items = ((np.asanyarray(array[cut]), *(None if v is None else v[cut] for v in labels_and_groups)) for cut in cuts)
     if not isinstance(array, np.ndarray):
         return items, None
     items = [*items]  # nothing is copied
