@@ -18,7 +18,7 @@ from ._posterior.saved import OF_SOME_FITS, SavedMixin
 from ._utils.sklearn_compat import CallbackSupportMixin, _fit_context
 
 if TYPE_CHECKING:
-    from ._types import ArrayLike, Device, Labels, Offsets, Path, Rows, Sampler, Seed, Weights
+    from ._types import ArrayLike, Device, Labels, Offsets, Path, RowsLike, Sampler, Seed, Weights
 
 
 class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixin, PosteriorMixin, BaseEstimator):
@@ -235,7 +235,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Rows, y: Labels, sample_weight: Weights = None, groups: Labels = None, offset: Offsets = None
+        self, X: RowsLike, y: Labels, sample_weight: Weights = None, groups: Labels = None, offset: Offsets = None
     ) -> Self:
         """Draw from the posterior.
 
@@ -306,7 +306,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         return self
 
     def score(
-        self, X: Rows, y: Labels, sample_weight: Weights = None, groups: Labels = None, offset: Offsets = None
+        self, X: RowsLike, y: Labels, sample_weight: Weights = None, groups: Labels = None, offset: Offsets = None
     ) -> float:
         """Share of the rows whose class is the more probable one.
 

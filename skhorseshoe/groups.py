@@ -17,16 +17,16 @@ from ._posterior.column_group_weights import column_group_weights
 from ._posterior.correlated import ROUNDING, central, clusters, trees
 from ._posterior.credible_sets import CredibleSetSearch, choose_sets, set_frames
 from ._posterior.grouped_prediction import population
+from ._posterior.input_rows import input_names
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
-from ._posterior.raw_rows import input_names
 from ._posterior.terms import asked_terms, root_of, roots, without_rows
 from ._utils.arithmetic import guarded
 from ._utils.names import names_of, title_of
 from ._utils.sklearn_compat import Interval, StrOptions
 
 if TYPE_CHECKING:
-    from ._types import ArrayLike, DataFrame, Model, Rows
+    from ._types import ArrayLike, DataFrame, Model, RowsLike
 
 __all__ = ["CredibleSets", "correlated_groups", "credible_sets"]
 
@@ -57,7 +57,9 @@ class CredibleSets(NamedTuple):
 
 
 @guarded
-def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = None) -> dict[str, dict[Any, float]]:
+def correlated_groups(
+    X: RowsLike, threshold: float = 0.7, *, model: Model | None = None
+) -> dict[str, dict[Any, float]]:
     """Groups of columns that are correlated, by average linkage of one minus the absolute correlation.
 
     If columns are strongly correlated, the posterior often cannot say which of them matters, but may well be sure that
@@ -130,7 +132,7 @@ def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = 
 @guarded
 def credible_sets(
     model: Model,
-    X: Rows = None,
+    X: RowsLike = None,
     *,
     correlations: ArrayLike | None = None,
     groups: Mapping[str, Any] | None = None,

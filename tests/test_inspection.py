@@ -178,8 +178,8 @@ def test_an_error_of_a_step_names_the_feature_to_leave_out(patients, short_fit):
 def test_without_steps_only_the_column_that_changes_is_looked_at(model, patients, monkeypatch):
     X, clf, seen = patients[0].to_numpy(float), model[-1], []
     expected = [marginal_effects(make_pipeline(FunctionTransformer(), clf), X, change=one) for one in ("auto", "sd")]
-    usual = effects.seen
-    monkeypatch.setattr(effects, "seen", lambda *given: seen.append(1) or usual(*given))
+    usual = effects.classifier_rows
+    monkeypatch.setattr(effects, "classifier_rows", lambda *given: seen.append(1) or usual(*given))
     for rows in (X, csr_array(X)):
         for change, frame in zip(("auto", "sd"), expected, strict=True):
             pd.testing.assert_frame_equal(marginal_effects(clf, rows, change=change), frame)

@@ -29,7 +29,18 @@ _MOST_NUMBERS_READ_AGAIN = 2**25  # largest X on a GPU or on disk, in numbers, t
 
 
 class Rows:
-    """Rows in memory or on disk, each read once per question.
+    """The contract of rows, and rows in memory or on disk, each read once per question.
+
+    Every kind of rows has ``n``, ``shape``, ``columns``, ``ops``, ``threads``, ``groups`` and ``is_near``, and answers
+    ``size``, ``gram``, ``information``, ``score``, ``line``, ``lines`` and ``separated_by``. ``groups``, ``offset`` and
+    ``numbers`` may be None, ``weight`` empty, ``X`` and ``held`` on a GPU or in a file. What else a kind has:
+
+    - ``Rows``: all methods below. Offsets and groups are for rows of the host, as is ``shift``.
+    - ``DaskRows``, on a cluster: the same, but X, y and the weights are None, ``separation`` gives None, and ``held``,
+      ``is_sparse`` and what needs a row here are absent (``shift``, ``weighted_gram``, ``sums_by_group``, ...).
+    - ``GroupedRows`` of ``_mcmc``, for chains with groups: ``is_sparse``, and methods for the effects. Its ``score``,
+      ``line`` and ``information`` are of beta with effects that follow it.
+    - ``FromHost`` of ``_mcmc``, for chains on the host: whatever the rows have that it wraps; ``ops`` is the host's.
 
     X : (n, p), C-contiguous or CSR, of floating-point numbers. y : (n,) uint8, 1 for the second class. ops : the back
     end for such an X. threads : the threads to use. weight : (n,) float64 that multiplies the rows' terms of the

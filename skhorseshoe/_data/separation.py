@@ -30,7 +30,7 @@ def separation(X, y, fit_intercept, mean, sd):
     X : (n, p), on the host. fit_intercept : whether the plane need not go through zero. mean, sd : (p,) of the columns,
     which standardise them for the solver; columns with sd 0 are left out.
     """
-    rows = _Rows(X, y, fit_intercept, mean, sd)
+    rows = _RowsToSeparate(X, y, fit_intercept, mean, sd)
     if rows.are_independent():
         return COMPLETE
     try:
@@ -48,7 +48,7 @@ class _Undecided(Exception):
     """A programme would be too large, or its solver failed."""
 
 
-class _Rows:
+class _RowsToSeparate:
     """The rows times the sign of their class, in columns of variance 1 and, with an intercept and dense X, mean 0."""
 
     def __init__(self, X, y, fit_intercept, mean, sd):

@@ -8,8 +8,8 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .._utils.arrays import dense
+from .input_rows import classifier_rows
 from .level_columns import origins_of
-from .raw_rows import seen
 
 _ALIKE = 2e-13  # largest difference of linear predictors between rows that change alike
 
@@ -31,7 +31,7 @@ class ColumnChange(NamedTuple):
 
 
 class ColumnChanger:
-    """Changes rows of X, ``RawRows``, and finds how the columns behind the steps change.
+    """Changes rows of X, ``InputRows``, and finds how the columns behind the steps change.
 
     largest : (p,) largest absolute coefficient of each column.
     """
@@ -61,7 +61,7 @@ class ColumnChanger:
             changed = block
             for i in active:
                 changed = self._changes[i].put(self._X, changed, rows, k)
-            columns, values = _changing(seen(self._model, self._steps, changed) - base)
+            columns, values = _changing(classifier_rows(self._model, self._steps, changed) - base)
             if not np.isin(columns, everything).all():  # a step does not do what its type does
                 return
             for i in active:
@@ -75,7 +75,7 @@ class ColumnChanger:
             old = np.column_stack([X.values(j)[rows] for j in change.columns])
             return np.array(change.columns), change.values(X, rows, k) - old
         try:
-            return _changing(seen(self._model, self._steps, change.put(X, block, rows, k)) - base)
+            return _changing(classifier_rows(self._model, self._steps, change.put(X, block, rows, k)) - base)
         except ValueError as error:
             raise ValueError(
                 f"The model takes the rows as they are, but not with column {change.name!r} changed: leave it out of "

@@ -14,15 +14,15 @@ from .._utils.memory import check_matrices
 from .._utils.names import names_of, printable
 from .estimates import means
 from .grouped_prediction import on_average, population, refuse_offset
+from .input_rows import InputRows, classifier_rows, row_like
 from .mixin import level_of
 from .pipeline import named, unwrap
-from .raw_rows import RawRows, row_like, seen
 from .summary import in_lines, summary_frame
 from .table import Summary
 from .term_contributions import Differences, described, of_terms
 
 if TYPE_CHECKING:
-    from .._types import DataFrame, Mapping, Model, Rows
+    from .._types import DataFrame, Mapping, Model, RowsLike
 
 _ROUNDING = 1e-12  # largest mean, in standard deviations, that steps may leave by rounding instead of 0
 _BITS = 2.0**-46  # rounding error of a mean over rows, relative to the value
@@ -31,8 +31,8 @@ _BITS = 2.0**-46  # rounding error of a mean over rows, relative to the value
 @guarded
 def contributions(
     model: Model,
-    X: Rows,
-    reference: Rows = None,
+    X: RowsLike,
+    reference: RowsLike = None,
     *,
     level: float | None = None,
     terms: Mapping[str, Any] | Literal["auto"] | None = "auto",
@@ -99,7 +99,7 @@ def contributions(
     level = level_of(classifier, level)
     if top is not None and (isinstance(top, bool) or not isinstance(top, Integral) or top < 1):
         raise ValueError(f"top must be a whole number from 1 on, or None for all; got {top!r}.")
-    raw = RawRows(X)
+    raw = InputRows(X)
     check_matrices(8, (raw.shape[0], classifier.n_features_in_), "contributions(X)", "Ask for fewer rows.")
     differences = _differences(classifier, steps, raw, None if reference is None else row_like(raw, reference))
     classifier = named(steps, classifier)
@@ -110,10 +110,10 @@ def contributions(
 
 def _differences(model, steps, X, reference):
     """Rows relative to the reference, or to the mean of the fit. Differences by rounding are exactly 0."""
-    rows = dense(seen(model, steps, X.block(slice(None))))
+    rows = dense(classifier_rows(model, steps, X.block(slice(None))))
     origin = model._column_means
     if reference is not None:
-        origin = dense(seen(model, steps, reference.block(slice(None))))[0]
+        origin = dense(classifier_rows(model, steps, reference.block(slice(None))))[0]
     least = _ROUNDING * model._column_sd
     origin = np.where(np.abs(origin) > np.maximum(least, _ROUNDING * np.abs(rows).max(axis=0)), origin, 0.0)
     difference = rows - origin

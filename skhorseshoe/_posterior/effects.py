@@ -12,7 +12,7 @@ from .column_changes import ColumnChanger
 from .effects_of_alike_rows import AlikeRows
 from .feature_changes import Number, changes_of, check_change
 from .grouped_prediction import given_rows, offset_factors, on_average
-from .raw_rows import RawRows, seen
+from .input_rows import InputRows, classifier_rows
 from .summary import in_lines, moments
 from .table import Summary
 
@@ -25,7 +25,7 @@ _NUMBERS_HELD = 2**21  # numbers of column changes of these rows to hold at a ti
 def effects_frame(model, steps, X, features, change, reference, level, of_rows, max_draws):
     """See ``inspection.marginal_effects``. model : as ``population`` returns it. of_rows : sample_weight and offset."""
     check_change(change)
-    X = RawRows(X)
+    X = InputRows(X)
     sample_weight, weight = of_rows["sample_weight"], None
     offset = given_rows(model, X, None, of_rows["offset"]).offset
     if sample_weight is not None:
@@ -63,7 +63,7 @@ def _average_changes(model, steps, X, changes, weight, offset, max_draws):
     for start in range(0, X.shape[0], size):
         rows = slice(start, min(X.shape[0], start + size))
         block = X.block(rows)
-        base = seen(model, steps, block)
+        base = classifier_rows(model, steps, block)
 
         def fixed(draws, rows=rows):
             shift = 0.0 if offset is None else scale[draws, None] * offset[rows]

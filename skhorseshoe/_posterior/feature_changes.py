@@ -72,7 +72,7 @@ class Category(NamedTuple):
 def changes_of(model, steps, X, features, change, reference, weight):
     """The changes, each a ``Number`` or a ``Category``, and the columns that are left out, in words.
 
-    X : ``RawRows``. weight : (n,) with sum 1, or None.
+    X : ``InputRows``. weight : (n,) with sum 1, or None.
     """
     share = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight
     sets = {columns: codes for columns, codes in find_level_columns(model, steps, X)}

@@ -4,8 +4,8 @@ import numpy as np
 
 from .._utils.arrays import dense
 from .claim_errors import indicator_sets_of
+from .input_rows import classifier_rows
 from .origins import Origin, walked
-from .raw_rows import seen
 
 _NUMBERS_AT_A_TIME = 2**19  # numbers in the rows that pass through the steps of a Pipeline at a time
 
@@ -13,7 +13,7 @@ _NUMBERS_AT_A_TIME = 2**19  # numbers in the rows that pass through the steps of
 def find_level_columns(model, steps, X):
     """Pairs of the numbers of the level columns of a category, and the level of each row (n,), -1 for none.
 
-    X : ``RawRows``. An encoder within the steps gives no such columns: there the column of X is the category.
+    X : ``InputRows``. An encoder within the steps gives no such columns: there the column of X is the category.
     """
     categories, known = [], origins_of(model, steps, X) if (sets := indicator_sets_of(model)) else []
     for indicators in sets:
@@ -27,7 +27,7 @@ def find_level_columns(model, steps, X):
     size = max(1, _NUMBERS_AT_A_TIME // max(X.shape[1], model.n_features_in_))
     for start in range(0, X.shape[0], size):
         rows = slice(start, min(X.shape[0], start + size))
-        block = seen(model, steps, X.block(rows))
+        block = classifier_rows(model, steps, X.block(rows))
         for levels, (_, indicators) in zip(codes, categories, strict=True):
             is_level = (dense(block[:, indicators.columns]) - indicators.base) / indicators.step > 0.5
             levels[rows] = np.where(is_level.sum(axis=1) == 1, is_level.argmax(axis=1), -1)

@@ -11,13 +11,13 @@ from .mixin import level_of
 from .pipeline import unwrap
 
 if TYPE_CHECKING:
-    from .._types import DataFrame, Model, Offsets, Rows, Sequence, Weights
+    from .._types import DataFrame, Model, Offsets, RowsLike, Sequence, Weights
 
 
 @guarded
 def marginal_effects(
     model: Model,
-    X: Rows,
+    X: RowsLike,
     features: str | int | Sequence[str | int] | None = None,
     *,
     change: Literal["auto", "unit", "sd", "binary", "pairs"] | float = "auto",

@@ -21,7 +21,7 @@ from .grouped_prediction import given_rows
 from .summary import group_frame, summary_frame
 
 if TYPE_CHECKING:
-    from .._types import DataFrame, Floats, Labels, Mapping, NDArray, Offsets, Rows, Weights
+    from .._types import DataFrame, Floats, Labels, Mapping, NDArray, Offsets, RowsLike, Weights
 
 
 class PosteriorMixin:
@@ -54,7 +54,7 @@ class PosteriorMixin:
     feature_names_in_: NDArray[Any]
 
     @by_blocks
-    def predict_proba(self, X: Rows, groups: Labels = None, offset: Offsets = None) -> Floats:
+    def predict_proba(self, X: RowsLike, groups: Labels = None, offset: Offsets = None) -> Floats:
         """Posterior predictive probabilities: the averages over the draws of Phi(-eta) and Phi(eta).
 
         Deterministic; the result for a row does not depend on the other rows of X.
@@ -86,7 +86,7 @@ class PosteriorMixin:
 
     @by_blocks
     def predict_proba_samples(
-        self, X: Rows, max_draws: int | None = None, groups: Labels = None, offset: Offsets = None
+        self, X: RowsLike, max_draws: int | None = None, groups: Labels = None, offset: Offsets = None
     ) -> Floats:
         """The probability of the second class under every draw: a sample of its posterior for each row.
 
@@ -124,7 +124,7 @@ class PosteriorMixin:
 
     @by_blocks
     def predict_interval(
-        self, X: Rows, level: float | None = 0.9, groups: Labels = None, offset: Offsets = None
+        self, X: RowsLike, level: float | None = 0.9, groups: Labels = None, offset: Offsets = None
     ) -> Floats:
         """Equal-tailed posterior interval of the probability of the second class.
 
@@ -156,7 +156,7 @@ class PosteriorMixin:
         return device.put_on_device_of(rows.X, interval)
 
     @by_blocks
-    def predict_log_proba(self, X: Rows, groups: Labels = None, offset: Offsets = None) -> Floats:
+    def predict_log_proba(self, X: RowsLike, groups: Labels = None, offset: Offsets = None) -> Floats:
         """Logarithm of ``predict_proba``.
 
         Parameters
@@ -173,7 +173,7 @@ class PosteriorMixin:
         return self._from_probabilities(X, groups, offset, lambda proba: np.log(_positive(proba)))
 
     @by_blocks
-    def decision_function(self, X: Rows, groups: Labels = None, offset: Offsets = None) -> Floats:
+    def decision_function(self, X: RowsLike, groups: Labels = None, offset: Offsets = None) -> Floats:
         """Phi^-1 of the posterior predictive probability of the second class, computed from the smaller tail.
 
         It is not x ``coef_.T`` + ``intercept_``: the average of Phi over the draws is not Phi of the average.
@@ -198,7 +198,7 @@ class PosteriorMixin:
         return self._from_probabilities(X, groups, offset, quantile)
 
     @by_blocks
-    def predict(self, X: Rows, groups: Labels = None, offset: Offsets = None) -> NDArray[Any]:
+    def predict(self, X: RowsLike, groups: Labels = None, offset: Offsets = None) -> NDArray[Any]:
         """The more probable class of each row.
 
         Parameters
@@ -313,7 +313,7 @@ class PosteriorMixin:
     @guarded
     def to_arviz(
         self,
-        X: Rows = None,
+        X: RowsLike = None,
         y: Labels = None,
         sample_weight: Weights = None,
         *,

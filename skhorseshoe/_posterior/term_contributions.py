@@ -13,7 +13,7 @@ from . import predict
 from . import terms as _terms
 from .estimates import interval, means
 from .grouped_prediction import GivenRows, on_average
-from .raw_rows import RawRows, input_names
+from .input_rows import InputRows, input_names
 from .summary import in_lines, interval_headings
 from .table import Summary
 from .term_values import sources_of, values_of
@@ -25,7 +25,7 @@ class Differences(NamedTuple):
     rows: np.ndarray  # (n, p)
     origin: np.ndarray  # (p,)
     difference: np.ndarray  # rows - origin
-    reference: RawRows | None  # as the user gives it; None for the mean of the fit
+    reference: InputRows | None  # as the user gives it; None for the mean of the fit
 
 
 def of_terms(model, steps, X, differences, level, terms, top):

@@ -14,8 +14,8 @@ from ..diagnostics import ess_bulk, rhat
 from . import terms as _terms
 from .claim_errors import lfsr, size_of, wrong_columns, wrong_size
 from .grouped_prediction import on_average
+from .input_rows import InputRows, classifier_rows, input_names
 from .pipeline import named, prepared
-from .raw_rows import RawRows, input_names, seen
 from .summary import favoured, in_lines, interval_headings, moments
 from .table import Summary
 
@@ -117,7 +117,7 @@ def _of_input(model, steps, X, term, sample_weight):
     """The same for an input column of a Pipeline, with means over the rows of each level as values."""
     if X is None:
         raise ValueError("X is needed, the rows of the fit: they tell the levels.")
-    X = RawRows(X)
+    X = InputRows(X)
     if term not in X.names:
         raise ValueError(f"There is no input column {term!r}: X has {X.names[:9]}.")
     place = X.names.index(term)
@@ -135,7 +135,7 @@ def _of_input(model, steps, X, term, sample_weight):
     share, points = np.zeros(len(labels)), np.zeros((len(labels), len(columns)))
     for start in range(0, X.shape[0], _ROWS_AT_A_TIME):
         rows = slice(start, min(X.shape[0], start + _ROWS_AT_A_TIME))
-        block = dense(seen(model, steps, X.block(rows))[:, columns])
+        block = dense(classifier_rows(model, steps, X.block(rows))[:, columns])
         np.add.at(points, codes[rows], block * weight[rows, None])
         np.add.at(share, codes[rows], weight[rows])
     occurs = share > 0

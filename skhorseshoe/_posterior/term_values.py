@@ -4,7 +4,7 @@ import numpy as np
 
 from .._utils.names import level_of_name, names_of
 from . import terms as _terms
-from .raw_rows import input_names
+from .input_rows import input_names
 from .table import value_text
 
 _MOST_COLUMNS = 3  # most columns whose values are shown for one term
@@ -18,7 +18,7 @@ def sources_of(steps, model, X):
 
 
 def values_of(term, model, sources, X, rows):
-    """The value of a term in each row of X, ``RawRows``; (n,) object.
+    """The value of a term in each row of X, ``InputRows``; (n,) object.
 
     A term that is made of one column of X has its value. Level columns have the level of the row, a few columns their
     values in a list, a single column of unknown origin the classifier's value, and other terms an empty text.

@@ -7,12 +7,12 @@ import pandas as pd
 
 from .._utils import atomic_files as _files
 from .._utils.names import shorten
-from ._rows import LETTERS
+from ._conversion import LETTERS
 
 CODES, LABELS = "groups.bin", "groups.txt"
 
 
-class Groups:
+class GroupEncoder:
     """The groups so far. labels : of the groups of the rows that are written."""
 
     def __init__(self, labels=()):

@@ -12,10 +12,10 @@ _LARGEST_EXACT = 2**53  # float64 distinguishes whole numbers up to this one
 
 def to_rows(frames, known, first, groups):
     """Yields for each frame rows (m, p), float64 where float32 is not exact, and codes (m,) uint8; with groups also the
-    results of ``Groups.encode``. A ValueError if the frames do not agree.
+    results of ``GroupEncoder.encode``. A ValueError if the frames do not agree.
 
     known : manifest of the rows so far, with the parameters of ``convert`` as "what"; its "names" and "classes" are
-    completed from the frames. first : number of the first row. groups : ``Groups`` before it.
+    completed from the frames. first : number of the first row. groups : ``GroupEncoder`` before it.
     """
     y, dtype, largest = known["what"]["y"], known["what"]["dtype"], 0.0
     by = known["what"].get("groups")
