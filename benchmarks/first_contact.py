@@ -32,7 +32,7 @@ from sklearn.preprocessing import StandardScaler, scale
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe.datasets import make_rare_events, make_sparse_probit
 
-_MOST = 3  # rounds
+_MOST_ROUNDS = 3  # rounds
 _RECIPE = r"Fit again with (.+): about (a second|\d+ (s|minutes|hours))\.$"
 
 
@@ -131,7 +131,7 @@ def contact(name):
     found |= {"ESS": float(np.nanmin(model.ess_)), "R-hat": float(np.nanmax(model.rhat_))}
     fixed, _ = fit(clone(model).set_params(n_iter=1000, burn_in=1000), X, y)
     found["seconds of 1000 + 1000"] = fixed
-    while said and found["rounds"] < _MOST and follow(model, said[0]):
+    while said and found["rounds"] < _MOST_ROUNDS and follow(model, said[0]):
         _, said = fit(model, X, y)
         found["rounds"] += 1
     found |= {"clean": not said, **scores(model, X_test, y_test)}

@@ -138,7 +138,7 @@ def looking():
 
 
 def most_sweeps(n):
-    return mock.patch.object(parameters, "MOST_SWEEPS", n)
+    return mock.patch.object(parameters, "DEFAULT_SWEEPS", n)
 
 
 if __name__ == "__main__":

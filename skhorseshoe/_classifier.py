@@ -18,7 +18,7 @@ from ._posterior.saved import OF_SOME_FITS, SavedMixin
 from ._utils.sklearn_compat import CallbackSupportMixin, _fit_context
 
 if TYPE_CHECKING:
-    from ._types import ArrayLike, Device, Labels, Offsets, Path, Rows, Sampler, Seed, Weights
+    from ._types import ArrayLike, Device, Labels, Offsets, Path, RowsLike, Sampler, Seed, Weights
 
 
 class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixin, PosteriorMixin, BaseEstimator):
@@ -235,7 +235,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(
-        self, X: Rows, y: Labels, sample_weight: Weights = None, groups: Labels = None, offset: Offsets = None
+        self, X: RowsLike, y: Labels, sample_weight: Weights = None, groups: Labels = None, offset: Offsets = None
     ) -> Self:
         """Draw from the posterior.
 
@@ -302,11 +302,11 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         for name in OF_SOME_FITS:  # of an earlier fit
             self.__dict__.pop(name, None)
         self.__dict__.update(fitted.attributes)
-        fitted.say()  # last, so that the model stays fitted if a warning is an error
+        fitted.warn_of_all()  # last, so that the model stays fitted if a warning is an error
         return self
 
     def score(
-        self, X: Rows, y: Labels, sample_weight: Weights = None, groups: Labels = None, offset: Offsets = None
+        self, X: RowsLike, y: Labels, sample_weight: Weights = None, groups: Labels = None, offset: Offsets = None
     ) -> float:
         """Share of the rows whose class is the more probable one.
 

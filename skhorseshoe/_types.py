@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike as DTypeLike
 from numpy.typing import NDArray as NDArray
 from pandas import DataFrame as DataFrame
 
-Rows = Any  # an array, table, sparse matrix, CuPy array or Dask collection: most of their libraries are optional
+RowsLike = Any  # an array, table, sparse matrix, CuPy array or Dask collection: most of their libraries are optional
 Labels = Any  # an array-like of one of these kinds
 Weights = Any
 Offsets = Any

@@ -12,21 +12,21 @@ from sklearn.base import BaseEstimator
 
 from ._backends import device
 from ._data import validation
+from ._posterior.claim_errors import EFFECT, check_bounds, check_draws, check_share, wrong_columns
+from ._posterior.column_group_weights import column_group_weights
 from ._posterior.correlated import ROUNDING, central, clusters, trees
-from ._posterior.credible_sets import Claims, choose, frames
-from ._posterior.group_weights import weights_of
-from ._posterior.grouped import population
+from ._posterior.credible_sets import CredibleSetSearch, choose_sets, set_frames
+from ._posterior.grouped_prediction import population
+from ._posterior.input_rows import input_names
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
-from ._posterior.raw_rows import input_names
-from ._posterior.signals import EFFECT, check_bounds, check_draws, check_share, wrong_columns
 from ._posterior.terms import asked_terms, root_of, roots, without_rows
 from ._utils.arithmetic import guarded
 from ._utils.names import names_of, title_of
 from ._utils.sklearn_compat import Interval, StrOptions
 
 if TYPE_CHECKING:
-    from ._types import ArrayLike, DataFrame, Model, Rows
+    from ._types import ArrayLike, DataFrame, Model, RowsLike
 
 __all__ = ["CredibleSets", "correlated_groups", "credible_sets"]
 
@@ -57,7 +57,9 @@ class CredibleSets(NamedTuple):
 
 
 @guarded
-def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = None) -> dict[str, dict[Any, float]]:
+def correlated_groups(
+    X: RowsLike, threshold: float = 0.7, *, model: Model | None = None
+) -> dict[str, dict[Any, float]]:
     """Groups of columns that are correlated, by average linkage of one minus the absolute correlation.
 
     If columns are strongly correlated, the posterior often cannot say which of them matters, but may well be sure that
@@ -130,7 +132,7 @@ def correlated_groups(X: Rows, threshold: float = 0.7, *, model: Model | None = 
 @guarded
 def credible_sets(
     model: Model,
-    X: Rows = None,
+    X: RowsLike = None,
     *,
     correlations: ArrayLike | None = None,
     groups: Mapping[str, Any] | None = None,
@@ -238,23 +240,23 @@ def credible_sets(
     is_empty = all(c is None for c in (X, correlations, groups)) and not several
     if is_empty or (X is not None and correlations is not None):
         raise ValueError("Give X, the rows of the fit, or correlations, or groups with either or neither of them.")
-    claims = Claims(classifier, level, effect)
+    search = CredibleSetSearch(classifier, level, effect)
     is_shrunk = (scale > 0) & (classifier.shrinkage_ > 0)
-    candidates = [c for term, root in several if is_shrunk[term.columns].all() for c in claims.of_term(term, root)]
+    candidates = [c for term, root in several if is_shrunk[term.columns].all() for c in search.of_term(term, root)]
     for term, _ in several:  # their columns are no candidates
         is_shrunk[term.columns] = False
     shrunk = np.flatnonzero(is_shrunk)
-    candidates += claims.of_columns(shrunk)
+    candidates += search.of_columns(shrunk)
     if r is not None:
         # With all columns, slices need no copy.
         within = r if len(shrunk) == len(scale) else lambda a, b: r(shrunk[a], shrunk[b])
         for members, merges in trees(within, len(shrunk), threshold, "credible_sets"):
             if len(merges := merges[merges[:, 2] <= 1 - threshold + ROUNDING]):
-                candidates += claims.of_tree(shrunk[members], r(shrunk[members], shrunk[members]), merges)
+                candidates += search.of_tree(shrunk[members], r(shrunk[members], shrunk[members]), merges)
     if groups is not None:
         for group in _user_groups(classifier, groups, scale, r):
-            candidates += claims.of_group(*group)
-    return CredibleSets(*frames(claims, choose(candidates, q), r, q, level_of(classifier, None)))
+            candidates += search.of_group(*group)
+    return CredibleSets(*set_frames(search, choose_sets(candidates, q), r, q, level_of(classifier, None)))
 
 
 def _several(terms, steps, classifier, inputs, r, scale):
@@ -319,7 +321,7 @@ def _dense_rows(estimator, X, reset=False):
 def _user_groups(model, groups, scale, r):
     """Columns, weights and title of each group of the user."""
     names = names_of(model)
-    weights = weights_of(groups, model)
+    weights = column_group_weights(groups, model)
     members, where = [], {}
     for k, (title, group) in enumerate(groups.items()):
         entries = slice(*weights.indptr[k : k + 2])

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ._data.validation import is_dask
 from ._posterior import predict
+from ._posterior.claim_errors import EFFECT
 from ._posterior.contributions import contributions
+from ._posterior.input_rows import input_names
 from ._posterior.loo import LeaveOneOut, leave_one_out
 from ._posterior.marginal_effects import marginal_effects
 from ._posterior.pipeline import named, prepared, unwrap
-from ._posterior.raw_rows import input_names
-from ._posterior.signals import EFFECT
 from ._posterior.terms import asked_terms
 from ._utils.arithmetic import guarded
 from .selection import HorseshoeSelector
 
 if TYPE_CHECKING:
-    from ._types import DataFrame, Floats, Labels, Mapping, Model, Offsets, Rows, Rule, Weights
+    from ._types import DataFrame, Floats, Labels, Mapping, Model, Offsets, RowsLike, Rule, Weights
 
 __all__ = [
     "LeaveOneOut",
@@ -40,7 +40,7 @@ __all__ = [
 @guarded
 def loo(
     model: Model,
-    X: Rows,
+    X: RowsLike,
     y: Labels,
     sample_weight: Weights = None,
     *,
@@ -120,7 +120,7 @@ def loo(
     steps, classifier = unwrap(model)
     if is_dask(X, y, sample_weight):
         raise TypeError("loo takes rows of this process, not a Dask collection: give it rows that are computed.")
-    rows, positive, weight = predict.labelled(classifier, prepared(steps, X), y, sample_weight, offset)
+    rows, positive, weight = predict.labelled_rows(classifier, prepared(steps, X), y, sample_weight, offset)
     return leave_one_out(classifier, rows, positive, weight, max_draws)
 
 
@@ -175,7 +175,7 @@ def group_summary(model: Model, groups: Mapping[str, Any], level: float | None =
 
 
 def predict_interval(
-    model: Model, X: Rows, level: float | None = 0.9, groups: Labels = None, offset: Offsets = None
+    model: Model, X: RowsLike, level: float | None = 0.9, groups: Labels = None, offset: Offsets = None
 ) -> Floats:
     """``HorseshoeProbitClassifier.predict_interval`` of rows as the model takes them.
 
@@ -200,7 +200,7 @@ def predict_interval(
 
 
 def predict_proba_samples(
-    model: Model, X: Rows, max_draws: int | None = None, groups: Labels = None, offset: Offsets = None
+    model: Model, X: RowsLike, max_draws: int | None = None, groups: Labels = None, offset: Offsets = None
 ) -> Floats:
     """``HorseshoeProbitClassifier.predict_proba_samples`` of rows as the model takes them.
 
@@ -226,7 +226,7 @@ def predict_proba_samples(
 @guarded
 def select(
     model: Model,
-    X: Rows,
+    X: RowsLike,
     y: Labels = None,
     *,
     rule: Rule = "dss",

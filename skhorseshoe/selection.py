@@ -19,15 +19,15 @@ from ._data import validation
 from ._data.column_names import check_column_labels, with_names
 from ._fit.callbacks import selection_task
 from ._posterior import dss_cv, rules, terms
-from ._posterior.grouped import is_grouped, population
+from ._posterior.claim_errors import EFFECT
+from ._posterior.grouped_prediction import is_grouped, population
 from ._posterior.pipeline import unfrozen
-from ._posterior.signals import EFFECT
 from ._utils.arithmetic import guarded
 from ._utils.sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context
 from ._utils.warn import warn_once
 
 if TYPE_CHECKING:
-    from ._types import ArrayLike, Labels, Mapping, NDArray, Offsets, Rows, Rule, Weights
+    from ._types import ArrayLike, Labels, Mapping, NDArray, Offsets, RowsLike, Rule, Weights
 
 __all__ = ["HorseshoeSelector"]
 
@@ -231,7 +231,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     @guarded
     def fit(
         self,
-        X: Rows,
+        X: RowsLike,
         y: Labels = None,
         sample_weight: Weights = None,
         groups: Labels = None,
@@ -311,7 +311,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         self.suggested_size_ = None if self.sizes_ is None else self.sizes_.pop("suggested")
         return self
 
-    def transform(self, X: Rows) -> Any:
+    def transform(self, X: RowsLike) -> Any:
         """The selected columns.
 
         Parameters

@@ -12,22 +12,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal
 
 from ._posterior import terms as _terms
-from ._posterior.grouped import population
+from ._posterior.claim_errors import EFFECT
+from ._posterior.grouped_prediction import population
+from ._posterior.input_rows import input_names
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, unwrap
-from ._posterior.raw_rows import input_names
-from ._posterior.signals import EFFECT
 from ._posterior.term_frames import levels_frame, terms_frame
 from ._utils.arithmetic import guarded
 from ._utils.names import names_of
 
 if TYPE_CHECKING:
-    from ._types import DataFrame, Mapping, Model, Rows, Weights
+    from ._types import DataFrame, Mapping, Model, RowsLike, Weights
 
 __all__ = ["find", "levels", "summary"]
 
 
-def find(model: Model, X: Rows = None) -> dict[str, list[Any]]:
+def find(model: Model, X: RowsLike = None) -> dict[str, list[Any]]:
     """The terms of a model: one for each input column of a Pipeline, for each category, for each other column.
 
     The steps of a Pipeline are walked from the input columns to those of the classifier. Columns that are made of
@@ -82,7 +82,7 @@ def find(model: Model, X: Rows = None) -> dict[str, list[Any]]:
 @guarded
 def summary(
     model: Model,
-    X: Rows = None,
+    X: RowsLike = None,
     *,
     terms: Mapping[str, Any] | Literal["auto"] = "auto",
     effect: float = EFFECT,
@@ -151,7 +151,7 @@ def summary(
 def levels(
     model: Model,
     term: str,
-    X: Rows = None,
+    X: RowsLike = None,
     *,
     reference: Any = None,
     level: float | None = None,

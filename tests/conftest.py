@@ -26,7 +26,7 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import device
 from skhorseshoe._backends._cpu import library
 from skhorseshoe._mcmc.burn_in import Halves
-from skhorseshoe._utils import memory, progress, signals
+from skhorseshoe._utils import interrupts, memory, progress
 from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.datasets import make_sparse_probit
 
@@ -128,21 +128,21 @@ def blas_as_in_a_fit():
 # What large data, little memory or much time reach, and the place of each in skhorseshoe; see ``sizes``.
 SIZES = {
     "blocks_of_a_part": "_backends._gpu.host_streaming._LEAST_BLOCKS_OF_A_PART",
-    "bytes_of_a_note": "_utils.atomic_files.LARGEST",
+    "bytes_of_a_note": "_utils.atomic_files.LARGEST_NOTE",
     "bytes_of_a_part": "_backends._gpu.host_streaming.PART_BYTES",
-    "bytes_of_draws": "_fit.plan._ROOM",
+    "bytes_of_draws": "_fit.plan._DEFAULT_BYTES_OF_DRAWS",
     "bytes_of_cholesky_factors": "_backends._gpu.gaussian.OVERLAPPED_BYTES",
-    "bytes_to_a_manifest": "disk._folder.COMMIT",
+    "bytes_to_a_manifest": "disk._folder.BYTES_TO_A_MANIFEST",
     "coefficients_in_the_cache": "_backends._cpu.predict._COEFFICIENTS_OF_LARGE_DRAWS",
     "columns_of_a_cholesky_factor": "_backends.limits.MOST_CHOLESKY_COLUMNS",
     "columns_of_one_block": "_backends._gpu.gaussian.THREADS",
-    "correlations_of_a_block": "_posterior.correlated._BLOCK",
+    "correlations_of_a_block": "_posterior.correlated._CORRELATIONS_AT_A_TIME",
     "draws_of_groups": "_mcmc.group_draws.ROOM_BYTES",
     "extensions": "_mcmc.burn_in.MOST_EXTENSIONS",
     "few_rows": "_backends.line_moves.CHEAP_LINE_ROWS",
     "losses": "_data.dask_rows._TRIES",
-    "numbers_of_a_check": "_data.column_checks._BLOCK",
-    "numbers_of_a_part": "disk._sources._PART",
+    "numbers_of_a_check": "_data.column_checks._NUMBERS_AT_A_TIME",
+    "numbers_of_a_part": "disk._sources._NUMBERS_AT_A_TIME",
     "numbers_of_products": "_mcmc.marginal_precision._PRODUCT_NUMBERS",
     "numbers_on_a_gpu": "_backends.device._NUMBERS_WORTH_A_GPU",
     "numbers_sorted": "_data.weights._SORTED_SIZE",
@@ -204,7 +204,7 @@ def disk_fails(monkeypatch):
 @pytest.fixture
 def no_ctrl_c_before(monkeypatch):
     """As if none had come for long, in handlers that are Python's, whatever a shell has set."""
-    monkeypatch.setattr(signals._CtrlC, "last", -np.inf)
+    monkeypatch.setattr(interrupts._CtrlC, "last", -np.inf)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

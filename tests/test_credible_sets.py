@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._posterior.credible_sets import Candidate, Claims, choose
+from skhorseshoe._posterior.credible_sets import CandidateSet, CredibleSetSearch, choose_sets
 from skhorseshoe.groups import correlated_groups, credible_sets
 from skhorseshoe.inspection import select
 
@@ -94,7 +94,7 @@ def test_the_choice_is_the_best_of_all(q, seed):
     rng = np.random.default_rng(seed)
     for _ in range(20):
         candidates = [
-            Candidate(rng.choice(6, rng.integers(1, 4), replace=False), None, error) for error in rng.beta(0.5, 8, 9)
+            CandidateSet(rng.choice(6, rng.integers(1, 4), replace=False), None, error) for error in rng.beta(0.5, 8, 9)
         ]
 
         def value(some):
@@ -103,7 +103,7 @@ def test_the_choice_is_the_best_of_all(q, seed):
             return sum((1 - one.error) / len(one.columns) for one in some) if allowed else 0.0
 
         best = max(value(some) for k in range(1, 7) for some in combinations(candidates, k))
-        chosen = choose(candidates, q)
+        chosen = choose_sets(candidates, q)
         assert (value(chosen) if chosen else 0.0) == pytest.approx(best, rel=1e-3)
         assert [one.error for one in chosen] == sorted(one.error for one in chosen)
 
@@ -115,7 +115,7 @@ def test_nodes_of_the_tree_are_those_of_a_linkage(made_up, seed):
     r = np.corrcoef(X, rowvar=False)
     merges = linkage((1 - abs(r))[np.triu_indices(12, 1)], "average")
     draws = 3 * np.sign(r[0]) + rng.standard_normal((400, 12))
-    nodes = list(Claims(made_up(draws), 1e-6, 0.0).of_tree(np.arange(12), r, merges))
+    nodes = list(CredibleSetSearch(made_up(draws), 1e-6, 0.0).of_tree(np.arange(12), r, merges))
     labels = [fcluster(merges, height, "distance") for height in merges[:, 2] + 1e-9]
     clusters = {tuple(np.flatnonzero(each == label)) for each in labels for label in each}
     assert {tuple(sorted(node.columns)) for node in nodes} == {cluster for cluster in clusters if len(cluster) > 1}

@@ -61,9 +61,9 @@ def plain_effect(model, X, column, before, after, weight=None):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("blocks", [(2**20, 2**13), (57, 40)], ids=["whole", "blocks"])
 def test_effects_are_those_of_the_definition(model, patients, weighted, blocks, monkeypatch, seed):
-    monkeypatch.setattr(effects, "_NUMBERS", blocks[0])
-    monkeypatch.setattr(effects, "_ROWS", blocks[1])
-    monkeypatch.setattr(effects, "_HELD", 2)
+    monkeypatch.setattr(effects, "_NUMBERS_AT_A_TIME", blocks[0])
+    monkeypatch.setattr(effects, "_ROWS_AT_A_TIME", blocks[1])
+    monkeypatch.setattr(effects, "_NUMBERS_HELD", 2)
     X = patients[0]
     weight = np.random.default_rng(seed).uniform(0, 3, len(X)) if weighted else None
     age, dose, sd = X["age"], X["dose"], np.sqrt(np.cov(X["dose"], aweights=weight, ddof=0))
@@ -178,8 +178,8 @@ def test_an_error_of_a_step_names_the_feature_to_leave_out(patients, short_fit):
 def test_without_steps_only_the_column_that_changes_is_looked_at(model, patients, monkeypatch):
     X, clf, seen = patients[0].to_numpy(float), model[-1], []
     expected = [marginal_effects(make_pipeline(FunctionTransformer(), clf), X, change=one) for one in ("auto", "sd")]
-    usual = effects.seen
-    monkeypatch.setattr(effects, "seen", lambda *given: seen.append(1) or usual(*given))
+    usual = effects.classifier_rows
+    monkeypatch.setattr(effects, "classifier_rows", lambda *given: seen.append(1) or usual(*given))
     for rows in (X, csr_array(X)):
         for change, frame in zip(("auto", "sd"), expected, strict=True):
             pd.testing.assert_frame_equal(marginal_effects(clf, rows, change=change), frame)

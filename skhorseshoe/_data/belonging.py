@@ -13,10 +13,10 @@ from scipy.sparse import issparse
 from .._backends import device
 from .._utils.memmap import is_on_disk
 
-_RUNS, _ROWS = 16, 256  # number of runs, and rows of each; fewer if columns are many
-_NUMBERS = 2**22  # numbers of X to read, about
-_FEWEST = 20  # fewest blocks or labels that are a sign
-_MIXED = 3  # fewest pairs of equal neighbours of different classes; with fewer, repeats may stand for weights
+_RUNS, _ROWS_OF_A_RUN = 16, 256  # number of runs, and rows of each; fewer if columns are many
+_NUMBERS_READ = 2**22  # numbers of X to read, about
+_FEWEST_LABELS = 20  # fewest blocks or labels that are a sign
+_FEWEST_MIXED = 3  # fewest pairs of equal neighbours of different classes; with fewer, repeats may stand for weights
 _NAMED = re.compile(  # names of identifiers
     r"(?i:(^|[\W_])(id|ids|identifier|patient|subject|person|participant|respondent|household)([\W_]?(id|no|nr|num|"
     r"number|code|key))?$)|[a-z](Id|ID)$"
@@ -32,16 +32,16 @@ class Sign(NamedTuple):
 
 def sign_of(X, y, names):
     """The ``Sign``, or None. y : (n,) as 0 and 1. names : of the columns, or numbers if they have none."""
-    if issparse(X) or device.on_gpu(X) or is_on_disk(X) or len(y) < 2 * _FEWEST:
+    if issparse(X) or device.on_gpu(X) or is_on_disk(X) or len(y) < 2 * _FEWEST_LABELS:
         return None
-    size = min(_ROWS, max(8, _NUMBERS // (_RUNS * X.shape[1])))
+    size = min(_ROWS_OF_A_RUN, max(8, _NUMBERS_READ // (_RUNS * X.shape[1])))
     starts = np.linspace(0, max(0, len(y) - size), _RUNS).astype(int)
     runs = [slice(0, len(y))] if len(y) <= _RUNS * size else [slice(start, start + size) for start in starts]
     blocks = [np.asarray(X[run]) for run in runs]
     equal = [block[1:] == block[:-1] for block in blocks]
     same = np.concatenate([pairs.all(axis=1) for pairs in equal])
     mixed = same & np.concatenate([np.diff(y[run].astype(int)) != 0 for run in runs])
-    if 2 * same.sum() >= len(same) and mixed.sum() >= _MIXED and _tells_rows_apart(blocks, same):
+    if 2 * same.sum() >= len(same) and mixed.sum() >= _FEWEST_MIXED and _tells_rows_apart(blocks, same):
         return Sign(None, len(same) / max(1, (~same).sum()))
     return _label(X, names, blocks, np.concatenate(equal))
 
@@ -51,7 +51,7 @@ def _tells_rows_apart(blocks, same):
     sign."""
     rows, n_blocks = np.concatenate(blocks), (~same).sum() + 1
     most = max(len(np.unique(column)) for column in rows.T)
-    return n_blocks >= _FEWEST and 2 * most >= n_blocks
+    return n_blocks >= _FEWEST_LABELS and 2 * most >= n_blocks
 
 
 def _label(X, names, blocks, equal):
@@ -64,7 +64,7 @@ def _label(X, names, blocks, equal):
             changes = np.flatnonzero(np.diff(column))
             values = np.unique(column)
             in_blocks = len(values) == len(changes) + 1 and not _ascends(column)
-            if len(values) >= _FEWEST and 2 * len(values) <= len(column) and (is_named or in_blocks):
+            if len(values) >= _FEWEST_LABELS and 2 * len(values) <= len(column) and (is_named or in_blocks):
                 return Sign(j, len(column) / len(values))
     return None
 

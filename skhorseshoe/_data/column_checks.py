@@ -5,12 +5,12 @@ from scipy.sparse import issparse
 
 from .._backends import device
 from .._utils.arrays import dense
-from .._utils.memmap import ahead, cut, taken
+from .._utils.memmap import cut, read_ahead, taken
 
-_BLOCK = 2**20  # elements of X to read at a time
+_NUMBERS_AT_A_TIME = 2**20  # elements of X to read at a time
 
 
-def one_sided(low, high):
+def find_one_sided(low, high):
     """Numbers of the columns in which no value of one class is above any value of the other, and their ranges. Constant
     columns are left out.
 
@@ -53,7 +53,7 @@ def extremes(X, y, fit_intercept):
     n, p = X.shape
     low = np.full((2, p), np.inf if fit_intercept else 0.0)
     high, remaining = -low, np.arange(p)
-    for rows in ahead(X, cut(0, n, max(1, _BLOCK * n // max(1, X.size))), n):
+    for rows in read_ahead(X, cut(0, n, max(1, _NUMBERS_AT_A_TIME * n // max(1, X.size))), n):
         block, classes = _block(X, rows, remaining), y[rows]
         for c in np.unique(classes):
             in_class = block[classes == c]
@@ -79,16 +79,16 @@ def _block(X, rows, columns):
     return block[:, columns] if is_subset and sparse else block
 
 
-_ROWS, _NUMBERS, _FEW_ROWS = 1000, 2**20, 64  # of a sample: most rows, most numbers, but at least so many rows
-_TOGETHER = 2**14  # columns to read at a time
+_MOST_ROWS, _MOST_NUMBERS, _FEWEST_ROWS = 1000, 2**20, 64  # of a sample: most rows and numbers, fewest rows
+_COLUMNS_AT_A_TIME = 2**14  # columns to read at a time
 _SCRAMBLE = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: its multiples look random
 _CENTRAL = 0.05, 0.95  # quantiles between which the usual values lie
-_TIMES = 20  # standard deviation, in ranges of usual values, above which values are far out; 2 for a lognormal, sigma 2
+_FAR_OUT = 20  # most ranges of usual values in a standard deviation; 2 for a lognormal with sigma 2
 
 
 def step_of(n, p):
     """The number of rows from which one is in the sample."""
-    return -(-n // max(_FEW_ROWS, min(_ROWS, _NUMBERS // p)))
+    return -(-n // max(_FEWEST_ROWS, min(_MOST_ROWS, _MOST_NUMBERS // p)))
 
 
 def sample(X, start, step):
@@ -110,9 +110,9 @@ def far_out(rows, spread, weight=None):
 
     rows : as ``sample`` returns them. spread : (p,) standard deviations over all rows. weight : of ``rows``, or None.
     """
-    blocks = (rows[:, columns] for columns in cut(0, len(spread), _TOGETHER))
+    blocks = (rows[:, columns] for columns in cut(0, len(spread), _COLUMNS_AT_A_TIME))
     usual = np.concatenate([_usual(block, weight) for block in blocks])
-    (far,) = ((usual > 0) & (spread > _TIMES * usual) & np.isfinite(spread)).nonzero()
+    (far,) = ((usual > 0) & (spread > _FAR_OUT * usual) & np.isfinite(spread)).nonzero()
     return far, usual[far]
 
 
@@ -136,13 +136,13 @@ def _usual(rows, weight):
 
 
 # Limits of a column's root mean square within which sums over rows, squares and coefficients stay finite.
-_LARGEST = {"float16": 1e30, "float32": 1e30, "float64": 1e150}
-_LEAST = {"float16": 0.0, "float32": 1e-30, "float64": 1e-150}
+_LARGEST_SIZE = {"float16": 1e30, "float32": 1e30, "float64": 1e150}
+_LEAST_SIZE = {"float16": 0.0, "float32": 1e-30, "float64": 1e-150}
 
 
 def check_size(columns, dtype, names):
     """Raise a ValueError if the numbers of a column are too large or too small to compute with."""
-    size, largest, least = columns.size, _LARGEST[dtype.name], _LEAST[dtype.name]
+    size, largest, least = columns.size, _LARGEST_SIZE[dtype.name], _LEAST_SIZE[dtype.name]
     if not (size <= largest).all():
         worst, word = np.argmax(np.where(np.isnan(size), np.inf, size)), "large"
         limit = f"{largest:.0g} is the largest that can be summed. Scale the columns first (StandardScaler)"

@@ -104,7 +104,7 @@ class Shards:
         nodes, waiting, losses = {}, list(self.holders), 0
         while waiting:
             lost = {}
-            calls = [(holder, _call(holder, "answer", question, *args)) for holder in waiting]
+            calls = [(holder, _call(holder, "partial_sums", question, *args)) for holder in waiting]
             for holder, call in calls:
                 try:
                     nodes |= self._answer(holder, call)
@@ -174,8 +174,8 @@ class Shards:
             if state["identity"] in gone:
                 _remove(self.client, gone[state["identity"]])
         busy = {holder.worker for holder in self.holders}
-        others = self._workers(_REPLACEMENT, busy) if busy else {}
-        self._load(numbers, others or self._workers(_NO_WORKERS), losses)
+        workers = self._workers(_REPLACEMENT, busy) if busy else {}
+        self._load(numbers, workers or self._workers(_NO_WORKERS), losses)
 
     def _workers(self, seconds, without=()):
         """The states of the living workers, from ``survey``; waits for one."""

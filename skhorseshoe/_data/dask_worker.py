@@ -73,7 +73,7 @@ class Shard:
         """The checksums of the segments, by number."""
         return self.sums
 
-    def answer(self, question, *args):
+    def partial_sums(self, question, *args):
         """Sums over the segments, as nodes of the tree of ``collapse``. question : a method of ``Segment``."""
         nodes, ops = {}, self.ops
         quiet = np.errstate(over="ignore", invalid="ignore")

@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 from .._backends.moments import merge_moments
 from .._utils.memmap import check_whole
 from .column_checks import extremes, sample, widest
-from .factors import level_sums
+from .indicator_sets import level_sums
 
 _MAX_BLOCKS = 64  # there are more only if blocks would be larger than ``_LARGE_BLOCK``
 _LARGE_BLOCK = 2**28  # elements read in a block
@@ -22,8 +22,8 @@ _MAX_SUMS = 2**20  # most numbers in the sums of all blocks, for a chain
 _BLOCK_WORK = 2**18  # fewest elements read in a block; less is not worth a thread
 _DRAW_COST = 100  # elements that are read in the time of drawing a truncated normal
 _SEGMENT_ROWS = 128  # fewest rows of a segment for each column, so that it is large relative to its X'X
-_TOGETHER = 2**20  # bytes of linear predictors to compute at a time
-_CHECKED_ROWS = 4096  # rows to check at a time; nearly always the first of them show that the classes overlap
+_BYTES_AT_A_TIME = 2**20  # bytes of linear predictors to compute at a time
+_ROWS_AT_A_TIME = 4096  # rows to check at a time; nearly always the first of them show that the classes overlap
 
 
 def layout(n, p, size=None):
@@ -94,20 +94,20 @@ class Segment(NamedTuple):
     def misplaced(self, ops, threads, coef, intercept):
         """For each point (m, p), 1 if a row is on the wrong side, else 0; (m,)."""
         undecided, answer = np.arange(len(coef)), np.ones(len(coef))
-        for start in range(0, len(self.y), _CHECKED_ROWS):  # the first rows decide nearly all points
+        for start in range(0, len(self.y), _ROWS_AT_A_TIME):  # the first rows decide nearly all points
             if len(undecided):
-                rows = slice(start, start + _CHECKED_ROWS)
+                rows = slice(start, start + _ROWS_AT_A_TIME)
                 undecided = undecided[~self._misplaced(ops, threads, coef[undecided], intercept[undecided], rows)]
         answer[undecided] = 0.0
         return (answer,)
 
     def extremes(self, ops, threads, fit_intercept):
-        """The smallest and largest values in each class, exact for ``one_sided`` columns; (2, p) each."""
+        """The smallest and largest values in each class, exact for one-sided columns; (2, p) each."""
         return extremes(self.X, ops.to_host(self.y), fit_intercept)
 
-    def level_sums(self, ops, threads, factors):
-        """The smallest and the largest sum over the levels in a row, for each factor."""
-        return level_sums(self.X, factors)
+    def level_sums(self, ops, threads, sets):
+        """The smallest and the largest sum over the levels in a row, for each set."""
+        return level_sums(self.X, sets)
 
     def sample(self, ops, threads, step):
         """One of every ``step`` rows, counted among all rows; (m, p)."""
@@ -119,7 +119,7 @@ class Segment(NamedTuple):
         def compare(eta, at):
             misplaced.append(((ops.to_host(eta) + intercept > 0) != y[at, None]).any(axis=0))
 
-        ops.each_block(self.X[rows], coef, threads, _TOGETHER, compare)
+        ops.each_block(self.X[rows], coef, threads, _BYTES_AT_A_TIME, compare)
         return np.any(misplaced, axis=0)
 
     def checksum(self, ops, threads):
@@ -142,8 +142,8 @@ def _add(a, b):
 
 def _merge(a, b):
     """Moments of two groups of rows taken together."""
-    (n, ones, *of_columns), (other_n, other_ones, *others) = a, b
-    size, mean, variance = merge_moments((n, *of_columns), (other_n, *others))
+    (n, ones, *of_columns), (other_n, other_ones, *of_other_columns) = a, b
+    size, mean, variance = merge_moments((n, *of_columns), (other_n, *of_other_columns))
     return size, ones + other_ones, mean, variance
 
 

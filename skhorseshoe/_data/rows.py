@@ -13,8 +13,8 @@ from .._backends.device import on_gpu
 from .._backends.line_moves import choose
 from .._utils.memmap import cut, is_on_disk
 from .._utils.threads import Threads
-from .column_checks import evidence, far_out, one_sided, sample, step_of, two_valued
-from .factors import are_whole, candidates, dependent
+from .column_checks import evidence, far_out, find_one_sided, sample, step_of, two_valued
+from .indicator_sets import confirmed, find_dependent_sets, find_indicator_sets
 from .row_blocks import ADD, Segment, collapse, layout
 from .separation import separation
 
@@ -23,13 +23,24 @@ _ROUNDING = 4 * np.finfo(np.float64).eps  # rounding error of a standard deviati
 _IN_ONE_PASS = Segment.latent, Segment.score, Segment.line, Segment.extremes, Segment.sample, Segment.level_sums
 
 _NEAR_ZERO = 0.25  # largest mean, in standard deviations, of a column that is not centred
-_TOGETHER = 2**14  # rows whose information is computed at a time
-_POINTS = 4  # points whose linear predictors are computed at a time
-_BROUGHT = 2**25  # largest X on a GPU or on disk, in numbers, that is read again to test for separation
+_ROWS_AT_A_TIME = 2**14  # rows whose information is computed at a time
+_POINTS_AT_A_TIME = 4  # points whose linear predictors are computed at a time
+_MOST_NUMBERS_READ_AGAIN = 2**25  # largest X on a GPU or on disk, in numbers, that is read again to test for separation
 
 
 class Rows:
-    """Rows in memory or on disk, each read once per question.
+    """The contract of rows, and rows in memory or on disk, each read once per question.
+
+    Every kind of rows has ``n``, ``shape``, ``columns``, ``ops``, ``threads``, ``groups`` and ``is_near``, and answers
+    ``size``, ``gram``, ``information``, ``score``, ``line``, ``lines`` and ``separated_by``. ``groups``, ``offset`` and
+    ``numbers`` may be None, ``weight`` empty, ``X`` and ``held`` on a GPU or in a file. What else a kind has:
+
+    - ``Rows``: all methods below. Offsets and groups are for rows of the host, as is ``shift``.
+    - ``DaskRows``, on a cluster: the same, but X, y and the weights are None, ``separation`` gives None, and ``held``,
+      ``is_sparse`` and what needs a row here are absent (``shift``, ``weighted_gram``, ``sums_by_group``, ...).
+    - ``GroupedRows`` of ``_mcmc``, for chains with groups: ``is_sparse``, and methods for the effects. Its ``score``,
+      ``line`` and ``information`` are of beta with effects that follow it.
+    - ``FromHost`` of ``_mcmc``, for chains on the host: whatever the rows have that it wraps; ``ops`` is the host's.
 
     X : (n, p), C-contiguous or CSR, of floating-point numbers. y : (n,) uint8, 1 for the second class. ops : the back
     end for such an X. threads : the threads to use. weight : (n,) float64 that multiplies the rows' terms of the
@@ -140,9 +151,9 @@ class Rows:
     def row_information(self, beta):
         """The information of each row about eta, times its weight, averaged over the rows of beta; (n,)."""
         total = 0.0
-        for i in range(0, len(beta), _POINTS):
-            shift = self.shift(len(beta[i : i + _POINTS]))
-            self.score(beta[i : i + _POINTS], shift)
+        for i in range(0, len(beta), _POINTS_AT_A_TIME):
+            shift = self.shift(len(beta[i : i + _POINTS_AT_A_TIME]))
+            self.score(beta[i : i + _POINTS_AT_A_TIME], shift)
             total = total + self.information_weights(shift) * (shift.predictors.shape[1] / len(beta))
         return total
 
@@ -150,7 +161,7 @@ class Rows:
         """The information of each row, times its weight, averaged over the chains; (n,). Uses the predictors that the
         last score has left in ``shift``."""
         weight = np.empty(self.n)
-        for block in cut(0, self.n, _TOGETHER):
+        for block in cut(0, self.n, _ROWS_AT_A_TIME):
             eta = shift.predictors[block].astype(np.float64)
             if self.offset is not None:
                 eta += self.offset[block, None]
@@ -170,15 +181,15 @@ class Rows:
         (H,) = self._total(Segment.gram, c.centre, c.unit, c.fit_intercept, None, spare=spare, arrays=held)
         return c.matrix(H)
 
-    def ends(self):
-        """The ``Ends`` of the columns."""
+    def one_sided_columns(self):
+        """``OneSidedColumns``."""
         c = self.columns
         low, high = self._total(Segment.extremes, c.fit_intercept, arrays=(self.X, self.y, self.weight))
-        columns, spans = one_sided(low, high)
+        columns, spans = find_one_sided(low, high)
         varies = high.max(axis=0) > low.min(axis=0)
         at = low[:, columns], high[:, columns], c.mean_of_X[columns]
-        rounded = np.flatnonzero(varies & (self.spread == 0) & c.fit_intercept)  # else zero is among the ends
-        return Ends(columns, spans / c.unit[columns], self._size * evidence(*at, self.share()), rounded)
+        rounded = np.flatnonzero(varies & (self.spread == 0) & c.fit_intercept)  # else zero is among the extremes
+        return OneSidedColumns(columns, spans / c.unit[columns], self._size * evidence(*at, self.share()), rounded)
 
     def far_out(self):
         """Numbers of the columns whose spread comes from a few values, and the ranges of their other values."""
@@ -190,25 +201,24 @@ class Rows:
         """Which of the columns with these numbers hold two values, according to a sample of the rows; bool."""
         return two_valued(self._sample()[:, columns]) if len(columns) else np.zeros(0, bool)
 
-    def factors(self):
-        """The ``Factor``s with a column for every level, and sets of other shrunk columns of which a weighted sum is
-        the same in every row."""
+    def indicator_sets(self):
+        """The ``IndicatorSet``s, and sets of other shrunk columns of which a weighted sum is the same in every row."""
         c = self.columns
         if not c.fit_intercept:
             return [], []
         rows, spread = self._sample(), np.where(c.unpenalized, 0.0, self.spread)
-        factors = self._confirmed(candidates(rows, c.mean_of_X, self.spread**2))
+        sets = self._confirmed(find_indicator_sets(rows, c.mean_of_X, self.spread**2))
         if issparse(rows) or rows.shape[1] > len(rows):
-            return factors, []
-        for factor in factors:
-            spread[factor.columns[-1]] = 0.0
-        return factors, self._confirmed(dependent(rows, c.mean_of_X, spread))
+            return sets, []
+        for indicators in sets:
+            spread[indicators.columns[-1]] = 0.0
+        return sets, self._confirmed(find_dependent_sets(rows, c.mean_of_X, spread))
 
-    def _confirmed(self, factors):
-        """The factors of a sample that all rows confirm."""
-        if not factors:
+    def _confirmed(self, sets):
+        """The sets of a sample that all rows confirm."""
+        if not sets:
             return []
-        return are_whole(factors, *self._total(Segment.level_sums, factors, arrays=(self.X, self.y, self.weight)))
+        return confirmed(sets, *self._total(Segment.level_sums, sets, arrays=(self.X, self.y, self.weight)))
 
     def _sample(self):
         return self._one_of_every(step_of(*self.shape))
@@ -226,7 +236,7 @@ class Rows:
         c = self.columns
         informative = c.informative if among is None else c.informative & among
         spread = np.where(informative, self.spread if c.fit_intercept else c.size, 0.0)
-        if (on_gpu(self.X) or is_on_disk(self.X)) and self.shape[0] * self.shape[1] > _BROUGHT:
+        if (on_gpu(self.X) or is_on_disk(self.X)) and self.shape[0] * self.shape[1] > _MOST_NUMBERS_READ_AGAIN:
             return None
         try:
             return separation(self.ops.to_host(self.X), self.y, c.fit_intercept, c.mean_of_X, spread)
@@ -282,10 +292,10 @@ class Rows:
         return self._total(Segment.line, beta, direction, steps, **self._shifted(shift))[0]
 
 
-class Ends(NamedTuple):
+class OneSidedColumns(NamedTuple):
     """One-sided columns, and columns that vary by rounding only; see ``column_checks``."""
 
-    one_sided: np.ndarray  # numbers of the columns in which no value of one class is above any of the other
+    columns: np.ndarray  # numbers of those in which no value of one class is above any of the other
     spans: np.ndarray  # the ranges of their values, in the unit of the prior
     evidence: np.ndarray  # nats, a lower bound of minus the log probability that they are so by chance
     rounded: np.ndarray  # numbers of the columns that vary by so little that they count as constant

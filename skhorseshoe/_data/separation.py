@@ -7,13 +7,13 @@ from scipy.optimize import linprog
 from scipy.sparse import issparse
 
 from .._utils.arrays import dense
-from .._utils.memmap import ahead, cut, taken
+from .._utils.memmap import cut, read_ahead, taken
 
 NONE, QUASI, COMPLETE = "none", "quasi-complete", "complete"
-_FEW = 100  # rows of each class in the first programme
-_NUMBERS = 2**18  # most numbers in a programme, which takes some seconds
-_WIDE = 2**24  # largest X, in numbers, whose rows are tested for independence
-_BLOCK = 2**18  # numbers of X to read at a time
+_FIRST_ROWS = 100  # rows of each class in the first programme
+_PROGRAMME_NUMBERS = 2**18  # most numbers in a programme, which takes some seconds
+_NUMBERS_TESTED = 2**24  # largest X, in numbers, whose rows are tested for independence
+_NUMBERS_AT_A_TIME = 2**18  # numbers of X to read at a time
 _ROUNDING = 1e-8  # rounding error of a side; the planes of the solver have coefficients of at most 1
 _TOLERANCE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
@@ -30,7 +30,7 @@ def separation(X, y, fit_intercept, mean, sd):
     X : (n, p), on the host. fit_intercept : whether the plane need not go through zero. mean, sd : (p,) of the columns,
     which standardise them for the solver; columns with sd 0 are left out.
     """
-    rows = _Rows(X, y, fit_intercept, mean, sd)
+    rows = _RowsToSeparate(X, y, fit_intercept, mean, sd)
     if rows.are_independent():
         return COMPLETE
     try:
@@ -48,7 +48,7 @@ class _Undecided(Exception):
     """A programme would be too large, or its solver failed."""
 
 
-class _Rows:
+class _RowsToSeparate:
     """The rows times the sign of their class, in columns of variance 1 and, with an intercept and dense X, mean 0."""
 
     def __init__(self, X, y, fit_intercept, mean, sd):
@@ -56,7 +56,8 @@ class _Rows:
         self.columns = np.flatnonzero(sd > 0)
         self.q = len(self.columns) + fit_intercept
         # Numbers of the rows in the programme.
-        self.seen = np.sort(np.concatenate([np.flatnonzero(y == c)[:: max(1, (y == c).sum() // _FEW)] for c in (0, 1)]))
+        evenly = [np.flatnonzero(y == c)[:: max(1, (y == c).sum() // _FIRST_ROWS)] for c in (0, 1)]
+        self.seen = np.sort(np.concatenate(evenly))
         self.scale = 1.0 / sd[self.columns]
         self.centre = mean[self.columns] * self.scale * (fit_intercept and not issparse(X))
 
@@ -69,16 +70,16 @@ class _Rows:
     def _blocks(self):
         """All rows, a block at a time; rows of a file leave the process after it."""
         n = len(self.sign)
-        for block in ahead(self.X, cut(0, n, max(1, _BLOCK // max(1, self.X.shape[1]))), n):
+        for block in read_ahead(self.X, cut(0, n, max(1, _NUMBERS_AT_A_TIME // max(1, self.X.shape[1]))), n):
             yield self._signed(self.X[block], block)
 
     def are_independent(self):
-        """Whether the rows are linearly independent, so that a plane separates any classes; False beyond ``_WIDE``."""
+        """Whether the rows are linearly independent, so that a plane separates any classes; False if X is large."""
         n = len(self.sign)
-        if n > self.q or n * self.q > _WIDE:
+        if n > self.q or n * self.q > _NUMBERS_TESTED:
             return False
         X, products = self.X[:], np.full((n, n), float(self.fit_intercept))
-        for cols in cut(0, len(self.columns), max(1, _BLOCK // n)):
+        for cols in cut(0, len(self.columns), max(1, _NUMBERS_AT_A_TIME // n)):
             block = np.asarray(dense(X[:, self.columns[cols]]), np.float64) * self.scale[cols] - self.centre[cols]
             products += block @ block.T
         eigenvalues = np.linalg.eigvalsh(products)  # the signs of the rows do not change them
@@ -104,7 +105,7 @@ class _Rows:
         """The plane with no side negative that maximises the sum of all sides (margin 0) or the smallest side (margin
         1). None if the maximum is not positive."""
         n_sides = 1 if margin else len(self.sign)  # in the maximum, which is a sum
-        while len(self.seen) * (self.q + 1) <= _NUMBERS:
+        while len(self.seen) * (self.q + 1) <= _PROGRAMME_NUMBERS:
             rows = self._signed(taken(self.X, self.seen), self.seen)
             solution = linprog(
                 -np.append(np.zeros(self.q) if margin else self.total, margin),

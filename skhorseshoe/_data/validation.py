@@ -12,25 +12,25 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from .._backends import device
 from .._backends.sparse_structure import check as check_structure
 from .._utils.arrays import first_not_finite, is_missing, kind_of, refuse_masked
-from .._utils.memmap import ahead, check_whole, cut
+from .._utils.memmap import check_whole, cut, read_ahead
 from .._utils.memory import check_copy
 from .column_names import check_column_labels, check_names, column_types, with_names
 from .labels import check_labels
 from .whole_numbers import are_small, refuse_merged
 
-_CHECKED = 2**20  # elements to check at a time
+_NUMBERS_AT_A_TIME = 2**20  # elements to check at a time
 _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
 _BELONGING = (
     " If the rows of one value belong together, as those of a patient, give it as groups: fit(X, y, groups=...)."
 )
-_MANY = 20  # fewest different texts in a column that may be labels of groups
+_MANY_TEXTS = 20  # fewest different texts in a column that may be labels of groups
 _NUMBER = "Convert them to a meaningful number, such as days since an event, or drop them."
 _GIVE = "Give an array, a table or a sparse matrix of shape (n_samples, n_features)."
 _SCALE = "Divide the column, take its logarithm, or drop it."
-_NUMBERS = ("int", "uint", "float", "bool", "double", "half", "sparse")
-_TIMES = ("date", "time", "duration", "period")  # NumPy would take their values for numbers
+_NUMBER_TYPES = ("int", "uint", "float", "bool", "double", "half", "sparse")
+_TIME_TYPES = ("date", "time", "duration", "period")  # NumPy would take their values for numbers
 # NumPy would take values of these types for numbers if they look like numbers.
-_LEVELS = ("categor", "dictionary", "enum", "str", "utf8", "large_", "binary", "fixed_")
+_LEVEL_TYPES = ("categor", "dictionary", "enum", "str", "utf8", "large_", "binary", "fixed_")
 
 
 def is_dask(*collections):
@@ -97,7 +97,8 @@ def _with_cure(error, X, types):
         in_order = "same order" in str(error)
         return ValueError(f"{error}That is X[model.feature_names_in_].") if in_order else error
     X = np.asarray(X, object) if isinstance(X, list | tuple) else X
-    columns = [(repr(name), X[name]) for name, dtype in types if not dtype.startswith(_NUMBERS) or "interval" in dtype]
+    not_numbers = [name for name, dtype in types if not dtype.startswith(_NUMBER_TYPES) or "interval" in dtype]
+    columns = [(repr(name), X[name]) for name in not_numbers]
     if not types and isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OSU":
         columns = enumerate(X.T)
     for name, values in columns:
@@ -123,7 +124,7 @@ def _with_cure(error, X, types):
 def _looks_like_a_label(values):
     """Whether a column of text has many values, each in several rows, like names of patients."""
     text = [value for value in values if isinstance(value, str)]
-    return _MANY <= len(set(text)) <= len(text) // 2
+    return _MANY_TEXTS <= len(set(text)) <= len(text) // 2
 
 
 def _as_rows(X):
@@ -218,7 +219,7 @@ def _check_finite(X, names):
             row = np.searchsorted(X.indptr, first[0], side="right") - 1
             raise not_finite(X.data[first], row, X.indices[first], names)
         return
-    for rows in ahead(X, cut(0, len(X), max(1, _CHECKED // X.shape[1])), len(X)):
+    for rows in read_ahead(X, cut(0, len(X), max(1, _NUMBERS_AT_A_TIME // X.shape[1])), len(X)):
         if first := first_not_finite(X[rows]):
             raise not_finite(X[rows][first], rows.start + first[0], first[1], names)
 
@@ -255,7 +256,7 @@ def _refuse_times(table, types):
     if getattr(getattr(table, "dtype", None), "kind", None) in ("m", "M"):
         raise ValueError(f"X holds dates or durations (its dtype is {table.dtype}), not numbers. {_NUMBER}")
     for name, dtype in types:
-        if dtype.startswith(_TIMES):
+        if dtype.startswith(_TIME_TYPES):
             raise ValueError(f"Column {name!r} holds dates or durations (its dtype is {dtype}), not numbers. {_NUMBER}")
 
 
@@ -263,7 +264,7 @@ def _refuse_levels(table, types):
     """Raise a ValueError for categories and text that look like numbers: they may be names of levels, not amounts."""
     for name, dtype in types:
         is_text = dtype == "object" and any(isinstance(value, str | bytes) for value in table[name])
-        if is_text or dtype.startswith(_LEVELS):
+        if is_text or dtype.startswith(_LEVEL_TYPES):
             raise ValueError(
                 f"Column {name!r} is not numeric (its dtype is {dtype}), although its values look like numbers. "
                 f"{_CURE} If they are quantities, convert the column: astype(float)."

@@ -12,9 +12,9 @@ from .._utils.memory import check_copy
 from .._utils.sklearn_compat import _check_sample_weight
 from .labels import encode_labels
 
-_LEAST = 1e-15  # smallest share of a class that floating-point numbers can tell from 0
+_LEAST_SHARE = 1e-15  # smallest share of a class that floating-point numbers can tell from 0
 _COUNTS = "A row of weight w counts as w rows: divide the weights by what makes them numbers of rows."
-_WIDE = 1.2  # columns to a row from which n x n matrices give more independent draws a second
+_COLUMNS_TO_A_ROW = 1.2  # columns to a row from which n x n matrices give more independent draws a second
 _SORTED_SIZE = 2**16  # largest X, in numbers, whose rows are sorted
 
 
@@ -61,11 +61,11 @@ def check_weights(sample_weight, X, copy=False):
 
 def check_totals(totals, more=""):
     """Raise a ValueError if the weights of the two classes (2,) are too large or too small to compute with."""
-    if not (totals.min() >= _LEAST * max(1.0, totals.sum()) and totals.sum() <= 1 / _LEAST):
+    if not (totals.min() >= _LEAST_SHARE * max(1.0, totals.sum()) and totals.sum() <= 1 / _LEAST_SHARE):
         raise ValueError(
             f"sample_weight and class_weight add up to {totals[0]:.3g} and {totals[1]:.3g} rows of the two classes"
-            f"{more}. They must add up to at most {1 / _LEAST:g}, and those of a class to no less than {_LEAST:g} of "
-            f"that, or of one row. {_COUNTS}"
+            f"{more}. They must add up to at most {1 / _LEAST_SHARE:g}, and those of a class to no less than "
+            f"{_LEAST_SHARE:g} of that, or of one row. {_COUNTS}"
         )
 
 
@@ -90,7 +90,7 @@ def is_whole(weight):
 
 def is_wide(X, weight):
     """Whether X has clearly more columns than rows, counted by weight."""
-    return X.shape[1] > _WIDE * (X.shape[0] if weight is None else weight.sum())
+    return X.shape[1] > _COLUMNS_TO_A_ROW * (X.shape[0] if weight is None else weight.sum())
 
 
 def arrange(X, y, weight, sampler, *more):

@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 
 from .column_names import column_types
 
-_EXACT = 2**53  # float64 holds every whole number up to this one
+_LARGEST_EXACT = 2**53  # float64 holds every whole number up to this one
 _SMALL = re.compile(r"(sparse\[)?(u?int(8|16)|bool(ean)?)\b")  # types all of whose values float32 holds
 _TYPES = ("int", "uint", "object", "decimal", "sparse[int", "sparse[uint")
 
@@ -54,12 +54,12 @@ def _values(column, dtype):
 
 
 def _is_large(X):
-    return X.shape[0] > 0 and max(X.max(), -X.min()) > _EXACT
+    return X.shape[0] > 0 and max(X.max(), -X.min()) > _LARGEST_EXACT
 
 
 def _large(values):
     """The numbers that are too large for float64 to hold every one."""
     if values.dtype.kind == "O":
-        large = [value for value in values if isinstance(value, Integral | Decimal) and abs(value) > _EXACT]
+        large = [value for value in values if isinstance(value, Integral | Decimal) and abs(value) > _LARGEST_EXACT]
         return np.array(large, dtype=object)
-    return values[(values > _EXACT) | (values < -_EXACT)] if values.dtype.kind in "iu" else values[:0]
+    return values[(values > _LARGEST_EXACT) | (values < -_LARGEST_EXACT)] if values.dtype.kind in "iu" else values[:0]

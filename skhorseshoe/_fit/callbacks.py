@@ -16,10 +16,10 @@ from ..diagnostics import rhat
 from .sparse_input import widened
 
 _BLOCKS = 20  # approximate number of blocks; scikit-learn keeps each until the fit ends, and a bar takes 0.5 ms for it
-_BLOCK, _PART = 100, 250  # sweeps of a block and of the first part, where the length of sampling is not known
-_SHARE = 0.001  # largest share of the time so far that R-hat may take
-_SECONDS = 5e-8  # seconds that R-hat takes for one number
-_FEWEST = 100  # fewest draws of a chain from which R-hat is computed
+_BLOCK_SWEEPS, _PART_SWEEPS = 100, 250  # of a block and of the first part, where the length of sampling is not known
+_RHAT_SHARE = 0.001  # largest share of the time so far that R-hat may take
+_RHAT_SECONDS = 5e-8  # seconds that R-hat takes for one number
+_FEWEST_DRAWS = 100  # fewest draws of a chain from which R-hat is computed
 
 
 class Tasks:
@@ -34,7 +34,7 @@ class Tasks:
         self.arguments, self.known, self.run, self.begun = arguments, known, run, time.monotonic()
         self.sweep = run.sweep
         self.is_open = run.settings.target_ess is not None or run.settings.burn_in == AUTO
-        self.size = _BLOCK if self.is_open else max(1, -(-(self._last() - self.sweep) // _BLOCKS))
+        self.size = _BLOCK_SWEEPS if self.is_open else max(1, -(-(self._last() - self.sweep) // _BLOCKS))
         self.nested = hasattr(model, "_parent_callback_ctx")
         self.has_callbacks = bool(getattr(model, "_skl_callbacks", None))
         # Only two parts of sampling: each is a line that is drawn ten times a second, in 0.2 ms.
@@ -58,7 +58,7 @@ class Tasks:
         done = self.sweep - self.run.burn_in
         if done < 0:
             return self.run.burn_in
-        return min(self._last(), self.run.burn_in + (_PART << (done // _PART).bit_length()))
+        return min(self._last(), self.run.burn_in + (_PART_SWEEPS << (done // _PART_SWEEPS).bit_length()))
 
     def __call__(self, t):
         end_of_part = not self.nested and t == self.end
@@ -107,12 +107,12 @@ class Tasks:
         return name + self._worst_rhat() if self.has_callbacks else name
 
     def _worst_rhat(self):
-        """The largest R-hat in words, of as many evenly spaced draws as ``_SHARE`` allows; "" if these are too few."""
+        """The largest R-hat in words, of as many evenly spaced draws as there is time for; "" if these are too few."""
         draws = self.run.draws
         n_chains, _, p = draws.coef.shape
-        affordable = _SHARE * (time.monotonic() - self.begun) / (_SECONDS * n_chains * (p + 1))
+        affordable = _RHAT_SHARE * (time.monotonic() - self.begun) / (_RHAT_SECONDS * n_chains * (p + 1))
         step = max(1, math.ceil(draws.n / max(affordable, 1)))
-        if draws.n < _FEWEST * step:
+        if draws.n < _FEWEST_DRAWS * step:
             return ""
         coef, tau = (values[:, : draws.n : step] for values in (draws.coef, draws.global_scale[..., None]))
         return f", worst R-hat {max(rhat(coef[..., draws.columns.informative]).max(), rhat(tau)[0]):.3f}"

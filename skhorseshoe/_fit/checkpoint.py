@@ -75,9 +75,9 @@ class Checkpoint:
     def __enter__(self):
         """Lock the folder; a ValueError if it cannot hold a checkpoint, a RuntimeError if another fit writes to it."""
         _files.make(self.folder, self.name)
-        others = _files.foreign(self.folder, (*_PREFIXES, lock_of(_TASK)))
-        if others and not (self.folder / _MANIFEST).exists():
-            raise ValueError(f"{self.name} is not a checkpoint: it holds {others[:3]}. Give an empty folder.")
+        foreign_files = _files.foreign(self.folder, (*_PREFIXES, lock_of(_TASK)))
+        if foreign_files and not (self.folder / _MANIFEST).exists():
+            raise ValueError(f"{self.name} is not a checkpoint: it holds {foreign_files[:3]}. Give an empty folder.")
         self.lock = alone(self.folder, _TASK)
         self.fd = self.lock.__enter__()
         return self

@@ -9,9 +9,10 @@ from .._data.separation import COMPLETE, NONE, QUASI
 from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import NOISE, ROUGH_ESS_PER_CHAIN, ROUGH_RHAT
 from .._mcmc.prior import SLAB, slab_of
-from .._posterior.estimates import interval, others
+from .._posterior.estimates import interval, other_quantities
 from .._utils.memmap import is_on_disk
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
+from .parameters import DRAWS_PER_EFFECTIVE
 from .recipe import nice
 from .warning_texts import SUMS, Finding
 from .watched import WATCHED, groups_of
@@ -19,9 +20,9 @@ from .watched import WATCHED, groups_of
 LOOSE = 10  # posterior sd of a coefficient times sd of its column, above which only its prior (sd 100) bounds it
 FAR_SLAB = 20  # slab_scale times the range of a usual column, above which the slab hardly bounds its coefficient
 FARTHEST_SLAB = 500  # the same limit for a column with few values that differ from the others
-_COLUMN = 5  # range of a usual column in standard deviations
+_USUAL_RANGE = 5  # range of a usual column in standard deviations
 _FAR_APART = 1.1  # R-hat from which chains have not met yet
-_LEAST = 1000  # fewest sweeps to advise
+_FEWEST_SWEEPS = 1000  # fewest sweeps to advise
 _MOST_COLUMNS, _MOST_NUMBERS = 4096, 2**23  # largest X for which correlations are fast and copies small
 _MARGIN = 2.0  # factor on the sweeps that the figures ask for: the smallest of many effective sample sizes varies
 
@@ -38,7 +39,7 @@ class Chains(NamedTuple):
     burn_in: int  # sweeps
     sweeps: int  # after burn-in
     stopped_by: str
-    sweep: float  # seconds a sweep
+    seconds_per_sweep: float
     max_rhat: np.ndarray  # limit of R-hat for each quantity
     least: np.ndarray  # limit of the effective sample size for each quantity
     are_sums_well: bool = False  # whether single columns have not converged, but sums over groups of them have
@@ -53,11 +54,11 @@ class Chains(NamedTuple):
         """Which quantities have not converged; (k,) bool. True where R-hat or the sample size is NaN."""
         return ~((self.rhat <= self.max_rhat) & (self.ess >= self.least))
 
-    def rough(self):
+    def times_longer(self):
         """The factor on the sweeps with which rough columns would meet the strict limits; 0 if chains have not
         converged, or nothing is rough."""
-        fold = np.fmax((self.rhat - 1) / (MAX_RHAT - 1), self.wanted / self.ess).max()
-        return 0.0 if self.failed.any() or fold <= 1 else fold
+        times_longer = np.fmax((self.rhat - 1) / (MAX_RHAT - 1), self.wanted / self.ess).max()
+        return 0.0 if self.failed.any() or times_longer <= 1 else times_longer
 
 
 class Unbounded(NamedTuple):
@@ -116,20 +117,20 @@ def _one_sided(kind, columns, unbounded, cure, changes=MappingProxyType({})):
     return Finding(kind, columns, cure, {"example": example}, changes)
 
 
-def chains_of(fitted, names, informative, sweep, watched=None):
-    """``Chains`` of a model. informative : (p,) bool, False for constant columns. sweep : seconds. watched : what
-    ``Watched.worst`` gives, or None."""
-    extra, rhat, ess = others(fitted)
+def chains_of(fitted, names, informative, seconds_per_sweep, worst=None):
+    """``Chains`` of a model. informative : (p,) bool, False for constant columns. worst : what ``Watched.worst`` gives,
+    or None."""
+    extra, rhat, ess = other_quantities(fitted)
     judged = np.append(informative, np.ones(len(extra), bool))
     names, rhat, ess = [*names[informative], *extra], rhat[judged], ess[judged]
     n_chains, n_draws = fitted.global_scale_draws_.shape
-    if watched is not None:
-        names, rhat, ess = [*names, watched.name], np.append(rhat, watched.rhat), np.append(ess, watched.ess)
+    if worst is not None:
+        names, rhat, ess = [*names, worst.name], np.append(rhat, worst.rhat), np.append(ess, worst.ess)
     max_rhat, least = np.full(len(rhat), MAX_RHAT), np.full(len(rhat), MIN_ESS_PER_CHAIN * n_chains)
-    if watched is not None and watched.is_rough:
+    if worst is not None and worst.is_rough:
         columns = slice(informative.sum())
         max_rhat[columns], least[columns] = ROUGH_RHAT, ROUGH_ESS_PER_CHAIN * n_chains
-    history = fitted.moments_ is None, fitted.burn_in_, fitted.n_iter_, fitted.stopped_by_, sweep
+    history = fitted.moments_ is None, fitted.burn_in_, fitted.n_iter_, fitted.stopped_by_, seconds_per_sweep
     return Chains(names, rhat, ess, n_chains, n_draws, *history, max_rhat, least)
 
 
@@ -170,24 +171,24 @@ def _sums(fitted, X, weight, alone):
     return None if alone.any() else np.stack(sums, axis=-1)
 
 
-def unbounded_in(fitted, names, run, slab_scale, ends):
-    """``Unbounded`` for a run. ends : of the columns, as ``Rows.ends`` gives them."""
-    rows, one_sided, spans = run.problem.rows, ends.one_sided, ends.spans
-    free = rows.columns.unpenalized[one_sided]
+def unbounded_in(fitted, names, run, slab_scale, one_sided):
+    """``Unbounded`` for a run. one_sided : ``OneSidedColumns``."""
+    rows, sided, spans = run.problem.rows, one_sided.columns, one_sided.spans
+    free = rows.columns.unpenalized[sided]
     # Where the model takes a column for noise, the posterior stays near zero, whatever the likelihood does far out.
-    shrunk = ~free & (fitted.shrinkage_[one_sided] < NOISE) & ~are_bound(slab_scale, ends, rows.columns)
-    ranges = _COLUMN * rows.columns.sd_of_X / rows.columns.scale
+    shrunk = ~free & (fitted.shrinkage_[sided] < NOISE) & ~are_bound(slab_scale, one_sided, rows.columns)
+    ranges = _USUAL_RANGE * rows.columns.sd_of_X / rows.columns.scale
     widest = ranges[~rows.columns.unpenalized].max(initial=0.0)
     loose = _loose(fitted.coef_draws_, np.flatnonzero(rows.columns.unpenalized), rows.spread)
     has_time = run.stopped_by != "interrupt"  # the search for planes may take long
     separated = _separated(rows, run) if has_time and slab_scale != AUTO and not is_bound(slab_scale, widest) else ""
-    if separated == QUASI and len(one_sided):  # one-sided columns explain it, even if they are noise
+    if separated == QUASI and len(sided):  # one-sided columns explain it, even if they are noise
         separated = ""
     loosened = _separated(rows, run, rows.columns.unpenalized) if has_time and len(loose) else ""
     span = spans[shrunk].max(initial=0.0)
-    named = np.concatenate([one_sided[shrunk | free], loose])
+    named = np.concatenate([sided[shrunk | free], loose])
     levels = names[named[rows.two_valued(named)]]
-    columns = names[one_sided[shrunk]], span, names[one_sided[free]], names[loose], loosened, levels
+    columns = names[sided[shrunk]], span, names[sided[free]], names[loose], loosened, levels
     return Unbounded(separated, widest, *columns)
 
 
@@ -207,10 +208,10 @@ def is_bound(slab_scale, span, far=FAR_SLAB):
     return np.zeros(np.shape(span), bool) if slab_scale is None else slab_scale * span <= far
 
 
-def are_bound(slab_scale, ends, columns):
+def are_bound(slab_scale, one_sided, columns):
     """Whether a slab bounds the coefficients of the one-sided columns, if they are shrunk. columns : ``Columns``."""
-    slab = slab_of(slab_scale, columns.sd[columns.place][ends.one_sided])
-    return is_bound(slab, ends.spans, FARTHEST_SLAB)
+    slab = slab_of(slab_scale, columns.sd[columns.place][one_sided.columns])
+    return is_bound(slab, one_sided.spans, FARTHEST_SLAB)
 
 
 def _and_bound(params, unbounded):
@@ -248,7 +249,7 @@ def _not_converged(params, chains, unbounded):
         return []
     few_kept = (
         f"But max_draws={params.max_draws} keeps only {chains.n_draws} draws of each chain, and R-hat and sample sizes "
-        f"are computed from these: first raise it to {4 * MIN_ESS_PER_CHAIN}."
+        f"are computed from these: first raise it to {DRAWS_PER_EFFECTIVE * MIN_ESS_PER_CHAIN}."
     )
     if chains.n_draws < 4:
         draws = "1 draw of each chain is" if chains.n_draws == 1 else f"{chains.n_draws} draws of each chain are"
@@ -269,39 +270,40 @@ def _not_converged(params, chains, unbounded):
         cure = few_kept
     elif to_do.any():
         goal = np.fmax(least, params.target_ess or 0.0)  # converged quantities may miss it
-        fold = np.nan_to_num(np.fmax(badness, goal / ess)[curable], nan=1.0, posinf=1.0).max()
-        cure, facts, changes = _longer(params, chains, facts, fold, (rhat[to_do] > _FAR_APART).any())
+        times_longer = np.nan_to_num(np.fmax(badness, goal / ess)[curable], nan=1.0, posinf=1.0).max()
+        cure, facts, changes = _longer(params, chains, facts, times_longer, (rhat[to_do] > _FAR_APART).any())
     return [Finding("not converged", [], cure, facts, changes)]
 
 
-def _longer(params, chains, facts, fold=1.0, far=False):
-    """The cure, the facts and the changes of parameters that multiply the independent draws by ``fold``.
+def _longer(params, chains, facts, times_longer=1.0, far=False):
+    """The cure, the facts and the changes of parameters that multiply the independent draws by ``times_longer``.
 
     far : whether the chains are so far apart that burn-in was too short.
     """
     cure, changes = "", {}
-    more = nice(max(_LEAST, _MARGIN * fold * chains.sweeps))
+    more = nice(max(_FEWEST_SWEEPS, _MARGIN * times_longer * chains.sweeps))
     if chains.stopped_by in ("interrupt", "callback"):
         cure = f"The run was stopped after {chains.sweeps} sweeps: let it run longer."
     elif chains.stopped_by == "target_ess":
         changes = {"target_ess": chains.wanted}
         if params.max_draws is not None:
-            changes["max_draws"] = max(params.max_draws, 4 * MIN_ESS_PER_CHAIN)
+            changes["max_draws"] = max(params.max_draws, DRAWS_PER_EFFECTIVE * MIN_ESS_PER_CHAIN)
         if params.n_iter != AUTO:
             changes["n_iter"] = max(more, params.n_iter)
     elif params.warm_start:
         anew = f" R-hat is very large: better start again with a longer burn_in (now {chains.burn_in})." if far else ""
-        adds = nice(max(_LEAST if chains.n_draws < 4 else 1, max(1.0, _MARGIN * fold - 1.0) * chains.sweeps))
+        fewest = _FEWEST_SWEEPS if chains.n_draws < 4 else 1
+        adds = nice(max(fewest, max(1.0, _MARGIN * times_longer - 1.0) * chains.sweeps))
         cure = f"Fit again with n_iter={adds}, which adds draws.{anew}"
     elif params.checkpoint is not None and not far:
         cure = f"Fit again with n_iter={more}: the run continues from the checkpoint."
     else:
         changes = {"n_iter": more}
-        thin = min(params.thin, max(1, more // (4 * MIN_ESS_PER_CHAIN)))
+        thin = min(params.thin, max(1, more // (DRAWS_PER_EFFECTIVE * MIN_ESS_PER_CHAIN)))
         if chains.n_draws < MIN_ESS_PER_CHAIN and thin != params.thin:
             changes["thin"] = thin
-        if far or (params.burn_in != AUTO and chains.burn_in < _LEAST):
-            changes["burn_in"] = max(_LEAST, more // 2, 2 * chains.burn_in if far else 0)
+        if far or (params.burn_in != AUTO and chains.burn_in < _FEWEST_SWEEPS):
+            changes["burn_in"] = max(_FEWEST_SWEEPS, more // 2, 2 * chains.burn_in if far else 0)
     return cure, facts, changes
 
 

@@ -26,8 +26,8 @@ from .._mcmc.prior import SLAB, FixedPrior, describe_prior, scale_of_tau_prior
 from .._mcmc.run import Problem, Run
 from .._posterior import estimates
 from .._utils import progress
+from .._utils.interrupts import ctrl_c_noted, sigterm_deferred
 from .._utils.names import names_of
-from .._utils.signals import held_back, listening
 from .._utils.sklearn_compat import HAS_CALLBACKS
 from .._utils.threads import open_threads
 from .._utils.warn import warn
@@ -73,11 +73,11 @@ class Fitted(NamedTuple):
     findings: list
     recipe: str
 
-    def say(self):
+    def warn_of_all(self):
         """Warn of an interruption and of the findings."""
         if self.interruption:
             warn(self.interruption)
-        warning_texts.say(self.findings, self.recipe)
+        warning_texts.warn_of(self.findings, self.recipe)
 
 
 class Lease:
@@ -122,27 +122,28 @@ def fit(model, X, y, of_rows, lease):
         _announce(params, plan, 0 if data.groups is None else len(data.groups))
         with _open(params, data, plan, threads) as rows:
             seen = _inspect(params, data, plan, rows)
-            early += input_findings.first(params, data, rows, seen.ends, seen.sums, seen.names)
-            warning_texts.say(early)
+            early += input_findings.before_sampling(params, data, rows, seen.one_sided, seen.dependent_sets, seen.names)
+            warning_texts.warn_of(early)
             problem = _problem(params, rows, int((~data.unpenalized).sum()))
             try:
-                run, sweep = _resume_or_start(params, problem, plan, earlier, (seen.unbounded, seen.watched), callbacks)
+                judged = seen.unbounded, seen.watched
+                run, seconds_per_sweep = _resume_or_start(params, problem, plan, earlier, judged, callbacks)
             except BaseException:  # the columns may be its cause
                 with suppress(Warning):
                     cure = "Set standardize=True." if any(f.changes for f in seen.findings) else ""
-                    warning_texts.say(seen.findings, cure)
+                    warning_texts.warn_of(seen.findings, cure)
                 raise
-            with listening():  # one Ctrl-C loses none of the draws
-                return _outcome(model, params, data, plan, seen, run, sweep, known)
+            with ctrl_c_noted():  # one Ctrl-C loses none of the draws
+                return _outcome(model, params, data, plan, seen, run, seconds_per_sweep, known)
 
 
 class Inspected(NamedTuple):
     """What rows tell before sampling."""
 
     names: np.ndarray  # of the columns that the sampler has
-    ends: object  # ``Ends`` of these
-    factors: list  # categories with a column for every level
-    sums: list  # sets of other columns of which a weighted sum is constant
+    one_sided: object  # ``OneSidedColumns`` of these
+    indicator_sets: list  # categories with a column for every level
+    dependent_sets: list  # sets of other columns of which a weighted sum is constant
     unbounded: np.ndarray  # columns whose coefficients the data do not bound
     watched: Watched | None  # what has to converge beside single columns, where these outnumber the rows
     findings: list  # about the scales of the columns
@@ -153,23 +154,23 @@ def _inspect(params, data, plan, rows):
     names = np.fromiter(names_of(SimpleNamespace(**data.columns)), dtype=object)
     names = names if plan.stored is None else names[plan.stored]
     check_size(rows.columns, rows.dtype, names)
-    ends, (factors, sums) = rows.ends(), rows.factors()
+    one_sided, (indicator_sets, dependent_sets) = rows.one_sided_columns(), rows.indicator_sets()
     watched = Watched(rows, params.target_ess is None) if data.shape[1] > data.shape[0] else None
-    unbounded = ends.one_sided[~findings.are_bound(params.slab_scale, ends, rows.columns)]
-    of_columns = input_findings.of_columns(rows, ends, names, params.standardize)
-    return Inspected(names, ends, factors, sums, unbounded, watched, of_columns)
+    unbounded = one_sided.columns[~findings.are_bound(params.slab_scale, one_sided, rows.columns)]
+    of_columns = input_findings.of_columns(rows, one_sided.rounded, names, params.standardize)
+    return Inspected(names, one_sided, indicator_sets, dependent_sets, unbounded, watched, of_columns)
 
 
-def _outcome(model, params, data, plan, seen, run, sweep, known):
-    """``Fitted`` of a run whose sweeps took so many seconds each. known : attributes that are there before a run."""
+def _outcome(model, params, data, plan, seen, run, seconds_per_sweep, known):
+    """``Fitted`` of a run. known : attributes that are there before a run."""
     rows, of_columns = run.problem.rows, list(seen.findings)
-    fitted = _summarise(params, data, plan, run, known, seen.factors)
+    fitted = _summarise(params, data, plan, run, known, seen.indicator_sets)
     fitted._asked |= {"slab_scale": copy(model.slab_scale), "outnumber": data.outnumber}
-    judged = None if seen.watched is None else seen.watched.worst(run.draws)
-    chains = findings.chains_of(fitted, seen.names, rows.columns.informative, sweep, judged)
+    worst = None if seen.watched is None else seen.watched.worst(run.draws)
+    chains = findings.chains_of(fitted, seen.names, rows.columns.informative, seconds_per_sweep, worst)
     are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, rows.columns.informative)
     chains = chains._replace(are_sums_well=are_well)
-    unbounded = findings.unbounded_in(fitted, seen.names, run, params.slab_scale, seen.ends)
+    unbounded = findings.unbounded_in(fitted, seen.names, run, params.slab_scale, seen.one_sided)
     unbounded = unbounded._replace(advised=AUTO if data.outnumber else SLAB)
     if data.groups is not None:
         of_columns += group_findings.of_means(rows, fitted.group_effect_moments_["mean"], seen.names)
@@ -276,8 +277,8 @@ def _resume_or_start(params, problem, plan, earlier, judged, callbacks):
         if checkpoint is not None:
             saved = checkpoint.load(settings.n_iter, partial(check_saved, problem=problem, settings=settings))
         run = Run(problem, settings, saved, *judged)
-        sweep = _go(run, params.verbose, checkpoint, callbacks(run))
-    return run, sweep
+        seconds_per_sweep = _go(run, params.verbose, checkpoint, callbacks(run))
+    return run, seconds_per_sweep
 
 
 def _checkpoint(params, problem, settings, device):
@@ -300,7 +301,7 @@ def _go(run, verbose, checkpoint, callbacks):
         if checkpoint is not None and run.whole:
             checkpoint.write(run)
 
-    with nullcontext(lambda: None) if checkpoint is None else held_back() as call_handler:
+    with nullcontext(lambda: None) if checkpoint is None else sigterm_deferred() as call_handler:
 
         def report(t):
             if t - first >= 2 * marks[-1][0]:
@@ -318,7 +319,7 @@ def _go(run, verbose, checkpoint, callbacks):
             with suppress(Exception):  # the error that has ended the run is the one to raise
                 save()
             raise
-        with listening():  # one Ctrl-C loses none of the draws, here and after it
+        with ctrl_c_noted():  # one Ctrl-C loses none of the draws, here and after it
             save()
             if callbacks is not None:
                 callbacks.close()
@@ -333,22 +334,23 @@ def _log(verbose, run):
         end, last = run.expected(), run.burn_in + run.settings.n_iter
         return str(last) if end == last else f"about {end} and at most {last}"
 
-    def line(t, rest):
-        return f"{'burn-in' if t <= run.burn_in else 'sampling'}: sweep {t} of {sweeps()}, about {in_time(rest)} left"
+    def line(t, seconds_left):
+        phase = "burn-in" if t <= run.burn_in else "sampling"
+        return f"{phase}: sweep {t} of {sweeps()}, about {in_time(seconds_left)} left"
 
-    def too_long(t, sweep, rest):
+    def too_long(t, seconds_per_sweep, seconds_left):
         return (
-            f"At {sweep:.2g} s a sweep, {t} of {sweeps()} sweeps are done, and the others take about {in_time(rest)}. "
-            "To shorten it, set target_ess or reduce rows or columns; checkpoint saves progress, verbose=1 reports "
-            "progress, and Ctrl-C ends the fit with the draws so far."
+            f"At {seconds_per_sweep:.2g} s a sweep, {t} of {sweeps()} sweeps are done, and the others take about "
+            f"{in_time(seconds_left)}. To shorten it, set target_ess or reduce rows or columns; checkpoint saves "
+            "progress, verbose=1 reports progress, and Ctrl-C ends the fit with the draws so far."
         )
 
     return progress.reporter(verbose, run.expected, line, too_long)
 
 
-def _summarise(params, data, plan, run, known, factors):
-    """The attributes of a fitted model, all NumPy. known : those known before the run. factors : the categories with a
-    column for every level."""
+def _summarise(params, data, plan, run, known, indicator_sets):
+    """The attributes of a fitted model, all NumPy. known : those known before the run. indicator_sets : of
+    ``Rows``."""
     draws, (rows, fixed, tau_0, _) = run.draws, run.problem
     fitted = SimpleNamespace(**known)
     for name in STORED:
@@ -378,7 +380,7 @@ def _summarise(params, data, plan, run, known, factors):
         fitted.prior_["group_scale"] = float(params.group_scale)
     fitted._column_means = columns.mean_of_X  # weighted; the reference point of contributions
     fitted._column_sd = columns.sd_of_X  # weighted; the unit of effects
-    fitted._factors = [factor._asdict() for factor in factors]
+    fitted._factors = [indicators._asdict() for indicators in indicator_sets]
     fitted._fitted_rows = {"n": int(data.shape[0]), "size": float(n), "share": float(rows.share())}
     weights = f"{data.weighted_by}: {data.shape[0]} rows count as {n:.6g}" if data.weighted_by else None
     fitted._asked = {**{name: copy(getattr(params, name)) for name in _REPORTED}, "weights": weights}

@@ -9,16 +9,16 @@ import numpy as np
 from .._utils.names import printable
 from .warning_texts import Finding
 
-_LEAST = 0.1  # smallest correlation that matters
+_LEAST_CORRELATION = 0.1  # smallest correlation that matters
 _CHANCE = 1e-4  # probability that any column of noise is found
 _WITHIN = 1e-6  # smallest share of a column's variance within groups; with less, the column is its group means
-_MOST_NUMBERS = 2**27  # largest number of group means to compute
+_MOST_MEANS = 2**27  # largest number of group means to compute
 
 
 def of_means(rows, effects, names):
     """A list of at most one ``Finding``. rows : ``Rows``. effects : (n_groups,) posterior means. names : of columns."""
     n_groups, c = rows.groups.n, rows.columns
-    if n_groups * rows.shape[1] > _MOST_NUMBERS or n_groups < 4:
+    if n_groups * rows.shape[1] > _MOST_MEANS or n_groups < 4:
         return []
     sums = rows.sums_by_group(rows.weight if len(rows.weight) else np.ones(rows.n))
     sizes, means = sums[:, -1:], sums[:, :-1] / sums[:, -1:]
@@ -27,7 +27,7 @@ def of_means(rows, effects, names):
     r = _correlations(means, effects)
     statistic = np.sqrt(n_groups - 2) * np.abs(r) / np.sqrt(1 - np.minimum(r**2, 1 - 1e-12))
     threshold = np.sqrt(2 * np.log(len(r) / _CHANCE))  # a bound for the largest of len(r) standard normals
-    columns = np.flatnonzero(varies & (np.abs(r) > _LEAST) & (statistic > threshold))
+    columns = np.flatnonzero(varies & (np.abs(r) > _LEAST_CORRELATION) & (statistic > threshold))
     if not len(columns):
         return []
     columns = columns[np.argsort(-np.abs(r[columns]), kind="stable")]

@@ -10,23 +10,23 @@ from .findings import are_bound
 from .warning_texts import Finding
 
 _SCALE_RATIO = 1e3  # largest ratio of the standard deviations of two columns
-_ERROR = 1e-3  # largest rounding error of a column, in its standard deviations
+_ROUNDING_ERROR = 1e-3  # largest rounding error of a column, in its standard deviations
 _EVIDENCE = 2.0  # nats, which a noise column exceeds by chance with probability 1 in 7
-_LIGHT, _FEW = 0.1, 20  # weights are light if they sum to less than this share of the rows, and to so few rows
+_LIGHT_SHARE, _LIGHT_ROWS = 0.1, 20  # weights are light that sum to less than this share of rows, and to so few rows
 _FEW_GROUPS = 10  # fewer groups hardly tell how much groups differ
-_CLASS = 1  # with less weight in the rarer class, weights are light even if they sum to more than ``_FEW``
+_LIGHT_CLASS = 1  # with less weight in the rarer class, weights are light even if they sum to more than ``_LIGHT_ROWS``
 
 
-def of_tables(X, others, data):
+def of_tables(X, of_rows, data):
     """The findings about the index labels of pandas tables, an ordered y, and few groups.
 
-    others : the other arguments about rows, by name. data : ``Data``.
+    of_rows : the other arguments about rows, by name. data : ``Data``.
     """
     findings, index, classes = [], getattr(X, "index", None), data.classes
-    for name, other in others.items():
-        if _is_reordered(index, getattr(other, "index", None)):
+    for name, values in of_rows.items():
+        if _is_reordered(index, getattr(values, "index", None)):
             findings.append(Finding("order of rows", [], f"{name}.loc[X.index] matches them by label.", {"name": name}))
-    dtype = getattr(others["y"], "dtype", None)
+    dtype = getattr(of_rows["y"], "dtype", None)
     order = [label for label in dtype.categories if label in classes] if getattr(dtype, "ordered", False) else []
     if order and order != classes.tolist():
         facts = {"low": order[0], "high": order[1], "classes": classes.tolist()}
@@ -37,33 +37,33 @@ def of_tables(X, others, data):
     return findings
 
 
-def _is_reordered(index, other):
+def _is_reordered(index, other_index):
     """Whether two indices have the same labels in another order."""
-    if not isinstance(index, pd.Index) or not isinstance(other, pd.Index) or len(index) != len(other):
+    if not isinstance(index, pd.Index) or not isinstance(other_index, pd.Index) or len(index) != len(other_index):
         return False
-    return bool(not index.equals(other) and index.isin(other).all() and other.isin(index).all())
+    return bool(not index.equals(other_index) and index.isin(other_index).all() and other_index.isin(index).all())
 
 
-def first(params, data, rows, ends, sums, names):
+def before_sampling(params, data, rows, one_sided, dependent_sets, names):
     """The findings to warn of before sampling: light weights, dependent columns, and coefficients without a bound.
 
-    data : ``Data``. ends : ``Ends``. sums : ``Factor``s of columns that depend on one another. names : of the columns,
-    an array.
+    data : ``Data``. one_sided : ``OneSidedColumns``. dependent_sets : of columns of which a weighted sum is constant.
+    names : of the columns, an array.
     """
     n, size, rarer = rows.shape[0], rows.size(), rows.size() * min(rows.share(), 1 - rows.share())
     findings = []
-    if data.weighted_by and size < _LIGHT * n and (size < _FEW or rarer < _CLASS):
+    if data.weighted_by and size < _LIGHT_SHARE * n and (size < _LIGHT_ROWS or rarer < _LIGHT_CLASS):
         facts = {"by": data.weighted_by, "rows": n, "size": size}
         findings.append(Finding("light weights", [], "", facts))
-    if sums:
-        more = f" (and {len(sums) - 1} more such sets)" if len(sums) > 1 else ""
-        findings.append(Finding("dependent", names[sums[0].columns], "", {"more": more}))
-    columns, sided = rows.columns, ends.one_sided
+    if dependent_sets:
+        more = f" (and {len(dependent_sets) - 1} more such sets)" if len(dependent_sets) > 1 else ""
+        findings.append(Finding("dependent", names[dependent_sets[0].columns], "", {"more": more}))
+    columns, sided = rows.columns, one_sided.columns
     slab = f"slab_scale={AUTO!r}" if data.outnumber else f"slab_scale={SLAB} with standardize=True"
     if params.slab_scale is None and columns.n_shrunk > n:
         return [*findings, Finding("wide", [], f"{slab} bounds them.", {"p": rows.shape[1], "n": n})]
-    bound = are_bound(params.slab_scale, ends, columns) & ~columns.unpenalized[sided]
-    unbounded = names[sided[(ends.evidence >= _EVIDENCE) & ~bound]]
+    bound = are_bound(params.slab_scale, one_sided, columns) & ~columns.unpenalized[sided]
+    unbounded = names[sided[(one_sided.evidence >= _EVIDENCE) & ~bound]]
     if len(unbounded) and not fold_of():  # a search warns of it after the fit
         free = columns.unpenalized[sided].any()
         cure = f"{'If it is not unpenalized, ' if free else ''}{slab} bounds it."
@@ -71,12 +71,13 @@ def first(params, data, rows, ends, sums, names):
     return findings
 
 
-def of_columns(rows, ends, names, standardize):
-    """The findings about the scale of the columns. ends : ``Ends``. names : of the columns of X, an array."""
+def of_columns(rows, rounded, names, standardize):
+    """The findings about the scale of the columns. rounded : as in ``OneSidedColumns``. names : of the columns of X, an
+    array."""
     findings, columns, dtype = [], rows.columns, np.promote_types(rows.dtype, np.float32)  # dtype of the passes
     distance = rows.distance.copy()
-    distance[ends.rounded] = 1 / np.finfo(np.float64).eps
-    far = np.flatnonzero(np.finfo(dtype).eps * distance > _ERROR)
+    distance[rounded] = 1 / np.finfo(np.float64).eps
+    far = np.flatnonzero(np.finfo(dtype).eps * distance > _ROUNDING_ERROR)
     if len(far):
         cure = f"Subtract the means before you fit{', or give X as float64' if dtype == np.float32 else ''}."
         findings.append(Finding("far from zero", names[far], cure, {"distance": distance.max(), "dtype": dtype}))

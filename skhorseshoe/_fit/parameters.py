@@ -15,10 +15,11 @@ from .._utils import sklearn_compat
 from .._utils.sklearn_compat import StrOptions
 from ..diagnostics import MIN_ESS_PER_CHAIN
 
-MOST_SWEEPS = 10_000  # largest number of sweeps after burn-in with n_iter="auto"
-_MOST = 2**53  # largest number of sweeps or draws: a float still distinguishes it from the next
+DEFAULT_SWEEPS = 10_000  # largest number of sweeps after burn-in with n_iter="auto"; target_ess ends most fits earlier
+DRAWS_PER_EFFECTIVE = 4  # draws to keep for each effective draw that is asked for, at least
+_LARGEST_COUNT = 2**53  # largest number of sweeps or draws: a float still distinguishes it from the next
 _MOST_THREADS = 1024
-_JUDGED = 8  # fewest draws of a chain to keep room for: thinning keeps half, and R-hat needs four
+_FEWEST_KEPT_DRAWS = 8  # fewest draws of a chain to keep room for: thinning keeps half, and R-hat needs four
 
 
 class Interval(sklearn_compat.Interval):
@@ -40,11 +41,11 @@ class _Samplers(StrOptions):
 
 
 CONSTRAINTS = {  # each parameter by itself; scikit-learn checks them
-    "n_iter": [Interval(Integral, 1, _MOST, closed="both"), StrOptions({"auto"})],
-    "burn_in": [Interval(Integral, 0, _MOST, closed="both"), StrOptions({"auto"})],
+    "n_iter": [Interval(Integral, 1, _LARGEST_COUNT, closed="both"), StrOptions({"auto"})],
+    "burn_in": [Interval(Integral, 0, _LARGEST_COUNT, closed="both"), StrOptions({"auto"})],
     "n_chains": [Interval(Integral, 1, MAX_CHAINS, closed="both")],
-    "thin": [Interval(Integral, 1, _MOST, closed="both")],
-    "max_draws": [Interval(Integral, 2, _MOST, closed="both"), None],
+    "thin": [Interval(Integral, 1, _LARGEST_COUNT, closed="both")],
+    "max_draws": [Interval(Integral, 2, _LARGEST_COUNT, closed="both"), None],
     "draws_dtype": [StrOptions({"float64", "float32"})],
     "fit_intercept": ["boolean"],
     "global_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), None],
@@ -57,7 +58,7 @@ CONSTRAINTS = {  # each parameter by itself; scikit-learn checks them
     "warm_start": ["boolean"],
     "checkpoint": [str, PathLike, None],
     "checkpoint_interval": [Interval(Real, 0, None, closed="left")],
-    "target_ess": [Interval(Real, 0, _MOST, closed="right"), None],
+    "target_ess": [Interval(Real, 0, _LARGEST_COUNT, closed="right"), None],
     "coef_summary": [StrOptions({"mean", "median", "selected"})],
     "credible_level": [Interval(Real, 0, 1, closed="neither")],
     "sampler": [_Samplers({"auto", "hmc", "pxda", "gibbs"})],
@@ -80,18 +81,19 @@ def _plain(value):
 def checked(model):
     """The parameters of a classifier by name; a ValueError where they contradict one another."""
     params = SimpleNamespace(**{name: _plain(getattr(model, name)) for name in CONSTRAINTS})
-    n_iter, thin, target, most = params.n_iter, params.thin, target_of(params), params.max_draws
-    if sweeps_of(n_iter) < thin:
-        name = f"the {MOST_SWEEPS} sweeps of n_iter='auto'" if n_iter == AUTO else "n_iter"
+    n_iter, thin, target, max_draws = params.n_iter, params.thin, target_ess_or_default(params), params.max_draws
+    if sweeps_or_default(n_iter) < thin:
+        name = f"the {DEFAULT_SWEEPS} sweeps of n_iter='auto'" if n_iter == AUTO else "n_iter"
         raise ValueError(f"thin must not exceed {name} (thin={thin}, n_iter={n_iter}): no draw would be kept.")
-    is_thinned = most is not None and most < sweeps_of(n_iter) // thin
-    fewest = most // 2 if is_thinned else most  # draws of a chain; thinning halves them whenever there are ``most``
-    if None not in (target, most) and (most < _JUDGED or fewest * params.n_chains < target):
+    is_thinned = max_draws is not None and max_draws < sweeps_or_default(n_iter) // thin
+    # Draws of a chain; thinning halves them whenever there are ``max_draws``.
+    fewest = max_draws // 2 if is_thinned else max_draws
+    if None not in (target, max_draws) and (max_draws < _FEWEST_KEPT_DRAWS or fewest * params.n_chains < target):
         automatic = " (n_iter='auto')" if params.target_ess is None else ""
-        enough = max(_JUDGED, math.ceil(target / params.n_chains) * (1 + is_thinned))
+        enough = max(_FEWEST_KEPT_DRAWS, math.ceil(target / params.n_chains) * (1 + is_thinned))
         raise ValueError(
-            f"max_draws={most} keeps too few draws to tell when target_ess={target}{automatic} is reached: as few as "
-            f"{fewest} of each of {params.n_chains} chains. Raise max_draws to {enough} or more, or leave it out."
+            f"max_draws={max_draws} keeps too few draws to tell when target_ess={target}{automatic} is reached: as few "
+            f"as {fewest} of each of {params.n_chains} chains. Raise max_draws to {enough} or more, or leave it out."
         )
     if params.checkpoint is not None and params.warm_start:
         raise ValueError("checkpoint and warm_start=True cannot be combined: raise n_iter and fit again to go on.")
@@ -108,12 +110,12 @@ def settled_slab(params, outnumber):
     return float(SLAB) if params.standardize else AUTO
 
 
-def target_of(params):
+def target_ess_or_default(params):
     """The effective sample size at which sampling ends; None if it goes on for ``n_iter`` sweeps."""
     automatic = params.n_iter == AUTO and params.target_ess is None
     return MIN_ESS_PER_CHAIN * params.n_chains if automatic else params.target_ess
 
 
-def sweeps_of(n_iter):
+def sweeps_or_default(n_iter):
     """The largest number of sweeps after burn-in."""
-    return MOST_SWEEPS if n_iter == AUTO else n_iter
+    return DEFAULT_SWEEPS if n_iter == AUTO else n_iter

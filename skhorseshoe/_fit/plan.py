@@ -22,15 +22,14 @@ from .._utils.memory import addresses_left, check_copy, in_words
 from .._utils.names import names_of, printable
 from .._utils.threads import count_threads
 from ..diagnostics import MIN_ESS_PER_CHAIN
-from .parameters import sweeps_of, target_of
+from .parameters import DRAWS_PER_EFFECTIVE, sweeps_or_default, target_ess_or_default
 from .sparse_input import array_if_as_small, stored_columns, take_columns
 from .warning_texts import Finding
 from .watched import MOST_ROWS
 
-_TUNING = 100  # fewest sweeps of burn-in in which "hmc" can tune itself
-_REPEATED = 10  # largest row expansion that "auto" accepts
-_ROOM = 2**30  # bytes of draws that n_iter="auto" keeps
-_FEWEST = 4  # draws that n_iter="auto" keeps for each effective draw of its target, at least
+_FEWEST_TUNING_SWEEPS = 100  # fewest sweeps of burn-in in which "hmc" can tune itself
+_LARGEST_EXPANSION = 10  # largest row expansion that "auto" accepts
+_DEFAULT_BYTES_OF_DRAWS = 2**30  # bytes of draws that n_iter="auto" keeps
 
 
 class Plan(NamedTuple):
@@ -50,7 +49,7 @@ def plan_fit(params, data, done):
     """The ``Plan``; a ValueError where parameters contradict the data. done : sweeps of the fit to continue, or 0."""
     sampler, of_prior = choose_sampler(params, data)
     settings = {name: value for name, value in vars(params).items() if name in Settings._fields}
-    settings |= {"sampler": sampler, "in_prior_coordinates": of_prior, **_lengths(params, data.shape[1], done)}
+    settings |= {"sampler": sampler, "in_prior_coordinates": of_prior, **_sweeps_and_room(params, data.shape[1], done)}
     settings = Settings(**settings)
     n_threads = count_threads(params.n_jobs)
     if data.rows is None:
@@ -87,8 +86,8 @@ def choose_sampler(params, data):
     no_factor, of_prior = needs_conjugate_gradients(data.shape[1]), fits_prior(params, data)
     sampler, taking = params.sampler, _taking(data, no_factor)
     if sampler == "auto":
-        can_tune = params.burn_in == AUTO or params.burn_in >= _TUNING
-        can_repeat = data.whole_weights and (no_factor or data.expansion <= _REPEATED)
+        can_tune = params.burn_in == AUTO or params.burn_in >= _FEWEST_TUNING_SWEEPS
+        can_repeat = data.whole_weights and (no_factor or data.expansion <= _LARGEST_EXPANSION)
         sampler = "hmc" if of_prior or (can_tune and not no_factor) or not can_repeat else taking[-1]
     elif sampler not in taking:
         here = " with so many columns" if sampler == "gibbs" else ""
@@ -109,18 +108,18 @@ def _taking(data, no_factor):
     return ("hmc", "gibbs") if data.extras else ("hmc", "gibbs", "pxda")
 
 
-def _lengths(params, p, done):
+def _sweeps_and_room(params, p, done):
     """How long to sample, and how many draws to keep. done : sweeps of the fit to continue, or 0."""
-    sweeps, target, room = sweeps_of(params.n_iter), target_of(params), None
+    sweeps, target, room = sweeps_or_default(params.n_iter), target_ess_or_default(params), None
     if params.n_iter == AUTO and params.max_draws is None:  # the draws must not fill the memory
-        room = int(_ROOM / (params.n_chains * (np.dtype(params.draws_dtype).itemsize * p + 24)))
-        room = max(room, _FEWEST * int(np.ceil(max(target / params.n_chains, MIN_ESS_PER_CHAIN))))
+        room = int(_DEFAULT_BYTES_OF_DRAWS / (params.n_chains * (np.dtype(params.draws_dtype).itemsize * p + 24)))
+        room = max(room, DRAWS_PER_EFFECTIVE * int(np.ceil(max(target / params.n_chains, MIN_ESS_PER_CHAIN))))
     return {"n_iter": sweeps + done, "room": room, "target_ess": target}
 
 
 def _costs(data, sampler):
     """A ``Finding`` where weights make the fit slow."""
-    if data.expansion > _REPEATED and sampler != "hmc":
+    if data.expansion > _LARGEST_EXPANSION and sampler != "hmc":
         facts = {"sampler": sampler, "rows": data.shape[0], "repeated": data.expansion * data.shape[0]}
         return [Finding("repeated rows", [], "sampler='hmc' uses the weights directly.", facts)]
     return []

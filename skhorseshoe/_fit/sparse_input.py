@@ -11,18 +11,18 @@ from scipy.sparse import csr_array, issparse
 
 from ..diagnostics import convergence
 
-_SHARE = 0.5  # of the columns that must be empty, for X without them to be worth its indices
-_LARGER = 1.5  # bytes of an array relative to those of CSR, up to which X is read as an array
+_EMPTY_SHARE = 0.5  # of the columns that must be empty, for X without them to be worth its indices
+_LARGER_BY = 1.5  # bytes of an array relative to those of CSR, up to which X is read as an array
 
 # Attributes of a fitted model whose last axis is the columns, and what an empty column has there.
-_VALUES = {"coef_draws_": 0.0, "coef_": 0.0, "shrinkage_": 1.0, "inclusion_score_": 0.0}
-_VALUES |= {"_column_means": 0.0, "_column_sd": 0.0}
-_OF_MOMENTS = {"mean": 0.0, "sd": 0.0, "prob_positive": 0.5}
+_EMPTY_VALUES = {"coef_draws_": 0.0, "coef_": 0.0, "shrinkage_": 1.0, "inclusion_score_": 0.0}
+_EMPTY_VALUES |= {"_column_means": 0.0, "_column_sd": 0.0}
+_EMPTY_MOMENTS = {"mean": 0.0, "sd": 0.0, "prob_positive": 0.5}
 
 
 def array_if_as_small(X):
     """X as an array if that is not much larger, which it is where a third is stored; else as it is."""
-    if not issparse(X) or X.shape[0] * X.shape[1] * X.dtype.itemsize > _LARGER * (X.data.nbytes + X.indices.nbytes):
+    if not issparse(X) or X.shape[0] * X.shape[1] * X.dtype.itemsize > _LARGER_BY * (X.data.nbytes + X.indices.nbytes):
         return X
     return X.toarray()
 
@@ -33,7 +33,7 @@ def stored_columns(X, unpenalized):
         return None
     is_stored = unpenalized.copy()
     is_stored[X.indices] = True
-    return np.flatnonzero(is_stored) if is_stored.mean() <= 1 - _SHARE else None
+    return np.flatnonzero(is_stored) if is_stored.mean() <= 1 - _EMPTY_SHARE else None
 
 
 def take_columns(X, columns):
@@ -59,11 +59,11 @@ def put_back(fitted, columns, n_columns):
     def wide(values, value):
         return widened(values, columns, n_columns, value)
 
-    for name, value in _VALUES.items():
+    for name, value in _EMPTY_VALUES.items():
         setattr(fitted, name, wide(getattr(fitted, name), value))
     of_zeros = convergence(np.zeros_like(fitted.coef_draws_[..., :1]))
     fitted.rhat_, fitted.ess_ = wide(fitted.rhat_, of_zeros.rhat[0]), wide(fitted.ess_, of_zeros.ess_bulk[0])
     fitted.prior_["slab_scale"] = wide(fitted.prior_["slab_scale"], np.inf)
     if fitted.moments_ is not None:
-        fitted.moments_ |= {name: wide(fitted.moments_[name], value) for name, value in _OF_MOMENTS.items()}
-    fitted._factors = [{**factor, "columns": columns[factor["columns"]]} for factor in fitted._factors]
+        fitted.moments_ |= {name: wide(fitted.moments_[name], value) for name, value in _EMPTY_MOMENTS.items()}
+    fitted._factors = [{**indicators, "columns": columns[indicators["columns"]]} for indicators in fitted._factors]

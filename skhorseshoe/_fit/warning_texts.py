@@ -1,4 +1,8 @@
-"""The texts of a fit's warning: a template for each kind of finding, in the order in which to cure them."""
+"""The texts of a fit's warning: a template for each kind of finding, in the order in which to cure them.
+
+A cure, the field {cure} of a template, depends on what is found, so its sentence is where that is: in ``findings.py``,
+``input_findings.py``, ``group_findings.py`` and ``plan.py``. What parameters to change is told by ``recipe.py``.
+"""
 
 from string import Formatter
 from types import MappingProxyType
@@ -117,7 +121,7 @@ class Finding(NamedTuple):
     changes: dict = MappingProxyType({})  # values of parameters that cure it, by name
 
 
-def say(findings, recipe=""):
+def warn_of(findings, recipe=""):
     """Warn once, of all findings, most urgent first, with the recipe; a ConvergenceWarning if for one of them the draws
     cannot be trusted. In a search, warn once for each kind of finding, of the first fit that has it."""
     ordered = sorted(findings, key=lambda finding: _ORDER[finding.kind])

@@ -14,8 +14,8 @@ WATCHED = "(predictions)", "(predictions and groups)"  # names, without and with
 MOST_ROWS = 1000  # largest number of rows whose probabilities are watched
 _THRESHOLD = 0.7  # correlation at which columns form a group, as in ``groups.correlated_groups``
 # Groups are looked for up to so many columns, and products of two numbers in their correlations: a second, 150 MB.
-_MOST_COLUMNS, _MOST = 4096, 2**34
-_DRAWS, _NUMBERS = 64, 2**22  # largest numbers of draws and of coefficients in a block
+_MOST_COLUMNS, _MOST_PRODUCTS = 4096, 2**34
+_BLOCK_DRAWS, _BLOCK_COEFFICIENTS = 64, 2**22  # largest numbers of draws and of coefficients in a block
 
 
 class Watched:
@@ -40,7 +40,7 @@ class Watched:
         Blocks begin at the same draws at each look, so a run that is continued has the bits of an uninterrupted one.
         """
         n_chains, _, p = draws.coef.shape
-        step = max(1, min(_DRAWS, _NUMBERS // (n_chains * p)))
+        step = max(1, min(_BLOCK_DRAWS, _BLOCK_COEFFICIENTS // (n_chains * p)))
         if self.stride != draws.stride:  # half of the draws have been given up
             self.held, self.stride = np.empty((n_chains, 0, self.X.shape[0] + self.weights.shape[1])), draws.stride
         n_complete = self.held.shape[1] // step * step
@@ -93,7 +93,7 @@ def groups_of(X, mean, sd, weight=None):
 def _weights(X, mean, sd):
     """The weights (p, k) of the columns in the k groups of two or more; k is 0 if groups take too long to find."""
     (n, p), groups = X.shape, []
-    if p <= _MOST_COLUMNS and n * p * p <= _MOST:
+    if p <= _MOST_COLUMNS and n * p * p <= _MOST_PRODUCTS:
         dense = X.toarray() if issparse(X) else X
         groups = [group for group in groups_of(dense, mean, sd) if len(group[0]) > 1]
     columns, values = (np.concatenate([np.empty(0, int), *(group[i] for group in groups)]) for i in range(2))

@@ -36,7 +36,7 @@ class Draws:
         self.largest = np.finfo(dtype).max / 4  # bound of what is kept, so that no number or difference is infinite
         self.kappa = MeanShrinkage(columns.n_shrunk)
         self.failed = {}  # indices of the first quantities that did not suffice, by kind
-        self.fold = None  # factor by which the number of draws must grow to suffice; None before it is known
+        self.times_longer = None  # factor by which the number of draws must grow to suffice; None before it is known
 
     @property
     def n(self):
@@ -136,10 +136,10 @@ class Draws:
     def _suffices(self, draws, target_ess, max_rhat):
         ess = ess_bulk(draws)
         if not (ess >= target_ess).all():
-            self.fold = _largest(target_ess / ess)
+            self.times_longer = _largest(target_ess / ess)
             return False
         if not ((ratio := rhat(draws)) <= max_rhat).all():
-            self.fold = _largest((ratio - 1) / (max_rhat - 1))
+            self.times_longer = _largest((ratio - 1) / (max_rhat - 1))
             return False
         return True
 

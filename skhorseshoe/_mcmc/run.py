@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from .._backends import device
-from .._utils.signals import listening
+from .._utils.interrupts import ctrl_c_noted
 from .chains import GibbsChains, PxdaChains
 from .draws import Draws
 from .gibbs import State
@@ -133,7 +133,7 @@ class Run:
         Ctrl-C is heard between two sweeps, a second one at once. Before the first draw it is raised; after it, it ends
         the run with the draws made so far.
         """
-        with listening() as interrupted:
+        with ctrl_c_noted() as interrupted:
             try:
                 while self.done < self.settings.n_iter and self.stopped_by == "n_iter":
                     self._step()
@@ -184,8 +184,9 @@ class Run:
         """The sweep with which the run will probably end, by the draws so far."""
         n_iter, thin = self.settings.n_iter, self.settings.thin
         if self._target():
-            fold, n = self._draws.fold, self._n_draws()
-            n_iter = min(n_iter, _USUAL_SWEEPS if fold is None else _next_check(min(fold * n, n_iter)) * thin)
+            times_longer, n = self._draws.times_longer, self._n_draws()
+            check = None if times_longer is None else _next_check(min(times_longer * n, n_iter))
+            n_iter = min(n_iter, _USUAL_SWEEPS if check is None else check * thin)
         return self.burn_in + max(n_iter, self.done)
 
     def separated(self):

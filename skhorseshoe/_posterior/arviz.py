@@ -14,7 +14,7 @@ from .._mcmc.prior import GRID_END, GRID_STEP, WIDE, on_grid
 from .._utils.names import names_of
 from .._version import __version__
 from . import predict
-from .grouped import is_grouped
+from .grouped_prediction import is_grouped
 
 
 def from_model(model, rows, max_draws):

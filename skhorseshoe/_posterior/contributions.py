@@ -13,16 +13,16 @@ from .._utils.arrays import dense
 from .._utils.memory import check_matrices
 from .._utils.names import names_of, printable
 from .estimates import means
-from .grouped import on_average, population, refuse_offset
+from .grouped_prediction import on_average, population, refuse_offset
+from .input_rows import InputRows, classifier_rows, row_like
 from .mixin import level_of
 from .pipeline import named, unwrap
-from .raw_rows import RawRows, row_like, seen
 from .summary import in_lines, summary_frame
 from .table import Summary
-from .term_contributions import Moves, described, of_terms
+from .term_contributions import Differences, described, of_terms
 
 if TYPE_CHECKING:
-    from .._types import DataFrame, Mapping, Model, Rows
+    from .._types import DataFrame, Mapping, Model, RowsLike
 
 _ROUNDING = 1e-12  # largest mean, in standard deviations, that steps may leave by rounding instead of 0
 _BITS = 2.0**-46  # rounding error of a mean over rows, relative to the value
@@ -31,8 +31,8 @@ _BITS = 2.0**-46  # rounding error of a mean over rows, relative to the value
 @guarded
 def contributions(
     model: Model,
-    X: Rows,
-    reference: Rows = None,
+    X: RowsLike,
+    reference: RowsLike = None,
     *,
     level: float | None = None,
     terms: Mapping[str, Any] | Literal["auto"] | None = "auto",
@@ -99,35 +99,35 @@ def contributions(
     level = level_of(classifier, level)
     if top is not None and (isinstance(top, bool) or not isinstance(top, Integral) or top < 1):
         raise ValueError(f"top must be a whole number from 1 on, or None for all; got {top!r}.")
-    raw = RawRows(X)
+    raw = InputRows(X)
     check_matrices(8, (raw.shape[0], classifier.n_features_in_), "contributions(X)", "Ask for fewer rows.")
-    moves = _moves(classifier, steps, raw, None if reference is None else row_like(raw, reference))
+    differences = _differences(classifier, steps, raw, None if reference is None else row_like(raw, reference))
     classifier = named(steps, classifier)
     if terms is None:
-        return _of_columns(classifier, raw, moves, level)
-    return of_terms(classifier, steps, raw, moves, level, terms, top)
+        return _of_columns(classifier, raw, differences, level)
+    return of_terms(classifier, steps, raw, differences, level, terms, top)
 
 
-def _moves(model, steps, X, reference):
+def _differences(model, steps, X, reference):
     """Rows relative to the reference, or to the mean of the fit. Differences by rounding are exactly 0."""
-    rows = dense(seen(model, steps, X.block(slice(None))))
+    rows = dense(classifier_rows(model, steps, X.block(slice(None))))
     origin = model._column_means
     if reference is not None:
-        origin = dense(seen(model, steps, reference.block(slice(None))))[0]
+        origin = dense(classifier_rows(model, steps, reference.block(slice(None))))[0]
     least = _ROUNDING * model._column_sd
     origin = np.where(np.abs(origin) > np.maximum(least, _ROUNDING * np.abs(rows).max(axis=0)), origin, 0.0)
-    moved = rows - origin
-    moved[np.abs(moved) <= least + _BITS * np.abs(origin)] = 0.0
-    return Moves(rows, origin, moved, reference)
+    difference = rows - origin
+    difference[np.abs(difference) <= least + _BITS * np.abs(origin)] = 0.0
+    return Differences(rows, origin, difference, reference)
 
 
-def _of_columns(model, X, moves, level):
+def _of_columns(model, X, differences, level):
     """The table of the classifier's columns, in their order."""
-    rows, origin, moved, reference = moves
+    rows, origin, difference, reference = differences
     coef = summary_frame(model, level, None).iloc[: len(origin), :4]  # mean, sd, and the ends of the interval
-    low, high = (moved * end for end in coef.iloc[:, 2:].to_numpy().T)
-    mean, sd = moved * coef["mean"].to_numpy(), np.abs(moved) * coef["sd"].to_numpy()
-    total = described(model, moved, level)
+    low, high = (difference * end for end in coef.iloc[:, 2:].to_numpy().T)
+    mean, sd = difference * coef["mean"].to_numpy(), np.abs(difference) * coef["sd"].to_numpy()
+    total = described(model, difference, level)
     columns = {
         "value": (rows, np.full(len(rows), np.nan)),
         "reference": (np.tile(origin, (len(rows), 1)), np.full(len(rows), np.nan)),

@@ -7,7 +7,7 @@ from scipy.sparse.csgraph import connected_components
 from .._utils.memory import check_matrices
 
 ROUNDING = 1e-12  # rounding error of a standard deviation relative to the largest value, and of a correlation
-_BLOCK = 2**22  # correlations to compute at a time
+_CORRELATIONS_AT_A_TIME = 2**22  # correlations to compute at a time
 
 
 def clusters(Z, threshold, caller):
@@ -59,7 +59,7 @@ def trees(r, p, threshold, caller):
 def _connected_sets(r, p, least):
     """Lists of columns that are connected by correlations of at least ``least``."""
     labels = np.arange(p)
-    step = max(1, _BLOCK // max(p, 1))
+    step = max(1, _CORRELATIONS_AT_A_TIME // max(p, 1))
     for start in range(0, p, step):
         near = np.nonzero(np.abs(r(slice(start, start + step), slice(start, None))) >= least)
         ends = np.append(near[0] + start, np.arange(p)), np.append(near[1] + start, labels)

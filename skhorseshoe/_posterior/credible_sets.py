@@ -9,13 +9,13 @@ from scipy.sparse import csr_array
 
 from .._utils.names import names_of, title_of
 from ..diagnostics import ess_bulk
-from .grouped import on_average
-from .signals import factors_of, floored, size_of, wrong_columns, wrong_term
-from .summary import ends, favoured, in_lines, moments
+from .claim_errors import floored, indicator_sets_of, size_of, wrong_columns, wrong_term
+from .grouped_prediction import on_average
+from .summary import favoured, in_lines, interval_headings, moments
 from .table import Summary
 
 
-class Candidate(NamedTuple):
+class CandidateSet(NamedTuple):
     """A set of columns (k,), the weights (k,) of their coefficients in its effect, its probability of being false."""
 
     columns: np.ndarray
@@ -25,7 +25,7 @@ class Candidate(NamedTuple):
     root: np.ndarray | None = None  # of a term, from ``terms.roots``: its effect is a size instead of a weighted sum
 
 
-class Claims:
+class CredibleSetSearch:
     """Finds the credible sets of a model.
 
     level : least probability that a set holds a signal. effect : smallest effect that counts.
@@ -35,14 +35,14 @@ class Claims:
         self.model, self.scale, self.level, self.effect = model, model._column_sd, level, effect
         self.n_chains, self.n_draws, p = model.coef_draws_.shape
         self.raw = self.flat = model.coef_draws_.reshape(-1, p)
-        for factor in factors_of(model):  # the data know their effects relative to the other levels
+        for indicators in indicator_sets_of(model):  # the data know their effects relative to the other levels
             self.flat = self.flat.copy() if self.flat is self.raw else self.flat
-            self.flat[:, factor.columns] = factor.effects(self.raw) / self.scale[factor.columns]
+            self.flat[:, indicators.columns] = indicators.effects(self.raw) / self.scale[indicators.columns]
 
     def of_columns(self, allowed):
         """The single columns, among those allowed (k,), that are credible."""
         error = wrong_columns(self.model, self.effect)
-        return [Candidate(np.array([j]), self.scale[[j]], error[j]) for j in allowed if error[j] <= self._most]
+        return [CandidateSet(np.array([j]), self.scale[[j]], error[j]) for j in allowed if error[j] <= self._most]
 
     def of_tree(self, members, r, merges):
         """Yields the credible nodes of a tree. members : (m,) its columns, with correlations r (m, m). merges : as from
@@ -69,7 +69,7 @@ class Claims:
         """A list with the term, if it is credible. root : as ``terms.roots`` returns it."""
         error = wrong_term(self.model, term, root, self.effect)
         weights = self.scale[term.columns]
-        return [Candidate(term.columns, weights, error, term.name, root)] if error <= self._most else []
+        return [CandidateSet(term.columns, weights, error, term.name, root)] if error <= self._most else []
 
     def draws_of(self, candidate):
         """Draws of the contributions (m, k) of the columns to the effect of a set, and of the effect (m,)."""
@@ -88,14 +88,14 @@ class Claims:
             ess = ess_bulk(total.reshape(self.n_chains, self.n_draws))
             error = float(floored(error, ess, len(total), most=1.0))
             if error <= self._most:
-                yield Candidate(columns, weights, error, title)
+                yield CandidateSet(columns, weights, error, title)
 
     @property
     def _most(self):
         return (1 - self.level) * (1 + 1e-9)
 
 
-def choose(candidates, q):
+def choose_sets(candidates, q):
     """Disjoint candidates, with a mean probability of being false of at most q, that maximise the sum of probabilities
     divided by sizes. The most probable come first.
     """
@@ -115,13 +115,13 @@ def choose(candidates, q):
     return [candidates[k] for k in chosen[np.argsort(error[chosen], kind="stable")]]
 
 
-def frames(claims, chosen, correlation, q, level):
+def set_frames(search, chosen, correlation, q, level):
     """The two frames of ``groups.CredibleSets``, of the chosen candidates.
 
     correlation : function of two sets of columns that returns their correlations, or None. level : of the intervals.
     """
-    names, sets, members = names_of(claims.model), [], []
-    shape = claims.n_chains, claims.n_draws, -1
+    names, sets, members = names_of(search.model), [], []
+    shape = search.n_chains, search.n_draws, -1
     for candidate in chosen:
         columns, weights, error, title, root = candidate
         if root is None:
@@ -130,10 +130,10 @@ def frames(claims, chosen, correlation, q, level):
         k = len(columns)
         is_known = correlation is not None and root is None
         r = np.eye(1) if k == 1 else correlation(columns, columns) if is_known else np.full((k, k), np.nan)
-        contributions, total = claims.draws_of(candidate)
-        side = 1.0 if (total > claims.effect).mean() >= (total < -claims.effect).mean() else -1.0  # as for its error
-        wrong = 1 - (side * contributions > claims.effect).mean(axis=0)
-        alone = 1 - floored(wrong, claims.model.ess_[columns], len(contributions), most=1.0)
+        contributions, total = search.draws_of(candidate)
+        side = 1.0 if (total > search.effect).mean() >= (total < -search.effect).mean() else -1.0  # as for its error
+        wrong = 1 - (side * contributions > search.effect).mean(axis=0)
+        alone = 1 - floored(wrong, search.model.ess_[columns], len(contributions), most=1.0)
         if title is None:
             best = alone.argmax()
             title = title_of(names[columns[best]], k)
@@ -152,22 +152,22 @@ def frames(claims, chosen, correlation, q, level):
         del each["prob_positive"]
         index = pd.MultiIndex.from_product([[title], [names[j] for j in columns]], names=["set", "feature"])
         members.append(pd.DataFrame(each, index=index).sort_values("probability", ascending=False, kind="stable"))
-    return _sets(claims, sets, members, q, level), _members(members, level)
+    return _sets(search, sets, members, q, level), _members(members, level)
 
 
-def _sets(claims, sets, members, q, level):
-    columns = ["n_columns", "probability", "mean", "sd", *ends(level), "purity"]
+def _sets(search, sets, members, q, level):
+    columns = ["n_columns", "probability", "mean", "sd", *interval_headings(level), "purity"]
     frame = Summary(sets, columns=["set", *columns]).set_index("set").astype({"n_columns": int})
     if not frame.index.is_unique:
         title = frame.index[frame.index.duplicated()][0]
         raise ValueError(f"groups: another set is called {title!r} too. Give the group a name of its own.")
     false = 0.0 if frame.empty else 1 - frame["probability"].mean()
     n_sets, n_columns = len(frame), sum(map(len, members))
-    frame.attrs["classes"] = claims.model.classes_.tolist()
+    frame.attrs["classes"] = search.model.classes_.tolist()
     frame.attrs["header"] = in_lines(
-        f"{n_sets} set{'' if n_sets == 1 else 's'} of {n_columns} of {len(claims.scale)} columns, expected share of "
-        f"false ones {false:.2g} (at most {q:g}). Each has an effect beyond {claims.effect:g} with a probability of at "
-        f"least {claims.level:g}; {favoured(claims.model, 'effects')}{on_average(claims.model)}"
+        f"{n_sets} set{'' if n_sets == 1 else 's'} of {n_columns} of {len(search.scale)} columns, expected share of "
+        f"false ones {false:.2g} (at most {q:g}). Each has an effect beyond {search.effect:g} with a probability of at "
+        f"least {search.level:g}; {favoured(search.model, 'effects')}{on_average(search.model)}"
     )
     return frame
 
@@ -176,4 +176,4 @@ def _members(members, level):
     if members:
         return Summary(pd.concat(members))
     index = pd.MultiIndex.from_arrays([[], []], names=["set", "feature"])
-    return Summary(columns=["weight", "probability", "mean", "sd", *ends(level)], index=index, dtype=float)
+    return Summary(columns=["weight", "probability", "mean", "sd", *interval_headings(level)], index=index, dtype=float)

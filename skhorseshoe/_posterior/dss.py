@@ -25,11 +25,11 @@ from sklearn.linear_model import lars_path
 from .._backends import device
 from .._utils.arrays import dense
 from .._utils.threads import count_threads, open_threads
-from .grouped import GivenRows, by_draw
-from .predict import each_predictor, flat
+from .grouped_prediction import GivenRows, offset_factors
+from .predict import each_predictor, flat_draws
 
 _FIRST_STEPS = 16  # steps of the path at first; doubled until a summary is good enough
-_POINTS = 32  # draws over which the information is averaged
+_AVERAGED_DRAWS = 32  # draws over which the information is averaged
 _JITTER = 1e-12  # relative addition to the diagonal, for collinear columns
 
 
@@ -63,7 +63,7 @@ def root_of(model, X, weight, informed=True, offset=None):
     if informed and offset is not None:
         weight = _information(model, X, weight, offset)
     elif informed:
-        points, intercept = flat(model, max(_POINTS, len(model.coef_draws_)))
+        points, intercept = flat_draws(model, max(_AVERAGED_DRAWS, len(model.coef_draws_)))
         if fit_intercept:
             points = np.column_stack([points, intercept + points @ centre])
     if X.shape[0] < X.shape[1]:
@@ -75,13 +75,13 @@ def root_of(model, X, weight, informed=True, offset=None):
 
 def _information(model, X, weight, offset):
     """The Fisher information of rows with an offset, times their weights; (n,)."""
-    most = max(_POINTS, len(model.coef_draws_))
+    most = max(_AVERAGED_DRAWS, len(model.coef_draws_))
     out = np.empty(X.shape[0])
 
     def use(eta, block, ops):
         out[block] = device.host_back_end().fisher_weight(ops.to_host(eta)).mean(axis=1)
 
-    each_predictor(model, GivenRows(X, None, offset), *flat(model, most), use, by_draw(model, most))
+    each_predictor(model, GivenRows(X, None, offset), *flat_draws(model, most), use, offset_factors(model, most))
     return out * weight if len(weight) else out
 
 
@@ -130,10 +130,10 @@ def _profiled(R, out):
     """R of the other columns, with the coefficients of the columns ``out`` (q,) at their best values."""
     if not out.any():
         return R
-    rest, removed = R[:, ~out], R[:, out]
+    kept, removed = R[:, ~out], R[:, out]
     removed /= root_or_one(_squares(removed))
-    residual = rest - removed @ np.linalg.lstsq(removed, rest, rcond=None)[0]
-    residual[:, _squares(residual) <= _JITTER * _squares(rest)] = 0.0
+    residual = kept - removed @ np.linalg.lstsq(removed, kept, rcond=None)[0]
+    residual[:, _squares(residual) <= _JITTER * _squares(kept)] = 0.0
     return residual
 
 

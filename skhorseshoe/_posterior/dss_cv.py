@@ -28,17 +28,17 @@ from .._data.weights import check_weights, rows_that_count
 from .._utils.arrays import dense
 from .._utils.warn import warn
 from .dss import follow, root_of, root_or_one
-from .grouped import population
+from .grouped_prediction import population
 from .pipeline import unfrozen
-from .predict import flat
+from .predict import flat_draws
 
-_EACH, _MOST = 20, 200  # numbers of columns up to which every size is judged, and steps of a fifth
+_EVERY_SIZE, _STEPS_OF_A_FIFTH = 20, 200  # numbers of columns up to which every size is judged, and steps of a fifth
 SMALL = 4.0  # nats, below which a difference is small and its standard error says little (Sivula et al. 2020)
-_DRAWS = 100  # draws to project
-_STEPS = 4  # steps towards the smallest divergence
-_ENOUGH = 0.01  # nats; steps end if none gains more for any draw
-_NUMBERS = 2**20  # linear predictors to compute at a time
-_FAR = 12.0  # linear predictor beyond which Phi is 0 or 1
+_PROJECTED_DRAWS = 100  # draws to project
+_PROJECTION_STEPS = 4  # steps towards the smallest divergence
+_LEAST_GAIN = 0.01  # nats; steps end if none gains more for any draw
+_PREDICTORS_AT_A_TIME = 2**20  # linear predictors to compute at a time
+_FAR_PREDICTOR = 12.0  # linear predictor beyond which Phi is 0 or 1
 
 
 def splits_of(cv, X, y, groups=None):
@@ -157,8 +157,8 @@ def _movable(model):
 
 def sizes_of(model):
     """The sizes to judge: all up to 20, then steps of a fifth up to 200, and all columns; (k,) of int, ascending."""
-    steps = np.rint(_EACH * 1.2 ** np.arange(1, 13)).astype(int)
-    sizes, n = np.concatenate([np.arange(_EACH + 1), steps[steps <= _MOST]]), _movable(model).sum()
+    steps = np.rint(_EVERY_SIZE * 1.2 ** np.arange(1, 13)).astype(int)
+    sizes, n = np.concatenate([np.arange(_EVERY_SIZE + 1), steps[steps <= _STEPS_OF_A_FIFTH]]), _movable(model).sum()
     return np.append(sizes[sizes < n], n)
 
 
@@ -202,7 +202,7 @@ class Projection:
         self._X, self._weight = X, weight if len(weight) else np.ones(X.shape[0])
         self._root, self._centre = root_of(model, X, weight, informed=False)
         self._has_intercept = self._root.shape[1] > X.shape[1]
-        coef, intercept = flat(model, max(_DRAWS, len(model.coef_draws_)))
+        coef, intercept = flat_draws(model, max(_PROJECTED_DRAWS, len(model.coef_draws_)))
         self.draws = coef = coef.astype(np.float64)  # (m, q), about the centre
         if self._has_intercept:
             self.draws = np.column_stack([coef, intercept + coef @ self._centre])
@@ -215,12 +215,12 @@ class Projection:
         """Coefficients (m, k) of these columns, an array of numbers, and of the intercept if there is one."""
         point = self._latent(columns)
         direction, best, remaining = np.zeros_like(point), np.full(len(point), -np.inf), np.full(len(point), np.inf)
-        for _ in range(_STEPS + 1):
+        for _ in range(_PROJECTION_STEPS + 1):
             trial = point + direction
             value, gain, steps = self._step(columns, trial)
             better = value >= best
             point[better], best[better], remaining[better] = trial[better], value[better], gain[better]
-            if (remaining < _ENOUGH).all():
+            if (remaining < _LEAST_GAIN).all():
                 break
             direction = np.where(better[:, None], steps, direction / 4)
         return point
@@ -246,7 +246,7 @@ class Projection:
         value, total, gradient, inner = np.zeros(len(coef)), np.zeros(len(coef)), np.zeros_like(coef), np.zeros((k, k))
         for rows in self._batches(self._X):
             block, weight, target = self._block(self._X, rows, columns), self._weight[rows], self._target[rows]
-            eta = np.clip(block @ coef.T, -_FAR, _FAR)
+            eta = np.clip(block @ coef.T, -_FAR_PREDICTOR, _FAR_PREDICTOR)
             above, below, density = ndtr(eta), ndtr(-eta), np.exp(-0.5 * eta**2) / np.sqrt(2 * np.pi)
             value += weight @ (target * np.log(above) + (1 - target) * np.log(below))
             ratio = weight[:, None] * density / (above * below)
@@ -264,7 +264,7 @@ class Projection:
         return np.column_stack([block, np.ones(len(block))]) if self._has_intercept else block
 
     def _batches(self, X):
-        return gen_batches(X.shape[0], max(1, _NUMBERS // max(self.draws.shape)))
+        return gen_batches(X.shape[0], max(1, _PREDICTORS_AT_A_TIME // max(self.draws.shape)))
 
 
 def _solved(S, rhs):

@@ -8,24 +8,24 @@ from .._utils.arrays import dense
 from .._utils.names import printable
 from ..diagnostics import ess_bulk
 from . import predict
-from .alike_moves import AlikeMoves
-from .changes import Number, changes_of, check_change
-from .grouped import by_draw, given_rows, on_average
-from .moves import Mover
-from .raw_rows import RawRows, seen
+from .column_changes import ColumnChanger
+from .effects_of_alike_rows import AlikeRows
+from .feature_changes import Number, changes_of, check_change
+from .grouped_prediction import given_rows, offset_factors, on_average
+from .input_rows import InputRows, classifier_rows
 from .summary import in_lines, moments
 from .table import Summary
 
 _ROUNDING = 1e-12
 _ZERO = 1e-16  # effects below this are set to 0, since rounding determines their sign
-_NUMBERS, _ROWS = 2**19, 2**13  # numbers and rows that pass through the steps of a Pipeline at a time
-_HELD = 2**21  # numbers of moves of these rows to hold at a time
+_NUMBERS_AT_A_TIME, _ROWS_AT_A_TIME = 2**19, 2**13  # that pass through the steps of a Pipeline
+_NUMBERS_HELD = 2**21  # numbers of column changes of these rows to hold at a time
 
 
 def effects_frame(model, steps, X, features, change, reference, level, of_rows, max_draws):
     """See ``inspection.marginal_effects``. model : as ``population`` returns it. of_rows : sample_weight and offset."""
     check_change(change)
-    X = RawRows(X)
+    X = InputRows(X)
     sample_weight, weight = of_rows["sample_weight"], None
     offset = given_rows(model, X, None, of_rows["offset"]).offset
     if sample_weight is not None:
@@ -54,16 +54,16 @@ def effects_frame(model, steps, X, features, change, reference, level, of_rows, 
 
 def _average_changes(model, steps, X, changes, weight, offset, max_draws):
     """The effect of each contrast on the average probability of the rows, by draw; (n_chains, m, contrasts)."""
-    coef, intercept = predict.flat(model, max_draws)
-    scale = by_draw(model, max_draws)
-    mover = Mover(model, steps, X, changes, np.abs(coef).max(axis=0).astype(np.float64))
+    coef, intercept = predict.flat_draws(model, max_draws)
+    scale = offset_factors(model, max_draws)
+    changer = ColumnChanger(model, steps, X, changes, np.abs(coef).max(axis=0).astype(np.float64))
     first = np.cumsum([0, *(len(item.states) for item in changes)])
     states = np.zeros((first[-1], len(coef)))  # each relative to the unchanged rows
-    size = min(_ROWS, max(1, _NUMBERS // max(X.shape[1], model.n_features_in_)))
+    size = min(_ROWS_AT_A_TIME, max(1, _NUMBERS_AT_A_TIME // max(X.shape[1], model.n_features_in_)))
     for start in range(0, X.shape[0], size):
         rows = slice(start, min(X.shape[0], start + size))
         block = X.block(rows)
-        base = seen(model, steps, block)
+        base = classifier_rows(model, steps, block)
 
         def fixed(draws, rows=rows):
             shift = 0.0 if offset is None else scale[draws, None] * offset[rows]
@@ -71,10 +71,11 @@ def _average_changes(model, steps, X, changes, weight, offset, max_draws):
 
         share = (rows.stop - start) / X.shape[0] if weight is None else weight[rows]
         held, numbers = [], 0
-        for move in mover.moves(rows, block, base):
-            held.append(move)
-            numbers += move.values.size + (0 if move.groups is None or len(move.values) == 1 else len(move.groups))
-            if numbers > _HELD:
+        for column_change in changer.column_changes(rows, block, base):
+            held.append(column_change)
+            groups, values = column_change.groups, column_change.values
+            numbers += values.size + (0 if groups is None or len(values) == 1 else len(groups))
+            if numbers > _NUMBERS_HELD:
                 _add(model, dense(base), held, first, share, coef, fixed, states)
                 held, numbers = [], 0
         _add(model, dense(base), held, first, share, coef, fixed, states)
@@ -92,14 +93,14 @@ def _average_changes(model, steps, X, changes, weight, offset, max_draws):
     return np.stack(out, axis=1).reshape(len(model.coef_draws_), -1, len(out))
 
 
-def _add(model, X, moves, first, share, coef, fixed, states):
-    """Add to the states the effects of moves on the sum of probabilities over the rows X, under each draw.
+def _add(model, X, column_changes, first, share, coef, fixed, states):
+    """Add to the states the effects of column changes on the sum of probabilities over the rows X, under each draw.
 
     first : number of the first state of each change. share : of these rows among all, or (n,) of each of them. fixed :
     function of the draws that returns intercept plus offset, (k, n) or (k, 1).
     """
-    alike = AlikeMoves(moves, share / len(X) * np.ones(len(X)) if np.ndim(share) == 0 else share, coef.shape[1])
-    one_by_one = [move for move in moves if move.groups is None]
+    alike = AlikeRows(column_changes, share / len(X) * np.ones(len(X)) if np.ndim(share) == 0 else share, coef.shape[1])
+    one_by_one = [column_change for column_change in column_changes if column_change.groups is None]
 
     def use(eta, draws, ops):
         def average(eta):
@@ -108,15 +109,17 @@ def _add(model, X, moves, first, share, coef, fixed, states):
         # Blocks of draws with all rows, not of rows with all draws, so that each sum over rows is made in one place.
         eta += ops.to_device(fixed(draws))
         block_coef, remaining = coef[draws].astype(np.float64), [*one_by_one]
-        for move, total in alike.changes(eta, block_coef, ops):
+        for column_change, total in alike.effects(eta, block_coef, ops):
             if total is None:
-                remaining.append(move)
+                remaining.append(column_change)
             else:
-                states[first[move.change] + move.state, draws] += total
+                states[first[column_change.feature_change] + column_change.state, draws] += total
         unchanged = average(eta) if remaining else None
-        for move in remaining:
-            shift = ops.to_device(block_coef[:, move.columns]) @ ops.to_device(np.ascontiguousarray(move.by_row().T))
-            states[first[move.change] + move.state, draws] += ops.to_host(average(eta + shift) - unchanged)
+        for column_change in remaining:
+            by_column = np.ascontiguousarray(column_change.by_row().T)
+            shift = ops.to_device(block_coef[:, column_change.columns]) @ ops.to_device(by_column)
+            state = first[column_change.feature_change] + column_change.state
+            states[state, draws] += ops.to_host(average(eta + shift) - unchanged)
 
-    if moves:
+    if column_changes:
         predict.each_block(model, coef, X, use)

@@ -3,10 +3,10 @@
 import numpy as np
 
 from ..diagnostics import convergence
-from .grouped import is_grouped
+from .grouped_prediction import is_grouped
 
 
-def others(model):
+def other_quantities(model):
     """The draws of other quantities than features, by name; R-hat and effective sample size of features and of
     these."""
     draws = {"(intercept)": model.intercept_draws_} if model._asked["fit_intercept"] else {}

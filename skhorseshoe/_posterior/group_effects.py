@@ -4,11 +4,11 @@ import numpy as np
 import pandas as pd
 
 from .estimates import interval
-from .grouped import is_grouped
-from .summary import ends, favoured, in_lines, share_between
+from .grouped_prediction import is_grouped
+from .summary import favoured, in_lines, interval_headings, share_between
 from .table import Summary
 
-_NUMBERS = 2**22  # draws to read at a time
+_DRAWS_AT_A_TIME = 2**22  # draws to read at a time
 
 
 def effects_frame(model, level):
@@ -17,7 +17,7 @@ def effects_frame(model, level):
         raise ValueError("This model was fitted without groups: fit(X, y, groups=...) gives each group an effect.")
     draws, n = model.group_effect_draws_, len(model.groups_)
     low, high = np.empty((2, n))
-    step = max(1, _NUMBERS // max(1, draws[..., 0].size))
+    step = max(1, _DRAWS_AT_A_TIME // max(1, draws[..., 0].size))
     for start in range(0, n, step):
         block = slice(start, start + step)
         low[block], high[block] = interval(draws[..., block].astype(np.float64), level)
@@ -25,7 +25,7 @@ def effects_frame(model, level):
         {
             "mean": model.group_effect_moments_["mean"],
             "sd": model.group_effect_moments_["sd"],
-            **dict(zip(ends(level), (low, high), strict=True)),
+            **dict(zip(interval_headings(level), (low, high), strict=True)),
         },
         index=pd.Index(model.groups_.tolist(), name="group", tupleize_cols=False),
     )

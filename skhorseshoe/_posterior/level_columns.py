@@ -3,33 +3,33 @@
 import numpy as np
 
 from .._utils.arrays import dense
+from .claim_errors import indicator_sets_of
+from .input_rows import classifier_rows
 from .origins import Origin, walked
-from .raw_rows import seen
-from .signals import factors_of
 
-_NUMBERS = 2**19  # numbers in the rows that pass through the steps of a Pipeline at a time
+_NUMBERS_AT_A_TIME = 2**19  # numbers in the rows that pass through the steps of a Pipeline at a time
 
 
-def level_columns(model, steps, X):
+def find_level_columns(model, steps, X):
     """Pairs of the numbers of the level columns of a category, and the level of each row (n,), -1 for none.
 
-    X : ``RawRows``. An encoder within the steps gives no such columns: there the column of X is the category.
+    X : ``InputRows``. An encoder within the steps gives no such columns: there the column of X is the category.
     """
-    categories, known = [], origins_of(model, steps, X) if (factors := factors_of(model)) else []
-    for factor in factors:
-        inputs_of_levels = [known[j].inputs for j in factor.columns if known[j].is_alone and len(known[j].inputs) == 1]
-        columns = tuple(j for inputs in inputs_of_levels for j in inputs)
-        if len({*columns}) == len(factor.columns) and all(map(X.holds_numbers, columns)):
-            categories.append((columns, factor))
+    categories, known = [], origins_of(model, steps, X) if (sets := indicator_sets_of(model)) else []
+    for indicators in sets:
+        origins = [known[j] for j in indicators.columns]
+        columns = tuple(origin.inputs[0] for origin in origins if origin.is_alone and len(origin.inputs) == 1)
+        if len({*columns}) == len(indicators.columns) and all(map(X.holds_numbers, columns)):
+            categories.append((columns, indicators))
     if not categories:
         return []
     codes = [np.full(X.shape[0], -1) for _ in categories]
-    size = max(1, _NUMBERS // max(X.shape[1], model.n_features_in_))
+    size = max(1, _NUMBERS_AT_A_TIME // max(X.shape[1], model.n_features_in_))
     for start in range(0, X.shape[0], size):
         rows = slice(start, min(X.shape[0], start + size))
-        block = seen(model, steps, X.block(rows))
-        for levels, (_, factor) in zip(codes, categories, strict=True):
-            is_level = (dense(block[:, factor.columns]) - factor.base) / factor.step > 0.5
+        block = classifier_rows(model, steps, X.block(rows))
+        for levels, (_, indicators) in zip(codes, categories, strict=True):
+            is_level = (dense(block[:, indicators.columns]) - indicators.base) / indicators.step > 0.5
             levels[rows] = np.where(is_level.sum(axis=1) == 1, is_level.argmax(axis=1), -1)
     return [(columns, levels) for (columns, _), levels in zip(categories, codes, strict=True)]
 

@@ -74,7 +74,7 @@ class LeaveOneOut:
 def leave_one_out(model, rows, positive, weight, max_draws):
     """``LeaveOneOut`` of ``GivenRows``; positive (n,) bool, whether each is of the second class; weight (n,) or
     None."""
-    coef, intercept = predict.flat(model, max_draws)
+    coef, intercept = predict.flat_draws(model, max_draws)
     n, n_draws = rows.X.shape[0], len(coef)
     if n_draws < _LEAST_DRAWS:
         raise ValueError(f"PSIS-LOO needs {_LEAST_DRAWS} draws, not {n_draws}: take a larger n_iter or max_draws.")

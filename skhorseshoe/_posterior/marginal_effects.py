@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from .._utils.arithmetic import guarded
 from . import effects
-from .grouped import population
+from .grouped_prediction import population
 from .mixin import level_of
 from .pipeline import unwrap
 
 if TYPE_CHECKING:
-    from .._types import DataFrame, Model, Offsets, Rows, Sequence, Weights
+    from .._types import DataFrame, Model, Offsets, RowsLike, Sequence, Weights
 
 
 @guarded
 def marginal_effects(
     model: Model,
-    X: Rows,
+    X: RowsLike,
     features: str | int | Sequence[str | int] | None = None,
     *,
     change: Literal["auto", "unit", "sd", "binary", "pairs"] | float = "auto",

@@ -15,13 +15,13 @@ from .._utils.arithmetic import guarded
 from .._utils.memory import check_result
 from . import predict as _predict
 from .arviz import from_model
+from .claim_errors import check_share
 from .group_effects import effects_frame
-from .grouped import given_rows
-from .signals import check_share
+from .grouped_prediction import given_rows
 from .summary import group_frame, summary_frame
 
 if TYPE_CHECKING:
-    from .._types import DataFrame, Floats, Labels, Mapping, NDArray, Offsets, Rows, Weights
+    from .._types import DataFrame, Floats, Labels, Mapping, NDArray, Offsets, RowsLike, Weights
 
 
 class PosteriorMixin:
@@ -54,7 +54,7 @@ class PosteriorMixin:
     feature_names_in_: NDArray[Any]
 
     @by_blocks
-    def predict_proba(self, X: Rows, groups: Labels = None, offset: Offsets = None) -> Floats:
+    def predict_proba(self, X: RowsLike, groups: Labels = None, offset: Offsets = None) -> Floats:
         """Posterior predictive probabilities: the averages over the draws of Phi(-eta) and Phi(eta).
 
         Deterministic; the result for a row does not depend on the other rows of X.
@@ -86,7 +86,7 @@ class PosteriorMixin:
 
     @by_blocks
     def predict_proba_samples(
-        self, X: Rows, max_draws: int | None = None, groups: Labels = None, offset: Offsets = None
+        self, X: RowsLike, max_draws: int | None = None, groups: Labels = None, offset: Offsets = None
     ) -> Floats:
         """The probability of the second class under every draw: a sample of its posterior for each row.
 
@@ -116,15 +116,15 @@ class PosteriorMixin:
             If the result does not fit in memory; before anything is computed.
         """
         rows = self._given_rows(X, groups, offset)
-        draws = _predict.under(self, rows, max_draws, alike=True)
+        draws = _predict.draws_for_rows(self, rows, max_draws, alike=True)
         n_draws = draws.intercept.size
         check_result(rows.X.shape[0], n_draws)
-        samples = _predict.answers(self, rows, n_draws, lambda eta, ops: ops.ndtr(eta, out=eta), draws)
+        samples = _predict.values_by_row(self, rows, n_draws, lambda eta, ops: ops.ndtr(eta, out=eta), draws)
         return device.put_on_device_of(rows.X, samples)
 
     @by_blocks
     def predict_interval(
-        self, X: Rows, level: float | None = 0.9, groups: Labels = None, offset: Offsets = None
+        self, X: RowsLike, level: float | None = 0.9, groups: Labels = None, offset: Offsets = None
     ) -> Floats:
         """Equal-tailed posterior interval of the probability of the second class.
 
@@ -152,11 +152,11 @@ class PosteriorMixin:
         """
         rows, level = self._given_rows(X, groups, offset), level_of(self, level)
         ends = [(1 - level) / 2, (1 + level) / 2]
-        interval = _predict.answers(self, rows, 2, lambda eta, ops: ops.quantiles(eta, ends, ops.ndtr))
+        interval = _predict.values_by_row(self, rows, 2, lambda eta, ops: ops.quantiles(eta, ends, ops.ndtr))
         return device.put_on_device_of(rows.X, interval)
 
     @by_blocks
-    def predict_log_proba(self, X: Rows, groups: Labels = None, offset: Offsets = None) -> Floats:
+    def predict_log_proba(self, X: RowsLike, groups: Labels = None, offset: Offsets = None) -> Floats:
         """Logarithm of ``predict_proba``.
 
         Parameters
@@ -173,7 +173,7 @@ class PosteriorMixin:
         return self._from_probabilities(X, groups, offset, lambda proba: np.log(_positive(proba)))
 
     @by_blocks
-    def decision_function(self, X: Rows, groups: Labels = None, offset: Offsets = None) -> Floats:
+    def decision_function(self, X: RowsLike, groups: Labels = None, offset: Offsets = None) -> Floats:
         """Phi^-1 of the posterior predictive probability of the second class, computed from the smaller tail.
 
         It is not x ``coef_.T`` + ``intercept_``: the average of Phi over the draws is not Phi of the average.
@@ -198,7 +198,7 @@ class PosteriorMixin:
         return self._from_probabilities(X, groups, offset, quantile)
 
     @by_blocks
-    def predict(self, X: Rows, groups: Labels = None, offset: Offsets = None) -> NDArray[Any]:
+    def predict(self, X: RowsLike, groups: Labels = None, offset: Offsets = None) -> NDArray[Any]:
         """The more probable class of each row.
 
         Parameters
@@ -313,7 +313,7 @@ class PosteriorMixin:
     @guarded
     def to_arviz(
         self,
-        X: Rows = None,
+        X: RowsLike = None,
         y: Labels = None,
         sample_weight: Weights = None,
         *,
@@ -369,14 +369,14 @@ class PosteriorMixin:
         check_is_fitted(self)
         if (X is None) != (y is None) or (X is None and (sample_weight is not None or offset is not None)):
             raise ValueError("X and y are needed together: the log-likelihood is that of the labels y of the rows X.")
-        rows = None if X is None else _predict.labelled(self, X, y, sample_weight, offset)
+        rows = None if X is None else _predict.labelled_rows(self, X, y, sample_weight, offset)
         return from_model(self, rows, max_draws)
 
-    def _from_probabilities(self, X, groups, offset, answer):
-        """answer(probabilities (n, 2)), computed on the host, as an array on the device of X."""
+    def _from_probabilities(self, X, groups, offset, values_of):
+        """values_of(probabilities (n, 2)), computed on the host, as an array on the device of X."""
         rows = self._given_rows(X, groups, offset)
-        probabilities = _predict.answers(self, rows, 2, lambda eta, ops: ops.average_phi(eta))
-        return device.put_on_device_of(rows.X, answer(probabilities))
+        probabilities = _predict.values_by_row(self, rows, 2, lambda eta, ops: ops.average_phi(eta))
+        return device.put_on_device_of(rows.X, values_of(probabilities))
 
     def _given_rows(self, X, groups, offset):
         return given_rows(self, self._check_rows(X), groups, offset)

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import gammaln
 
 _ERROR = 1e-13  # largest error of a sum whose weights sum to 1
-_MOST = 32  # largest number of terms
-_K = np.arange(1, _MOST + 1)
+_MOST_TERMS = 32  # largest number of terms
+_K = np.arange(1, _MOST_TERMS + 1)
 _REACH = np.exp((np.log(_ERROR / 0.44) + gammaln(_K + 2) - gammaln(_K + 1) / 2) / (_K + 1))  # largest shift for k terms
 FURTHEST = _REACH[-1]  # largest shift, 1.6
 

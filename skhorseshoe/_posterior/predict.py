@@ -11,22 +11,22 @@ from .._utils.arrays import first_not_finite
 from .._utils.memory import check_result
 from .._utils.threads import count_threads, open_threads
 from .fitted_rows import check_fitted_on
-from .grouped import Under, evenly, given_rows, is_grouped, roots, with_effects
+from .grouped_prediction import DrawsForRows, draws_with_effects, evenly, given_rows, group_roots, is_grouped
 
 
-def answers(model, rows, width, answer, draws=None):
-    """The values of answer(eta, ops) for the blocks of rows; (n, width), on the host.
+def values_by_row(model, rows, width, values_of, draws=None):
+    """The values of values_of(eta, ops) for the blocks of rows; (n, width), on the host.
 
-    rows : ``GivenRows``. draws : ``Under``; by default all draws.
+    rows : ``GivenRows``. draws : ``DrawsForRows``; by default all draws.
     """
-    draws, out = draws or under(model, rows), np.empty((rows.X.shape[0], width))
+    draws, out = draws or draws_for_rows(model, rows), np.empty((rows.X.shape[0], width))
 
     def use(eta, block, ops):
         for places, scores in _new_and_known(eta, None if rows.codes is None else rows.codes[block], draws, ops):
-            out[block.start + places] = ops.to_host(answer(scores, ops))
+            out[block.start + places] = ops.to_host(values_of(scores, ops))
 
     def alike(eta, block, ops):
-        out[block] = ops.to_host(answer(eta, ops))
+        out[block] = ops.to_host(values_of(eta, ops))
 
     each_predictor(model, rows, draws.coef, draws.intercept, alike if draws.root is None else use)
     return out
@@ -46,29 +46,29 @@ def _new_and_known(eta, codes, draws, ops):
             yield places, scores
 
 
-def under(model, rows, max_draws=None, alike=False):
-    """The ``Under`` for ``GivenRows``.
+def draws_for_rows(model, rows, max_draws=None, alike=False):
+    """The ``DrawsForRows`` for ``GivenRows``.
 
     alike : whether every row must have the same draws. With groups these are the draws for which effects are kept.
     max_draws : largest number of draws.
     """
     if not is_grouped(model):
-        return Under(*flat(model, max_draws))
-    selected = with_effects(model) if alike and rows.codes is not None else slice(None)
-    draws = model.coef_draws_, model.intercept_draws_, roots(model)
+        return DrawsForRows(*flat_draws(model, max_draws))
+    selected = draws_with_effects(model) if alike and rows.codes is not None else slice(None)
+    draws = model.coef_draws_, model.intercept_draws_, group_roots(model)
     coef, intercept, root = (evenly(values[:, selected], max_draws) for values in draws)
     effects = places = None
     if rows.codes is not None and (rows.codes >= 0).any():
         effects = evenly(model.group_effect_draws_, max_draws)
         effects = effects.reshape(-1, effects.shape[2])
         if len(effects) < root.size:
-            places = np.arange(root.size).reshape(root.shape)[:, with_effects(model)].ravel()
-    return Under(coef.reshape(-1, coef.shape[2]), intercept.ravel(), root.ravel(), effects, places)
+            places = np.arange(root.size).reshape(root.shape)[:, draws_with_effects(model)].ravel()
+    return DrawsForRows(coef.reshape(-1, coef.shape[2]), intercept.ravel(), root.ravel(), effects, places)
 
 
 def log_likelihood(model, rows, positive, weight, max_draws):
     """w_i log P(y_i | x_i) for every draw and row; positive (n,) bool, weight (n,) or None -> (n_chains, m, n)."""
-    coef, intercept = flat(model, max_draws)
+    coef, intercept = flat_draws(model, max_draws)
     n = rows.X.shape[0]
     check_result(n, len(coef))
     out = np.empty((len(coef), n))
@@ -80,7 +80,7 @@ def log_likelihood(model, rows, positive, weight, max_draws):
     return out.reshape(len(model.intercept_draws_), -1, n)
 
 
-def labelled(model, X, y, sample_weight, offset):
+def labelled_rows(model, X, y, sample_weight, offset):
     """The user's rows of the fit, checked: ``GivenRows``, whether each label is the second class (n,), and weights (n,)
     or None."""
     if is_grouped(model):
@@ -114,7 +114,7 @@ def each_log_likelihood(model, rows, positive, weight, coef, intercept, use):
     each_predictor(model, rows, coef, intercept, of_rows)
 
 
-def flat(model, max_draws=None):
+def flat_draws(model, max_draws=None):
     """The draws of coefficients (m, p), in the dtype that they are kept in, and intercept (m,), chain after chain."""
     coef, intercept = (evenly(draws, max_draws) for draws in (model.coef_draws_, model.intercept_draws_))
     return coef.reshape(-1, coef.shape[2]), intercept.ravel().astype(np.float64, copy=False)

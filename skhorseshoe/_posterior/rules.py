@@ -9,9 +9,9 @@ from .._backends.limits import needs_conjugate_gradients
 from .._data.validation import is_dask
 from .._utils.memory import check_matrices
 from . import dss_cv
+from .claim_errors import check_bounds, check_draws, column_intervals, largest_set, scores, wrong_columns, wrong_term
 from .estimates import interval
-from .grouped import given_rows
-from .signals import check_bounds, check_draws, column_intervals, largest_set, scores, wrong_columns, wrong_term
+from .grouped_prediction import given_rows
 
 _MATRICES = 6  # matrices that "dss" holds at a time, of the shape of X'WX or of X, whichever is smaller
 
@@ -48,8 +48,8 @@ class Judged(NamedTuple):
 
     def values(self, single, several):
         """A value for each term: that of its single column from ``single`` (p,), or several(term, root)."""
-        each = zip(self.terms, self.roots, strict=True)
-        return np.array([single[t.columns[0]] if root is None else several(t, root) for t, root in each])
+        pairs = zip(self.terms, self.roots, strict=True)
+        return np.array([single[t.columns[0]] if root is None else several(t, root) for t, root in pairs])
 
 
 def by_shrinkage(model, judged=None):

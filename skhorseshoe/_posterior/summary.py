@@ -8,18 +8,18 @@ import pandas as pd
 from .._mcmc.prior import PER_SD
 from .._utils.names import class_texts, name_of_levels, names_of, printable
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
-from .estimates import interval, others
-from .group_weights import weights_of
-from .grouped import is_grouped, roots
-from .signals import column_intervals, factors_of, lfsr, slab_that_bounds
+from .claim_errors import column_intervals, indicator_sets_of, lfsr, slab_that_bounds
+from .column_group_weights import column_group_weights
+from .estimates import interval, other_quantities
+from .grouped_prediction import group_roots, is_grouped
 from .table import Summary
 
 
 def summary_frame(model, level, sort_by):
     """See ``HorseshoeProbitClassifier.summary``."""
-    extra, rhat, ess = others(model)
-    rest = np.stack(list(extra.values()), axis=-1)
-    columns = moments(np.concatenate([model.coef_draws_, rest], axis=-1), level)
+    extra, rhat, ess = other_quantities(model)
+    extra_draws = np.stack(list(extra.values()), axis=-1)
+    columns = moments(np.concatenate([model.coef_draws_, extra_draws], axis=-1), level)
     if model.moments_ is not None:  # moments of all draws, since not all were kept
         has_moments = np.append(np.ones(model.n_features_in_, bool), [model._asked["fit_intercept"], True])
         for name in ("mean", "sd", "prob_positive"):
@@ -38,7 +38,7 @@ def summary_frame(model, level, sort_by):
 
 def group_frame(model, groups, level):
     """See ``HorseshoeProbitClassifier.group_summary``."""
-    weights = weights_of(groups, model)
+    weights = column_group_weights(groups, model)
     n_chains, n_draws, p = model.coef_draws_.shape
     draws = (model.coef_draws_.reshape(-1, p) @ weights).reshape(n_chains, n_draws, len(groups))
     checks = convergence(draws)
@@ -69,12 +69,12 @@ def moments(draws, level):
     return {
         "mean": draws.mean(axis=(0, 1)),
         "sd": draws.std(axis=(0, 1), ddof=1) if n_chains * n_draws > 1 else np.full(p, np.nan),
-        **dict(zip(ends(level), interval(draws, level), strict=True)),
+        **dict(zip(interval_headings(level), interval(draws, level), strict=True)),
         "prob_positive": ((draws > 0).mean(axis=(0, 1)) + (draws >= 0).mean(axis=(0, 1))) / 2,
     }
 
 
-def ends(level):
+def interval_headings(level):
     """The headings of an interval."""
     low, high = (f"{50 * (1 + sign * level):g}%" for sign in (-1, 1))
     if low == high:
@@ -124,7 +124,7 @@ def header(model, frame, level):
 
 def _groups(model, level):
     """The number of groups, how much they differ, and that coefficients are given the group."""
-    share = float((1 / roots(model)).mean())
+    share = float((1 / group_roots(model)).mean())
     return (
         f"{len(model.groups_)}, s ~ half-Cauchy({model.prior_['group_scale']:g}); {share_between(model, level)}; "
         f"coefficients are given the group, and {share:.3g} times as large averaged over groups"
@@ -133,7 +133,7 @@ def _groups(model, level):
 
 def share_between(model, level):
     """The intraclass correlation in words."""
-    share = 1 - roots(model) ** -2
+    share = 1 - group_roots(model) ** -2
     low, high = interval(share, level)
     bounds = f"{100 * level:g} % interval {low:.2f} to {high:.2f}"
     return f"intraclass correlation s^2 / (1 + s^2) {share.mean():.2f} ({bounds})"
@@ -156,8 +156,8 @@ def in_lines(text, indent=0):
 
 def _categories(model):
     """The categories whose level columns sum to a constant, and the function that compares levels; empty for none."""
-    names = names_of(model)
-    titles = [f"{name_of_levels([names[j] for j in f.columns])} ({len(f.columns)} levels)" for f in factors_of(model)]
+    names, sets = names_of(model), (indicators.columns for indicators in indicator_sets_of(model))
+    titles = [f"{name_of_levels([names[j] for j in columns])} ({len(columns)} levels)" for columns in sets]
     more = f" and {len(titles) - 3} more" if len(titles) > 3 else ""
     return titles and (
         f"{', '.join(map(printable, titles[:3]))}{more}: every row has one of the columns, so no single coefficient is "

@@ -19,8 +19,8 @@ _FORMATS = {"n_columns": "{:.0f}", "m_eff": "{:.1f}", "shrinkage": "{:.2f}", "es
 _FORMATS |= {"value": "{:z.4g}", "reference": "{:z.4g}", "weight": "{:z.4g}"}
 _FORMATS |= {"lfsr": "{:.2g}", "probability": "{:.4f}", "purity": "{:.2f}"}
 _OWN = "value", "reference"  # columns that may hold the user's values
-_USUAL_ESS, _FEW = 1000.0, 4.0  # sample size to assume for tables without a column "ess", and for a missing value
-_MOST_DECIMALS, _LARGE = 6, 1e7  # limits beyond which a number is written with a power of ten
+_USUAL_ESS, _FEW_ESS = 1000.0, 4.0  # sample size to assume for tables without a column "ess", and for a missing value
+_MOST_DECIMALS, _LARGEST_PLAIN = 6, 1e7  # limits beyond which a number is written with a power of ten
 _LONG, _ABOVE, _BELOW = "prob_positive", "prob_", "positive"  # a long heading, and its two lines
 
 
@@ -125,7 +125,7 @@ def _write_numbers(frame, shown):
         shown[name] = [_text(value, _FORMATS[name]) for value in frame[name]]
     if "sd" not in numbers:
         return
-    ess = frame["ess"].fillna(_FEW).to_numpy(float) if "ess" in numbers else _USUAL_ESS
+    ess = frame["ess"].fillna(_FEW_ESS).to_numpy(float) if "ess" in numbers else _USUAL_ESS
     with np.errstate(all="ignore"):  # in tables of sums and differences, sd may be negative
         errors = frame["sd"].to_numpy(float) / np.sqrt(ess)
     ends = frame[[name for name in numbers if str(name).endswith("%")]].astype(float)
@@ -148,7 +148,7 @@ def _number(value, error, signed):
     places = max(0, -floor(log10(error)))  # up to the first digit of the error
     if signed and 0 < abs(value) < 1:
         places = max(places, next(k for k in count() if round(abs(value), k)))
-    if places <= _MOST_DECIMALS and abs(value) < _LARGE:
+    if places <= _MOST_DECIMALS and abs(value) < _LARGEST_PLAIN:
         return f"{value:z.{places}f}"
     digits = floor(log10(abs(value))) - floor(log10(error)) if value else 0
     return f"{value:z.{max(2, min(digits, 15))}e}"

@@ -12,15 +12,15 @@ from .._utils.arrays import dense
 from .._utils.names import names_of, printable
 from ..diagnostics import ess_bulk, rhat
 from . import terms as _terms
-from .grouped import on_average
+from .claim_errors import lfsr, size_of, wrong_columns, wrong_size
+from .grouped_prediction import on_average
+from .input_rows import InputRows, classifier_rows, input_names
 from .pipeline import named, prepared
-from .raw_rows import RawRows, input_names, seen
-from .signals import lfsr, size_of, wrong_columns, wrong_size
-from .summary import ends, favoured, in_lines, moments
+from .summary import favoured, in_lines, interval_headings, moments
 from .table import Summary
 
-_ROWS = 2**13  # rows that pass through the steps of a Pipeline at a time
-_LEVELS = 200  # most levels of a category
+_ROWS_AT_A_TIME = 2**13  # rows that pass through the steps of a Pipeline at a time
+_MOST_LEVELS = 200  # most levels of a category
 
 
 def terms_frame(classifier, steps, X, terms, effect, level, sample_weight):
@@ -53,7 +53,7 @@ def terms_frame(classifier, steps, X, terms, effect, level, sample_weight):
                 "rhat": rhat(size),
             }
         )
-    columns = ["n_columns", "mean", "sd", *ends(level), "probability", "ess", "rhat"]
+    columns = ["n_columns", "mean", "sd", *interval_headings(level), "probability", "ess", "rhat"]
     frame = Summary(table, columns=["term", *columns]).set_index("term")
     frame = frame.sort_values("mean", ascending=False, kind="stable")
     frame.attrs["header"] = in_lines(
@@ -72,22 +72,22 @@ def levels_frame(classifier, steps, X, term, reference, level, sample_weight):
         labels, columns, points, share = _of_input(classifier, steps, X, term, sample_weight)
     if len(labels) < 2:
         raise ValueError(f"{term!r} has one level in these rows, {labels[0]!r}: there is nothing to compare.")
-    origin, others = share @ points, np.arange(len(labels))
+    origin, compared = share @ points, np.arange(len(labels))
     if reference is not None:
         asked = None if np.ndim(reference) == 0 and pd.isna(reference) else reference
         if asked not in labels:
             raise ValueError(f"reference={reference!r} is no level of {term!r}: these are {labels}.")
-        origin, others = points[labels.index(asked)], np.delete(others, labels.index(asked))
-    draws = model.coef_draws_[..., columns].astype(np.float64) @ (points[others] - origin).T
+        origin, compared = points[labels.index(asked)], np.delete(compared, labels.index(asked))
+    draws = model.coef_draws_[..., columns].astype(np.float64) @ (points[compared] - origin).T
     ess, described = ess_bulk(draws), moments(draws, level)
     frame = Summary(
         {
-            "share": share[others],
+            "share": share[compared],
             **described,
             "lfsr": lfsr(described["prob_positive"], ess, draws[..., 0].size),
             "ess": ess,
         },
-        index=pd.Index([labels[k] for k in others], name=str(term), tupleize_cols=False),
+        index=pd.Index([labels[k] for k in compared], name=str(term), tupleize_cols=False),
     )
     origin_name = "the mean over rows" if reference is None else f"level {printable(repr(reference))}"
     frame.attrs["classes"] = model.classes_.tolist()
@@ -100,24 +100,24 @@ def levels_frame(classifier, steps, X, term, reference, level, sample_weight):
 
 def _of_level_columns(model, term):
     """Labels, columns, the values of the columns in rows of each level (m, k), and the shares of the levels."""
-    names, factors = names_of(model), _terms.factors_by_columns(model)
-    named_factors = ((t.name, factors.get(tuple(t.columns.tolist()))) for t in _terms.found_terms(None, model))
-    known = {name: factor for name, factor in named_factors if factor is not None}
+    names, sets = names_of(model), _terms.indicator_sets_by_columns(model)
+    named_sets = ((t.name, sets.get(tuple(t.columns.tolist()))) for t in _terms.found_terms(None, model))
+    known = {name: indicators for name, indicators in named_sets if indicators is not None}
     if term not in known:
         raise ValueError(
             f"There is no category {term!r} with a column for every level; there are {[*known]}. Fit a Pipeline with "
             "the encoder in it, whose input columns are categories."
         )
-    factor = known[term]
-    points = np.tile(factor.base, (len(factor.columns), 1)) + np.diag(factor.step)
-    return [names[j] for j in factor.columns], factor.columns, points, factor.share
+    indicators = known[term]
+    points = np.tile(indicators.base, (len(indicators.columns), 1)) + np.diag(indicators.step)
+    return [names[j] for j in indicators.columns], indicators.columns, points, indicators.share
 
 
 def _of_input(model, steps, X, term, sample_weight):
     """The same for an input column of a Pipeline, with means over the rows of each level as values."""
     if X is None:
         raise ValueError("X is needed, the rows of the fit: they tell the levels.")
-    X = RawRows(X)
+    X = InputRows(X)
     if term not in X.names:
         raise ValueError(f"There is no input column {term!r}: X has {X.names[:9]}.")
     place = X.names.index(term)
@@ -126,16 +126,16 @@ def _of_input(model, steps, X, term, sample_weight):
     if not len(columns):
         raise ValueError(f"The steps before the classifier make no column of {term!r} alone.")
     codes, labels = X.levels(place)
-    if len(labels) > _LEVELS:
+    if len(labels) > _MOST_LEVELS:
         raise ValueError(
-            f"{term!r} has {len(labels)} different values, too many for levels (at most {_LEVELS}): marginal_effects "
-            "says what a number does."
+            f"{term!r} has {len(labels)} different values, too many for levels (at most {_MOST_LEVELS}): "
+            "marginal_effects says what a number does."
         )
     weight = np.ones(X.shape[0]) if sample_weight is None else check_weights(sample_weight, X.X)
     share, points = np.zeros(len(labels)), np.zeros((len(labels), len(columns)))
-    for start in range(0, X.shape[0], _ROWS):
-        rows = slice(start, min(X.shape[0], start + _ROWS))
-        block = dense(seen(model, steps, X.block(rows))[:, columns])
+    for start in range(0, X.shape[0], _ROWS_AT_A_TIME):
+        rows = slice(start, min(X.shape[0], start + _ROWS_AT_A_TIME))
+        block = dense(classifier_rows(model, steps, X.block(rows))[:, columns])
         np.add.at(points, codes[rows], block * weight[rows, None])
         np.add.at(share, codes[rows], weight[rows])
     occurs = share > 0

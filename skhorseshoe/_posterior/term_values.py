@@ -4,10 +4,10 @@ import numpy as np
 
 from .._utils.names import level_of_name, names_of
 from . import terms as _terms
-from .raw_rows import input_names
+from .input_rows import input_names
 from .table import value_text
 
-_TOGETHER = 3  # most columns whose values are shown for one term
+_MOST_COLUMNS = 3  # most columns whose values are shown for one term
 
 
 def sources_of(steps, model, X):
@@ -18,7 +18,7 @@ def sources_of(steps, model, X):
 
 
 def values_of(term, model, sources, X, rows):
-    """The value of a term in each row of X, ``RawRows``; (n,) object.
+    """The value of a term in each row of X, ``InputRows``; (n,) object.
 
     A term that is made of one column of X has its value. Level columns have the level of the row, a few columns their
     values in a list, a single column of unknown origin the classifier's value, and other terms an empty text.
@@ -30,12 +30,12 @@ def values_of(term, model, sources, X, rows):
     places = sorted({place for j in columns for place in sources[j]}) if is_known else []
     if len(places) == 1:
         return X.objects(places[0])
-    if (factor := _terms.factors_by_columns(model).get(tuple(columns))) is not None:
+    if (indicators := _terms.indicator_sets_by_columns(model).get(tuple(columns))) is not None:
         levels = [level_of_name(names_of(model)[j], term.name) for j in columns]
-        return np.array(levels, object)[((rows[:, columns] - factor.base) / factor.step).argmax(axis=1)]
+        return np.array(levels, object)[((rows[:, columns] - indicators.base) / indicators.step).argmax(axis=1)]
     if not places and len(columns) == 1:
         return rows[:, columns[0]].astype(object)
-    if not 0 < len(places) <= _TOGETHER:
+    if not 0 < len(places) <= _MOST_COLUMNS:
         return np.full(len(rows), "", object)
     texts = zip(*(map(value_text, X.objects(place)) for place in places), strict=True)
     return np.array([", ".join(each) for each in texts], object)

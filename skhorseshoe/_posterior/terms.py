@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils.arrays import dense
-from .._utils.memmap import ahead, cut
+from .._utils.memmap import cut, read_ahead
 from .._utils.names import finder, name_of_levels, names_of, printable
+from .claim_errors import indicator_sets_of
 from .origins import walked
-from .signals import factors_of
 
-_BLOCK = 2**20  # elements of X to read at a time
-_NONE = 1e-10  # variance of a direction, relative to the largest, below which it counts as 0
+_NUMBERS_AT_A_TIME = 2**20  # elements of X to read at a time
+_NO_VARIANCE = 1e-10  # variance of a direction, relative to the largest, below which it counts as 0
 
 
 class Term(NamedTuple):
@@ -41,12 +41,12 @@ def found_terms(steps, classifier, inputs=None):
         places.setdefault(key, []).append(j)
         titles[key] = name if key is j else " x ".join(str(inputs[i]) for i in key)
     alone = {columns[0]: key for key, columns in places.items() if len(columns) == 1}
-    for factor in factors_of(classifier):
-        if alone.keys() >= {*factor.columns.tolist()}:  # else its columns belong to other terms already
-            first, *others = (alone[j] for j in factor.columns.tolist())
-            places[first] = factor.columns
-            titles[first] = name_of_levels([names[j] for j in factor.columns])
-            for key in others:
+    for indicators in indicator_sets_of(classifier):
+        if alone.keys() >= {*indicators.columns.tolist()}:  # else its columns belong to other terms already
+            first, *other_keys = (alone[j] for j in indicators.columns.tolist())
+            places[first] = indicators.columns
+            titles[first] = name_of_levels([names[j] for j in indicators.columns])
+            for key in other_keys:
                 del places[key]
     return _with_distinct_names([Term(titles[key], np.asarray(columns)) for key, columns in places.items()], names)
 
@@ -58,9 +58,9 @@ def asked_terms(terms, steps, classifier, inputs=None):
     return given_terms(terms, steps, classifier, inputs)
 
 
-def factors_by_columns(classifier):
-    """The ``Factor``s of a fit, by the tuple of their columns."""
-    return {tuple(factor.columns.tolist()): factor for factor in factors_of(classifier)}
+def indicator_sets_by_columns(classifier):
+    """The ``IndicatorSet``s of a fit, by the tuple of their columns."""
+    return {tuple(indicators.columns.tolist()): indicators for indicators in indicator_sets_of(classifier)}
 
 
 def sources(steps, classifier, inputs):
@@ -113,10 +113,10 @@ def given_terms(terms, steps, classifier, inputs=None):
                 f"The term {title!r} has the same value in all rows of the fit, so it has no effect: leave it out."
             )
         asked.append(Term(str(title), np.array(columns)))
-    others = found_terms(steps, classifier, inputs)
-    untouched = [term for term in others if not owner.keys() & {*term.columns.tolist()}]
-    rest = {*range(p)} - owner.keys() - {j for term in untouched for j in term.columns.tolist()}
-    return asked + untouched + [Term(str(names[j]), np.array([j])) for j in sorted(rest)]
+    default_terms = found_terms(steps, classifier, inputs)
+    untouched = [term for term in default_terms if not owner.keys() & {*term.columns.tolist()}]
+    columns_left = {*range(p)} - owner.keys() - {j for term in untouched for j in term.columns.tolist()}
+    return asked + untouched + [Term(str(names[j]), np.array([j])) for j in sorted(columns_left)]
 
 
 def _columns(members, names, origins_of_all, find):
@@ -129,7 +129,7 @@ def _columns(members, names, origins_of_all, find):
 
 def without_rows(terms, classifier):
     """The first term for which rows are needed to compute the covariance of its columns, or None."""
-    known = factors_by_columns(classifier)
+    known = indicator_sets_by_columns(classifier)
     return next((t for t in terms if len(t.columns) > 1 and tuple(t.columns) not in known), None)
 
 
@@ -145,16 +145,16 @@ def roots(terms, classifier, rows=None):
             f"The term {term.name!r} has several columns: give X, the rows of the fit, which tell how these vary "
             "together."
         )
-    known = factors_by_columns(classifier)
+    known = indicator_sets_by_columns(classifier)
     open_groups = [t.columns for t in terms if len(t.columns) > 1 and tuple(t.columns) not in known]
     covariances = iter(_covariances(*rows, open_groups, classifier._column_means) if open_groups else ())
     matrices = []
     for term in terms:
         if len(term.columns) == 1:
             matrices.append(None)
-        elif (factor := known.get(tuple(term.columns))) is not None:
-            share = np.diag(factor.share) - np.outer(factor.share, factor.share)
-            matrices.append(root_of(share * factor.step * factor.step[:, None]))
+        elif (indicators := known.get(tuple(term.columns))) is not None:
+            share = np.diag(indicators.share) - np.outer(indicators.share, indicators.share)
+            matrices.append(root_of(share * indicators.step * indicators.step[:, None]))
         else:
             matrices.append(root_of(next(covariances)))
     return matrices
@@ -166,7 +166,7 @@ def _covariances(X, weight, groups, centre):
     columns = np.concatenate(groups)
     starts = np.cumsum([0, *map(len, groups)])
     n, total = X.shape[0], 0.0
-    for rows in ahead(X, cut(0, n, max(1, _BLOCK // max(1, X.shape[1]))), n):
+    for rows in read_ahead(X, cut(0, n, max(1, _NUMBERS_AT_A_TIME // max(1, X.shape[1]))), n):
         block = np.asarray(dense(X[rows][:, columns]), np.float64) - centre[columns]
         w = weight[rows] if weight is not None and len(weight) else np.ones(len(block))
         total += w.sum()
@@ -180,5 +180,5 @@ def _covariances(X, weight, groups, centre):
 def root_of(covariance):
     """R (r, k) with R'R = the covariance: its principal components, the largest first, without those of variance 0."""
     values, vectors = np.linalg.eigh(covariance)
-    is_used = values > _NONE * max(values.max(), np.finfo(float).tiny)
+    is_used = values > _NO_VARIANCE * max(values.max(), np.finfo(float).tiny)
     return (vectors[:, is_used] * np.sqrt(values[is_used])).T[::-1]

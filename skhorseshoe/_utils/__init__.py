@@ -1,1 +1,1 @@
-"""What knows nothing of the model: threads, signals, files, memory, names."""
+"""What knows nothing of the model: threads, interrupts, files, memory, names."""

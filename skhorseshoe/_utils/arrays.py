@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 
-_NUMBERS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean", "empty")  # answers of infer_dtype
+_NUMBER_KINDS = ("integer", "floating", "mixed-integer-float", "decimal", "boolean", "empty")  # answers of infer_dtype
 
 
 def dense(X):
@@ -17,7 +17,7 @@ def dense(X):
 def kind_of(objects):
     """The kind of the objects that are not missing: "numbers", "times" (dates and durations too) or "others"."""
     kind = pd.api.types.infer_dtype(objects)
-    return "numbers" if kind in _NUMBERS else "times" if kind.startswith(("date", "time", "period")) else "others"
+    return "numbers" if kind in _NUMBER_KINDS else "times" if kind.startswith(("date", "time", "period")) else "others"
 
 
 def is_missing(values):

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from .names import shorten
 
-LARGEST = 2**27  # most bytes of a note: it may be anyone's, and is read into memory as a whole
+LARGEST_NOTE = 2**27  # most bytes of a note: it may be anyone's, and is read into memory as a whole
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # without it, opening a pipe waits for a writer
 
 
@@ -149,10 +149,10 @@ def put_note(path, body, *arguments):
     arguments : the others of ``put``.
     """
     data = json.dumps({"checksum": checksum(json.dumps(body).encode()), "body": body}).encode()
-    if len(data) > LARGEST:
+    if len(data) > LARGEST_NOTE:
         raise ValueError(
-            f"{str(path)!r} would have {len(data)} bytes, more than the {LARGEST} that are read again: shorten the "
-            "names of columns, or give rows in larger parts."
+            f"{str(path)!r} would have {len(data)} bytes, more than the {LARGEST_NOTE} that are read again: shorten "
+            "the names of columns, or give rows in larger parts."
         )
     put(path, data, *arguments)
 
@@ -164,9 +164,9 @@ def read_note(path, expected, fields, cure):
     """
     with naming(path, cure):
         with open_to_read(path) as file:
-            data = file.read(LARGEST + 1)
-        if len(data) > LARGEST:
-            raise ValueError(f"it has more than {LARGEST} bytes")
+            data = file.read(LARGEST_NOTE + 1)
+        if len(data) > LARGEST_NOTE:
+            raise ValueError(f"it has more than {LARGEST_NOTE} bytes")
         note = json.loads(data.decode())
         if not isinstance(note, dict) or set(note) != {"checksum", "body"}:
             raise ValueError("it has no checksum")

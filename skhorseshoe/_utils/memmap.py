@@ -16,7 +16,7 @@ from contextlib import suppress
 import numpy as np
 
 WINDOW = 2**22  # bytes to read ahead, for each thread that computes
-_TOGETHER = 32  # rows to pick from all over a file before their pages leave the process
+_ROWS_AT_A_TIME = 32  # rows to pick from all over a file before their pages leave the process
 _PAGE = mmap.PAGESIZE
 _LARGE_PAGE = 2**21  # bytes that the system may map at a touch; it would map all of one that is released in part again
 
@@ -50,7 +50,7 @@ def _check_size(file, mapping):
         )
 
 
-def ahead(X, slices, stop):
+def read_ahead(X, slices, stop):
     """Yield the slices of rows; if X is on disk, read the rows after each slice meanwhile.
 
     slices : consecutive rows, in order. stop : the end of the last. A ValueError if the file has become shorter.
@@ -87,7 +87,7 @@ def taken(X, rows):
     if file is None:
         return X[rows]
     out = np.empty((len(rows), *X.shape[1:]), X.dtype)
-    for block in cut(0, len(rows), _TOGETHER):
+    for block in cut(0, len(rows), _ROWS_AT_A_TIME):
         check_whole(X)
         out[block] = X[rows[block]]
         _leave(X[rows[block][0] :], file, last=True)  # also pages beyond them that the system has mapped

@@ -6,8 +6,8 @@ from math import inf
 from pathlib import Path
 
 _MEMINFO = Path("/proc/meminfo")
-_THREAD = 136 * 2**20  # bytes of addresses that a thread reserves: its stack, and twice the 64 MiB of an arena
-_LIBRARIES = 64 * 2**20  # bytes of addresses that code takes
+_THREAD_BYTES = 136 * 2**20  # bytes of addresses that a thread reserves: its stack, and twice the 64 MiB of an arena
+_CODE_BYTES = 64 * 2**20  # bytes of addresses that code takes
 
 
 def available():
@@ -74,7 +74,7 @@ def _left_by_limits(*kinds):
 def addresses_left(n_threads):
     """Bytes that a limit of addresses (``ulimit -v``) leaves, without those that are reserved but never used; a
     list."""
-    return [n_bytes - _LIBRARIES - n_threads * _THREAD for n_bytes in _left_by_limits("RLIMIT_AS")]
+    return [n_bytes - _CODE_BYTES - n_threads * _THREAD_BYTES for n_bytes in _left_by_limits("RLIMIT_AS")]
 
 
 def check_copy(n_bytes, why, cure=""):

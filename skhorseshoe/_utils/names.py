@@ -85,8 +85,8 @@ def name_of_levels(names):
 
 def level_of_name(name, category):
     """The level of a level column, from its name and that of its category: "b" from ward_b and ward."""
-    rest = str(name).removeprefix(str(category))
-    return (rest[1:] if rest[:1] and rest[0] in _BETWEEN and rest != str(name) else rest) or str(name)
+    suffix = str(name).removeprefix(str(category))
+    return (suffix[1:] if suffix[:1] and suffix[0] in _BETWEEN and suffix != str(name) else suffix) or str(name)
 
 
 def check_different(names, owner, cure="Rename them: each column needs a name of its own."):

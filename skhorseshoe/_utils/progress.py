@@ -11,7 +11,7 @@ from .warn import warn
 
 logger = logging.getLogger("skhorseshoe")
 
-_SECONDS = 5.0  # fewest seconds between two lines
+_SECONDS_BETWEEN_LINES = 5.0  # fewest seconds between two lines
 _PATIENCE, _LONG = 20.0, 2 * 3600  # seconds after which a fit warns if more than ``_LONG`` seconds are left
 _SOON, _MINUTE = 10.0, 60.0  # seconds after which it logs a line if more than ``_MINUTE`` are left, and one each minute
 
@@ -58,22 +58,23 @@ def reporter(verbose, end, line, too_long=None):
         if first is None:  # the first step may have compiled kernels
             begin, first = now, t
         marks.append((t, now))
-        if now - last < _SECONDS and not (verbose and end is not None and t == end()):
+        if now - last < _SECONDS_BETWEEN_LINES and not (verbose and end is not None and t == end()):
             return
         # Later steps may compile more kernels, at the begin of a phase two steps in a row.
         recent = [(stop - start) / max(1, n - m) for (m, start), (n, stop) in pairwise(marks)]
-        last, step = now, min((now - begin) / max(1, t - first), *recent)
-        rest = None if end is None else step * (end() - t)
+        last, seconds_per_step = now, min((now - begin) / max(1, t - first), *recent)
+        seconds_left = None if end is None else seconds_per_step * (end() - t)
         if verbose:
-            logger.info(line(t, rest))
+            logger.info(line(t, seconds_left))
         elif last_hint is not None and now - last_hint >= _MINUTE:
             last_hint = now
-            logger.warning(line(t, rest))
-        elif last_hint is None and end is not None and now - begin > _SOON and rest > _MINUTE:
+            logger.warning(line(t, seconds_left))
+        elif last_hint is None and end is not None and now - begin > _SOON and seconds_left > _MINUTE:
             last_hint = now
-            logger.warning("%s (verbose=1 tells more)", line(t, rest))  # to standard error, or the user's handlers
-        if not warned and now - begin > _PATIENCE and rest > _LONG:
+            # To standard error, or the user's handlers.
+            logger.warning("%s (verbose=1 tells more)", line(t, seconds_left))
+        if not warned and now - begin > _PATIENCE and seconds_left > _LONG:
             warned = True
-            warn(too_long(t, step, rest))
+            warn(too_long(t, seconds_per_step, seconds_left))
 
     return report

@@ -51,23 +51,23 @@ class Threads:
                         return
                     function(*bounds)
 
-        others = self._start(work, n_ranges - 1)
+        futures = self._start(work, n_ranges - 1)
         try:
             work()
         finally:
-            wait(others)
-        for other in others:
-            other.result()
+            wait(futures)
+        for future in futures:
+            future.result()
 
     def _start(self, work, n):
         """Start ``work`` in n other threads, or in as many as the system allows; none while the interpreter ends."""
-        others = []
+        futures = []
         try:
             for _ in range(min(n, self._most)):
-                others.append(self._pool.submit(work))
+                futures.append(self._pool.submit(work))
         except RuntimeError:  # another attempt would leave its work in the queue of the pool
-            self._most = len(others)
-        return others
+            self._most = len(futures)
+        return futures
 
 
 @contextmanager

@@ -10,8 +10,8 @@ import pandas as pd
 from .._utils import progress as _progress
 from .._utils.arithmetic import guarded
 from .._utils.atomic_files import path_of
+from ._conversion import to_rows
 from ._folder import DTYPES, begun, open_rows, write
-from ._rows import to_rows
 from ._sources import frames, open_source
 
 if TYPE_CHECKING:
@@ -141,9 +141,9 @@ def convert(
     return open_rows(path, False, groups is not None)
 
 
-def _are_apart(columns, others):
-    """Whether the columns are distinct, and none is among the others."""
-    return len({*columns, *others}) == len(columns) + len(others)
+def _are_apart(columns, label_columns):
+    """Whether the columns are distinct, and none is among those of labels and groups."""
+    return len({*columns, *label_columns}) == len(columns) + len(label_columns)
 
 
 @overload

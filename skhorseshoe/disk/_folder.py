@@ -13,11 +13,11 @@ from .._utils import atomic_files as _files
 from .._utils.lock import alone, lock_of
 from .._utils.memmap import check_whole
 from .._utils.memory import check_reading
-from ._groups import CODES, LABELS, Groups, are_block_entries, block_entries, read_labels
-from ._rows import LONGEST, MOST
+from ._conversion import LETTERS, MOST_LABELS
+from ._groups import CODES, LABELS, GroupEncoder, are_block_entries, block_entries, read_labels
 
 DTYPES = "float16", "float32", "float64"
-COMMIT = 2**26  # approximate bytes of X between two manifests
+BYTES_TO_A_MANIFEST = 2**26  # approximate bytes of X between two manifests
 _MANIFEST, _X, _CODES = "manifest.json", "X-{}.bin", "y.bin"
 _CURE = "Remove its folder and convert again."
 _TASK = "conversion"
@@ -26,7 +26,7 @@ _PLAIN = {str, bool, int, float}
 
 
 def _are_labels(values):
-    are_short = len(values) <= MOST and all(type(label) is not str or len(label) <= LONGEST for label in values)
+    are_short = len(values) <= MOST_LABELS and all(len(label) <= LETTERS for label in values if type(label) is str)
     are_plain = are_short and pd.Index(values).is_unique and {*map(type, values)} <= _PLAIN
     return are_plain and np.array(values).tolist() == values  # False if text makes numbers text
 
@@ -121,8 +121,8 @@ def begun(folder, conversion):
 def write(folder, conversion, rows_from, report):
     """Write the rows of a source that are not in the folder yet; a RuntimeError if another conversion is at work.
 
-    rows_from : function of the manifest, of the first row to write and of the ``Groups`` before it; yields rows (m, p),
-    the codes (m,) of their labels, uint8, and, with groups, the results of ``Groups.encode``. report : function of the
+    rows_from : function of the manifest, of the first row to write and of the ``GroupEncoder`` before it; yields rows
+    (m, p), the codes (m,) of their labels, uint8, and, with groups, what its ``encode`` gives. report : function of the
     number of rows that are written.
     """
     _files.make(folder, f"folder={str(folder)!r}")
@@ -135,7 +135,7 @@ def write(folder, conversion, rows_from, report):
         n, size, at = last[0] if last else 0, 0, 0
         if blocks and len(blocks[-1]) > 4:
             at = blocks[-1][-1]
-        for X, codes, *of_groups in rows_from(manifest, n, Groups(read_labels(folder, at, _CURE) if at else ())):
+        for X, codes, *of_groups in rows_from(manifest, n, GroupEncoder(read_labels(folder, at, _CURE) if at else ())):
             X = np.ascontiguousarray(X, np.promote_types(X.dtype, manifest["dtype"]))
             block = [n, n + len(X), _files.checksum(X.data), _files.checksum(codes.data)]
             block += block_entries(at, *of_groups) if of_groups else []
@@ -151,7 +151,7 @@ def write(folder, conversion, rows_from, report):
                 at += len(of_groups[1])
             blocks.append(block)
             n, last, size = n + len(X), None, size + X.nbytes
-            if size >= COMMIT:
+            if size >= BYTES_TO_A_MANIFEST:
                 _commit(folder, manifest, fd)
                 size = 0
             report(n)

@@ -7,12 +7,12 @@ import pandas as pd
 
 from .._utils import atomic_files as _files
 from .._utils.names import shorten
-from ._rows import LONGEST
+from ._conversion import LETTERS
 
 CODES, LABELS = "groups.bin", "groups.txt"
 
 
-class Groups:
+class GroupEncoder:
     """The groups so far. labels : of the groups of the rows that are written."""
 
     def __init__(self, labels=()):
@@ -31,8 +31,8 @@ class Groups:
             if not isinstance(label, kinds):
                 row = first + np.argmax(codes == labels.index(label))
                 raise ValueError(f"The group of row {row} is {label!r}: groups must be all text or numbers.")
-            if isinstance(label, str) and len(label) > LONGEST:
-                raise ValueError(f"The group {shorten(label, 30)!r} has {len(label)} letters, of {LONGEST} at most.")
+            if isinstance(label, str) and len(label) > LETTERS:
+                raise ValueError(f"The group {shorten(label, 30)!r} has {len(label)} letters, of {LETTERS} at most.")
             self.codes.setdefault(label, len(self.codes))
         new = "".join(json.dumps(label) + "\n" for label in [*self.codes][known:])
         numbers = np.array([self.codes[label] for label in labels], np.int32)[codes]

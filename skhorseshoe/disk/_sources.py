@@ -13,11 +13,11 @@ from scipy.sparse import issparse
 from .._utils.atomic_files import path_of
 from .._utils.names import check_different
 
-_PART = 2**22  # numbers to read at a time
+_NUMBERS_AT_A_TIME = 2**22  # numbers to read at a time
 _KINDS = {".parquet": "parquet", ".pq": "parquet", ".feather": "feather", ".arrow": "feather", ".orc": "orc"}
 _KINDS |= dict.fromkeys((".csv", ".csv.gz", ".csv.bz2", ".csv.zst"), "csv")
 _OTHER_TEXT = ". Give text in another form as pandas.read_csv(file, chunksize=100_000, encoding=..., index_col=...)."
-_EXACT = {"float_precision": "round_trip"} if float(pd.__version__[:3]) < 3.1 else {}  # newer pandas is always exact
+_EXACTLY = {"float_precision": "round_trip"} if float(pd.__version__[:3]) < 3.1 else {}  # newer pandas is always exact
 
 
 def open_source(source, labels, groups=None):
@@ -50,7 +50,7 @@ def frames(items, start, columns):
             check_different(item.schema.names, "X")
             if (n := item.count_rows()) > start:
                 names = [*columns] if columns and columns <= {*item.schema.names} else item.schema.names
-                size = max(1, _PART // max(1, len(names)))
+                size = max(1, _NUMBERS_AT_A_TIME // max(1, len(names)))
                 batches = item.to_batches(columns=names, batch_size=size, batch_readahead=1, fragment_readahead=1)
                 yield from frames(_naming(", ".join(getattr(item, "files", ())[:3]), batches), start, columns)
         else:
@@ -78,10 +78,10 @@ def _of_array(array, labels, groups):
     """The same for an array of NumPy, or of a library whose slices can become NumPy arrays."""
     n, p = len(array), array.shape[-1]
     labels, groups = _of_rows(labels, n, "labels"), _of_rows(groups, n, "groups")
-    step = max(1, _PART // max(1, p))
+    step = max(1, _NUMBERS_AT_A_TIME // max(1, p))
     cuts = [slice(i, i + step) for i in range(0, n, step)]
-    others = [labels] if groups is None else [labels, groups]
-    items = ((np.asanyarray(array[cut]), *(None if v is None else v[cut] for v in others)) for cut in cuts)
+    labels_and_groups = [labels] if groups is None else [labels, groups]
+    items = ((np.asanyarray(array[cut]), *(None if v is None else v[cut] for v in labels_and_groups)) for cut in cuts)
     if not isinstance(array, np.ndarray):
         return items, None
     items = [*items]  # nothing is copied
@@ -161,8 +161,9 @@ def _first_lines(file, sep):
 
 def _csv_parts(file):
     """Tables, each with its own types, since fractions may come after whole numbers."""
-    size = max(1, _PART // pd.read_csv(file, header=None, nrows=2).shape[1])  # an error if the heading is shorter
-    with pd.read_csv(file, chunksize=size, low_memory=False, **_EXACT) as tables:
+    n_columns = pd.read_csv(file, header=None, nrows=2).shape[1]  # an error if the heading is shorter
+    size = max(1, _NUMBERS_AT_A_TIME // n_columns)
+    with pd.read_csv(file, chunksize=size, low_memory=False, **_EXACTLY) as tables:
         yield from tables
 
 

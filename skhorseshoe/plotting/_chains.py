@@ -253,7 +253,7 @@ class AutocorrelationDisplay(Display):
 def _choose(estimator, names, worst):
     """Names and draws (n_quantities, n_chains, n_draws) of the named quantities, or of those with the smallest ESS."""
     steps, classifier = unwrap(estimator)
-    extra, _, ess = estimates.others(classifier)
+    extra, _, ess = estimates.other_quantities(classifier)
     known = [*names_of(steps, classifier), *extra]
     if names is None:
         check_count("worst", worst)

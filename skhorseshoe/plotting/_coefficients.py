@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .._posterior import estimates
+from .._posterior.claim_errors import check_share
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import names_of, unwrap
-from .._posterior.signals import check_share
 from ._common import MAX_NAMES, RowsDisplay, check_count, check_option, favoured, listing
 
 if TYPE_CHECKING:

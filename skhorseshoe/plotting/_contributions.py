@@ -15,7 +15,7 @@ from .._posterior.table import value_text
 from ._common import DARK, MAX_NAMES, MUTED, PALE, Display, check_count, class_texts, drawable, ink
 
 if TYPE_CHECKING:
-    from .._types import Axes, Floats, Mapping, Model, NDArray, Rows
+    from .._types import Axes, Floats, Mapping, Model, NDArray, RowsLike
 
 _ROW_HEIGHT = 0.3  # inches
 _TICKS = 0.5, 0.2, 0.8, 0.05, 0.95, 0.01, 0.99, 0.001, 0.999, 0.3, 0.4, 0.6, 0.7, 0.1, 0.9  # most important first
@@ -86,8 +86,8 @@ class ContributionsDisplay(Display):
     def from_estimator(
         cls,
         estimator: Model,
-        X: Rows,
-        reference: Rows = None,
+        X: RowsLike,
+        reference: RowsLike = None,
         *,
         level: float | None = None,
         terms: Mapping[str, Any] | Literal["auto"] = "auto",

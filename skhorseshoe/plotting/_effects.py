@@ -11,7 +11,7 @@ from .._posterior.marginal_effects import marginal_effects
 from ._common import MAX_NAMES, PALE, RowsDisplay, class_texts, ink
 
 if TYPE_CHECKING:
-    from .._types import Axes, DataFrame, Floats, Model, Offsets, Rows, Sequence, Weights
+    from .._types import Axes, DataFrame, Floats, Model, Offsets, RowsLike, Sequence, Weights
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -68,7 +68,7 @@ class EffectsDisplay(RowsDisplay):
     def from_estimator(
         cls,
         estimator: Model,
-        X: Rows,
+        X: RowsLike,
         features: str | int | Sequence[str | int] | None = None,
         *,
         change: Literal["auto", "unit", "sd", "binary", "pairs"] | float = "auto",

@@ -12,13 +12,13 @@ from sklearn.utils import check_random_state
 
 from .._data.labels import is_second
 from .._posterior import estimates
+from .._posterior.claim_errors import check_share
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import prepared, unwrap
-from .._posterior.signals import check_share
 from ._common import DARK, MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_count, check_option, class_texts, ink
 
 if TYPE_CHECKING:
-    from .._types import Axes, Floats, Labels, Model, NDArray, Offsets, Rows, Seed, Sequence
+    from .._types import Axes, Floats, Labels, Model, NDArray, Offsets, RowsLike, Seed, Sequence
 
 _HISTOGRAM_HEIGHT = 0.12  # as a share of the height of the axes
 _SHOWN = 0.95  # smallest share of the expected events to show
@@ -78,7 +78,7 @@ class ProbabilityIntervalDisplay(RowsDisplay):
     def from_estimator(
         cls,
         estimator: Model,
-        X: Rows,
+        X: RowsLike,
         y: Labels = None,
         *,
         level: float | None = None,
@@ -225,7 +225,7 @@ class PosteriorCalibrationDisplay(Display):
     def from_estimator(
         cls,
         estimator: Model,
-        X: Rows,
+        X: RowsLike,
         y: Labels,
         *,
         level: float | None = None,

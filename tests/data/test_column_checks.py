@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, issparse
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._data.column_checks import extremes, far_out, one_sided, sample, step_of, widest
+from skhorseshoe._data.column_checks import extremes, far_out, find_one_sided, sample, step_of, widest
 from skhorseshoe._data.row_blocks import Segment
 from skhorseshoe._data.rows import Columns, Rows
 from skhorseshoe._fit import findings
@@ -45,7 +45,7 @@ def sides(n=60):
 
 
 def named(X, low, high):
-    return {X.columns[j] for j in one_sided(low, high)[0]}
+    return {X.columns[j] for j in find_one_sided(low, high)[0]}
 
 
 @pytest.mark.parametrize("block", [1, 10**6])
@@ -75,9 +75,9 @@ def test_separating_columns_on_a_gpu(one_gpu):
 def test_ranges_are_in_the_unit_of_the_prior(standardize):
     X, y = sides()
     X = 100 * X[["noise", "level"]].to_numpy()
-    ends = Rows(X, y, True, cpu, Threads(1), standardize=standardize).ends()
-    assert ends.one_sided.tolist() == [1]
-    assert ends.spans[0] == pytest.approx(100 / X[:, 1].std() if standardize else 100)
+    one_sided = Rows(X, y, True, cpu, Threads(1), standardize=standardize).one_sided_columns()
+    assert one_sided.columns.tolist() == [1]
+    assert one_sided.spans[0] == pytest.approx(100 / X[:, 1].std() if standardize else 100)
 
 
 def test_a_column_is_read_until_its_classes_overlap():
@@ -91,7 +91,7 @@ def test_a_column_is_read_until_its_classes_overlap():
 
     X = np.random.default_rng(0).standard_normal((10_000, 300))
     low, high = extremes(X.view(Counted), (np.arange(10_000) % 2).astype(np.uint8), True)
-    assert not len(one_sided(low, high)[0])
+    assert not len(find_one_sided(low, high)[0])
     assert Counted.rows < 5000
 
 

@@ -11,7 +11,7 @@ from laws import resident
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import passes
 from skhorseshoe._utils import memory
-from skhorseshoe._utils.memmap import ahead, cut, is_on_disk, taken
+from skhorseshoe._utils.memmap import cut, is_on_disk, read_ahead, taken
 from skhorseshoe._utils.threads import Threads
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="reads the memory of the process in /proc")
@@ -90,7 +90,7 @@ def test_rows_are_read_ahead_and_leave_the_process(tmp_path, sizes):
     file = on_disk(np.zeros((4096, 4096), np.float32), tmp_path)  # 64 MiB
     X, before = np.asarray(file), resident("RssFile")
     most, rows_seen = 0, 0
-    for rows in ahead(X, cut(0, len(X), 64), len(X)):
+    for rows in read_ahead(X, cut(0, len(X), 64), len(X)):
         assert rows.start == rows_seen
         rows_seen = rows.stop
         most = max(most, resident("RssFile") - before)
@@ -111,7 +111,7 @@ def test_rows_from_all_over_a_file_leave_the_process_too(tmp_path):
 def test_a_private_page_is_not_given_up(tmp_path):
     file = on_disk(np.zeros((3000, 40)), tmp_path, mode="c")
     file[1500] = 7.0  # only in memory
-    for _ in ahead(np.asarray(file), cut(0, 3000, 100), 3000):
+    for _ in read_ahead(np.asarray(file), cut(0, 3000, 100), 3000):
         pass
     assert (file[1500] == 7.0).all()
 

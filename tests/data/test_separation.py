@@ -72,6 +72,6 @@ def test_no_column_separates_nothing():
 
 
 def test_what_would_take_too_long_is_not_known(monkeypatch, seed):
-    monkeypatch.setattr(module, "_NUMBERS", 100)
+    monkeypatch.setattr(module, "_PROGRAMME_NUMBERS", 100)
     rng = np.random.default_rng(seed)
     assert of(rng.standard_normal((200, 3)), rng.random(200) < 0.5) is None

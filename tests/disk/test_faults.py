@@ -218,7 +218,7 @@ HOLDER = """
 import sys, time, numpy as np
 from skhorseshoe import disk
 from skhorseshoe.disk import _folder
-_folder.COMMIT = 1
+_folder.BYTES_TO_A_MANIFEST = 1
 
 def parts():
     for k in range(5):

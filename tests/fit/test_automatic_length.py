@@ -28,7 +28,7 @@ def test_sampling_ends_when_everything_has_converged(weak_problem, sampler, goal
         checks = convergence(draws)
         assert np.min(checks.ess_bulk) >= (goal or 400)
         assert np.max(checks.rhat) <= 1.01
-    assert 100 <= model.n_iter_ < parameters.MOST_SWEEPS
+    assert 100 <= model.n_iter_ < parameters.DEFAULT_SWEEPS
     assert 200 <= model.burn_in_ <= 3400
 
 
@@ -65,7 +65,7 @@ def test_sampling_ends_at_the_latest_after_so_many_sweeps(weak_problem):
     X, y = (values[:20] for values in weak_problem)
     with pytest.warns(ConvergenceWarning, match="n_iter="):
         model = HorseshoeProbitClassifier(sampler="gibbs", n_chains=1, target_ess=1e6, random_state=0).fit(X, y)
-    assert (model.n_iter_, model.stopped_by_) == (parameters.MOST_SWEEPS, "n_iter")
+    assert (model.n_iter_, model.stopped_by_) == (parameters.DEFAULT_SWEEPS, "n_iter")
 
 
 @pytest.mark.parametrize("schedule", [tuned_phases, untuned_phases])

@@ -127,7 +127,7 @@ def _make_rows(kind, base, source):
         raise Stopped
 
     given = (source, "y") if kind == "csv" else (X, Y)
-    with patch.object(_folder, "COMMIT", 1), patch.object(_folder, "_commit", failing), suppress(Stopped):
+    with patch.object(_folder, "BYTES_TO_A_MANIFEST", 1), patch.object(_folder, "_commit", failing), suppress(Stopped):
         disk.convert(given[0], base, y=given[1])
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._fit import fit as fitting
-from skhorseshoe._utils import signals
+from skhorseshoe._utils import interrupts
 
 warnings.simplefilter("ignore")
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have had it ignored
@@ -37,7 +37,7 @@ sweep = float(np.median(np.diff(times)))
 for k, moment in enumerate(moments):
     folder = Path(sys.argv[1]) / str(k)
     ask.clear()
-    signals._CtrlC.last = -math.inf
+    interrupts._CtrlC.last = -math.inf
     model, go = fit(folder)
     before = set(vars(model))
 

@@ -108,9 +108,9 @@ def test_target_ess_and_convergence_are_those_of_every_quantity(fault, target, q
         values = getattr(draws, quantity).reshape(4, 400, -1)[..., -1]
         values[...] = fault(values, rng)
     assert draws.suffice(target) == (fault is None)
-    assert (draws.fold is None) == (fault is None)
+    assert (draws.times_longer is None) == (fault is None)
     if fault is lasting:  # each value is there four times
-        assert 1 < draws.fold < 10
+        assert 1 < draws.times_longer < 10
 
 
 def test_the_forecast_knows_what_is_kept():

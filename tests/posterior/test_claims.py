@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skhorseshoe._posterior.signals import largest_set, lfsr
+from skhorseshoe._posterior.claim_errors import largest_set, lfsr
 
 
 def test_largest_set_has_the_share_itself_and_may_be_empty():

@@ -19,7 +19,7 @@ from sklearn.preprocessing import (
 )
 
 from skhorseshoe import terms
-from skhorseshoe._posterior import effects, moves, phi_series
+from skhorseshoe._posterior import column_changes, effects, phi_series
 from skhorseshoe.inspection import marginal_effects
 
 
@@ -105,8 +105,8 @@ def test_the_way_of_computing_makes_no_difference(model, table, far, weighted, m
     given = {"sample_weight": weight, "change": far}
     usual = marginal_effects(model, X, **given)
     agree(usual.loc["age"], by_hand(model, X, "age", lambda old: old + far, lambda old: old, weight))
-    ways = [(phi_series, "FURTHEST", 0.0), (moves, "_ALIKE", -1.0), (moves, "_outputs", lambda *_: {})]
-    ways += [(effects, "_HELD", 1), (effects, "_ROWS", 57)]
+    ways = [(phi_series, "FURTHEST", 0.0), (effects, "_NUMBERS_HELD", 1), (effects, "_ROWS_AT_A_TIME", 57)]
+    ways += [(column_changes, "_ALIKE", -1.0), (column_changes, "_outputs", lambda *_: {})]
     for module, name, value in ways:
         with monkeypatch.context() as patch:
             patch.setattr(module, name, value)

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._posterior import loo as psis
 from skhorseshoe._posterior import predict
-from skhorseshoe._posterior.grouped import GivenRows
+from skhorseshoe._posterior.grouped_prediction import GivenRows
 from skhorseshoe.inspection import loo, predict_proba_samples
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*Pareto k")  # of rows that single draws decide

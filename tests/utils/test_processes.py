@@ -223,5 +223,5 @@ def test_rows_on_disk_are_read_by_the_pass_itself(no_more_threads, tmp_path, siz
     sizes(window=2**12)
     np.save(tmp_path / "X.npy", np.arange(8000.0).reshape(1000, 8))
     X = np.load(tmp_path / "X.npy", mmap_mode="r")
-    seen = [X[rows].sum() for rows in memmap.ahead(X, memmap.cut(0, 1000, 100), 1000)]
+    seen = [X[rows].sum() for rows in memmap.read_ahead(X, memmap.cut(0, 1000, 100), 1000)]
     assert np.array_equal(seen, np.arange(8000.0).reshape(10, 800).sum(axis=1))

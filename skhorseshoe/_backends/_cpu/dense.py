@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from scipy.special import ndtr  # noqa: F401 - part of what a back end offers
 
-from ..._utils.memmap import ahead, cut, is_on_disk
+from ..._utils.memmap import cut, is_on_disk, read_ahead
 from .. import line_moves
 from ..moments import combine_moments
 from .fused_line_moves import fused_line_moves, fused_line_rows
@@ -199,7 +199,7 @@ def fused_trajectories(state, rows, reference, tuning, tau_0, key, with_scales):
 
 
 def fused_trajectory_in_prior_coordinates(state, rows, coordinates, step, n_steps, key):
-    """``_trajectory`` of ``hmc_prior_coordinates.py`` in one call of the core, or None as for ``fused_trajectories``."""
+    """``_trajectory`` of ``hmc_prior_coordinates.py`` in one call, or None as for ``fused_trajectories``."""
     if not _one_thread_suffices(rows, _MOST_FUSED_BLOCKS):
         return None
     return coordinates.fused_trajectory(state, _fused_score_rows(rows), step, n_steps, key)
@@ -280,7 +280,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
 
     def add(shard, total):
         scratch = np.empty((min(step, n), q))
-        for rows in ahead(X, cut(edges[shard], edges[shard + 1], step), edges[shard + 1]):
+        for rows in read_ahead(X, cut(edges[shard], edges[shard + 1], step), edges[shard + 1]):
             scaled = scratch[: rows.stop - rows.start]
             scaled[:, p:] = 1.0
             np.subtract(X[rows], centre, out=scaled[:, :p])
@@ -320,7 +320,7 @@ def sum_of_shards(add, q, n_shards, spare, threads):
 
 def moments(X, weight):
     """Mean and variance of the columns, weighted; (p,) float64 each, without cancellation. weight : (n,) or (0,)."""
-    blocks = ahead(X, cut(0, len(X), max(64, _GRAM_NUMBERS_AT_A_TIME // X.shape[1])), len(X))
+    blocks = read_ahead(X, cut(0, len(X), max(64, _GRAM_NUMBERS_AT_A_TIME // X.shape[1])), len(X))
     return combine_moments(
         (X[rows].astype(np.float64), weight[rows] if len(weight) else np.ones(len(X[rows]))) for rows in blocks
     )

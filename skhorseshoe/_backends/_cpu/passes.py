@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..._utils import memmap
-from ..._utils.memmap import ahead, cut, is_on_disk
+from ..._utils.memmap import cut, is_on_disk, read_ahead
 from ..constants import FLUSH_ROWS, TILE_BYTES
 from .library import function, record
 
@@ -96,7 +96,7 @@ def _pieces_of_X_on_disk(X, bounds, first, last):
     flushed = FLUSH_ROWS // tile * tile  # rows from flush to flush: pieces that end at a flush keep the bits of a block
     step = flushed * max(1, memmap.WINDOW // (flushed * X.strides[0]))
     slices = (rows for block in range(first, last) for rows in cut(*map(int, bounds[block : block + 2]), step))
-    for rows in ahead(X, slices, bounds[last]):
+    for rows in read_ahead(X, slices, bounds[last]):
         block = np.searchsorted(bounds, rows.start, side="right") - 1
         x = X[rows].astype(dtype, copy=False)
         yield x, rows, np.array([0, len(x)], np.int64), slice(block, block + 1)

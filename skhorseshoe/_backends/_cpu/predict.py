@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ..._utils.memmap import ahead, cut
+from ..._utils.memmap import cut, read_ahead
 from .library import function
 
 _ROWS_AT_A_TIME = 48  # largest number of rows of a block
@@ -34,7 +34,7 @@ def each_block(X, coef, threads, budget, use):
         block = np.zeros((block_rows, p))
         product = np.empty((block_rows, len(coef)))
         stop = min(n, last * block_rows)
-        for rows in ahead(X, cut(first * block_rows, stop, block_rows), stop):
+        for rows in read_ahead(X, cut(first * block_rows, stop, block_rows), stop):
             size = rows.stop - rows.start
             block[:size] = X[rows]
             if is_few:

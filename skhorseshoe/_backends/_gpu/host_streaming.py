@@ -5,7 +5,7 @@ import numpy as np
 from cupyx import empty_pinned
 
 from ..._utils import memmap
-from ..._utils.memmap import ahead, cut
+from ..._utils.memmap import cut, read_ahead
 
 PART_BYTES = 2**28  # bytes of X that are copied at a time, if several blocks read them
 _LEAST_BLOCKS_OF_A_PART = 4  # least number of blocks that read a part: a single block is slower than the copy
@@ -109,7 +109,7 @@ def gpu_array(values):
 
 def _windows(X):
     """Slices of all rows; a file is read ahead, and pages that were read leave the process."""
-    return ahead(X, cut(0, len(X), max(1, memmap.WINDOW * len(X) // max(1, X.nbytes))), len(X))
+    return read_ahead(X, cut(0, len(X), max(1, memmap.WINDOW * len(X) // max(1, X.nbytes))), len(X))
 
 
 def buffer_bytes(n_bytes, multiprocessors):

@@ -117,6 +117,6 @@ def test_a_worker_with_a_gpu_answers_as_one_without(weighted, one_gpu):
         Segment.misplaced: (beta[:, :p], beta[:, p]),
     }
     for question, args in questions.items():
-        (got,), (want,) = (shard.answer(question, *args).values() for shard in (ours, theirs))
+        (got,), (want,) = (shard.partial_sums(question, *args).values() for shard in (ours, theirs))
         tolerance = 1e-6 if question is Segment.latent else 1e-9  # standard variates have the resolution of float32
         assert_all_close(got, want, rtol=tolerance, atol=1e3 * tolerance)

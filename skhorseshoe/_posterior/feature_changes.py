@@ -9,10 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils.names import finder, name_of_levels, plain
-from .level_columns import level_columns
+from .level_columns import find_level_columns
 
 _ROUNDING = 1e-12  # standard deviation of a constant column, relative to its largest value
-_USUAL, _MOST = 50, 200  # most levels of a category that is taken by default or in pairs, and of one that is named
+_USUAL_LEVELS, _MOST_LEVELS = 50, 200  # most of a category that is taken by default or in pairs, and of a named one
 
 
 class Contrast(NamedTuple):
@@ -72,10 +72,10 @@ class Category(NamedTuple):
 def changes_of(model, steps, X, features, change, reference, weight):
     """The changes, each a ``Number`` or a ``Category``, and the columns that are left out, in words.
 
-    X : ``RawRows``. weight : (n,) with sum 1, or None.
+    X : ``InputRows``. weight : (n,) with sum 1, or None.
     """
     share = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight
-    sets = {columns: codes for columns, codes in level_columns(model, steps, X)}
+    sets = {columns: codes for columns, codes in find_level_columns(model, steps, X)}
     titles = _titles(X, sets)
     selected = [*_by_default(X, sets)] if features is None else _by_name(X, features, titles)
     by_name, changes, left_out = _references(reference, change, X, selected, titles), [], []
@@ -90,7 +90,7 @@ def changes_of(model, steps, X, features, change, reference, weight):
             codes = np.where([label is not None for label in labels], np.arange(len(labels)), -1)[codes]
         shares = np.bincount(codes[codes >= 0], share[codes >= 0], minlength=len(labels))
         number = np.count_nonzero(shares)
-        if features is None and not 2 <= number <= _USUAL:
+        if features is None and not 2 <= number <= _USUAL_LEVELS:
             left_out.append(f"{name!r} ({number} level{'' if number == 1 else 's'})")
             continue
         _check_levels(name, labels, shares, change)
@@ -99,7 +99,7 @@ def changes_of(model, steps, X, features, change, reference, weight):
     if not changes:
         raise ValueError(
             "features is empty, or no column of X holds numbers or a category of 2 to "
-            f"{_USUAL} levels: give one column at least."
+            f"{_USUAL_LEVELS} levels: give one column at least."
         )
     return changes, left_out
 
@@ -173,15 +173,15 @@ def _check_levels(name, labels, shares, change):
             f"{name!r} has one level in these rows, {labels[np.argmax(shares)]!r}: there is nothing to compare. Leave "
             "it out of features, or give rows of other levels too."
         )
-    if change == "pairs" and number > _USUAL:
+    if change == "pairs" and number > _USUAL_LEVELS:
         raise ValueError(
-            f"{name!r} has {number} levels, and {_USUAL} is the most in pairs: compare them with one reference "
+            f"{name!r} has {number} levels, and {_USUAL_LEVELS} is the most in pairs: compare them with one reference "
             "(change='auto'), or gather rare levels in one before the fit."
         )
-    if number > _MOST:
+    if number > _MOST_LEVELS:
         raise ValueError(
-            f"{name!r} has {number} levels, and {_MOST} is the most there may be: gather rare levels in one before the "
-            "fit. If these are numbers held as text, fit them as numbers."
+            f"{name!r} has {number} levels, and {_MOST_LEVELS} is the most there may be: gather rare levels in one "
+            "before the fit. If these are numbers held as text, fit them as numbers."
         )
 
 
@@ -191,8 +191,8 @@ def _pairs(name, labels, shares, reference, is_each, level):
     if is_each:
         return [(b, a) for a, b in combinations(levels, 2) if level is None or level in (a, b)]
     if reference is None:
-        others = [k for k in levels if k != level]  # a level that is named is compared with another
-        origin = max(others, key=lambda k: shares[k])
+        other_levels = [k for k in levels if k != level]  # a level that is named is compared with another
+        origin = max(other_levels, key=lambda k: shares[k])
     else:
         known = [k for k in levels if labels[k] == reference]
         if not known:
@@ -240,12 +240,12 @@ def _number(X, j, change, weight, share):
 def _step(values, name, change, weight):
     """The change in words, and the step; a step of None is from 0 to 1."""
     if change in ("auto", "binary", "pairs"):
-        other = values[~np.isin(values, (0, 1))]
-        if not len(other):
+        neither = values[~np.isin(values, (0, 1))]
+        if not len(neither):
             return "0 to 1", None
         if change == "binary":
             raise ValueError(
-                f"change='binary' is from 0 to 1, and column {name} holds other values, such as {other[0]:g}: "
+                f"change='binary' is from 0 to 1, and column {name} holds other values, such as {neither[0]:g}: "
                 "take change='unit' or 'sd', or leave it out of features."
             )
     if change in ("auto", "unit", "pairs"):

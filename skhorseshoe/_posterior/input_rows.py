@@ -31,7 +31,7 @@ def _column(X, j):
     return X.iloc[:, j] if isinstance(X, pd.DataFrame) else _series(X[:, j])
 
 
-class RawRows:
+class InputRows:
     """Rows as a user has them: an array, a CSR matrix, a polars frame, or a pandas frame made of any other table.
 
     names : of the columns, x0, x1, ... for an array. shape : of X.
@@ -158,13 +158,13 @@ def input_names(X):
     return None if columns is None else list(columns)
 
 
-def seen(model, steps, rows):
+def classifier_rows(model, steps, rows):
     """Rows as the classifier sees them, behind the steps, in float64."""
     return device.to_host(validation.check_X(model, prepared(steps, rows), reset=False)).astype(np.float64, copy=False)
 
 
 def row_like(X, reference):
-    """A reference as ``RawRows`` of one row, in the same form as X."""
+    """A reference as ``InputRows`` of one row, in the same form as X."""
     is_table = hasattr(X.X, "columns")
     if isinstance(reference, pd.Series) and not is_table and len(reference) == len(X.names):
         reference = reference.to_numpy()
@@ -181,8 +181,8 @@ def row_like(X, reference):
         raise ValueError(f"reference must be one row, or None; got shape {np.shape(row)}.")
     if is_table and not hasattr(row, "columns") and np.shape(row)[1] == len(X.names):
         row = pd.DataFrame(np.asarray(row, dtype=object), columns=X.names).infer_objects()
-        return RawRows(type(X.X)(row.to_dict("list")) if is_polars(X.X) else _of_types(row, X.X.dtypes))
-    return RawRows(row)
+        return InputRows(type(X.X)(row.to_dict("list")) if is_polars(X.X) else _of_types(row, X.X.dtypes))
+    return InputRows(row)
 
 
 def _of_types(row, dtypes):

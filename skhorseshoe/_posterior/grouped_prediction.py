@@ -22,7 +22,7 @@ class GivenRows(NamedTuple):
     offset: Any = None  # (n,) or None
 
 
-class Under(NamedTuple):
+class DrawsForRows(NamedTuple):
     """Draws to predict with."""
 
     coef: Any  # (m, p)
@@ -73,12 +73,12 @@ def given_rows(model, X, groups, offset):
     return GivenRows(X, codes, None if offset is None else check_offset(offset, n))
 
 
-def roots(model):
+def group_roots(model):
     """sqrt(1 + s^2) of each draw, (n_chains, n_draws), by which coefficients are divided to average over groups."""
     return np.sqrt(1 + np.square(model.group_scale_draws_))
 
 
-def with_effects(model):
+def draws_with_effects(model):
     """The draws of a chain for which the groups' effects are kept, a slice."""
     stride = model._group_stride
     return slice(stride - 1, stride * model.group_effect_draws_.shape[1], stride)
@@ -89,7 +89,7 @@ def population(model):
     without groups is returned unchanged."""
     if not is_grouped(model):
         return model
-    root = roots(model)
+    root = group_roots(model)
     averaged = copy(model)
     del averaged.groups_
     averaged.coef_draws_ = (model.coef_draws_ / root[..., None]).astype(model.coef_draws_.dtype)
@@ -99,7 +99,7 @@ def population(model):
     return averaged
 
 
-def by_draw(model, max_draws=None):
+def offset_factors(model, max_draws=None):
     """The factor of offsets under each draw, the same as that of coefficients; (m,)."""
     root = getattr(model, "_averaged_by", np.ones(model.intercept_draws_.shape))
     return 1 / evenly(root, max_draws).ravel()

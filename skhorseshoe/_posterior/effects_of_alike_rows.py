@@ -1,4 +1,4 @@
-"""Effects of changes on the probabilities of rows that move alike, all from one pass over the rows."""
+"""Effects of changes on the probabilities of rows that change alike, all from one pass over the rows."""
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -6,38 +6,39 @@ from scipy.sparse import csr_array
 from . import phi_series
 
 
-class AlikeMoves:
-    """``Move``s of groups of rows, under blocks of draws.
+class AlikeRows:
+    """``ColumnChange``s of groups of rows, under blocks of draws.
 
     weight : (n,) of the rows in sums. p : number of columns of the classifier.
     """
 
-    def __init__(self, moves, weight, p):
-        self._moves = [m for m in moves if m.groups is not None and m.values.size]
-        self._weights, offsets = _of_groups(self._moves, weight)
-        sizes = [len(m.values) for m in self._moves]
+    def __init__(self, changes, weight, p):
+        self._changes = [c for c in changes if c.groups is not None and c.values.size]
+        self._weights, offsets = _of_groups(self._changes, weight)
+        sizes = [len(c.values) for c in self._changes]
         self._starts = np.cumsum([0, *sizes])[:-1]
-        self._move = np.repeat(np.arange(len(sizes)), sizes)  # by shift, which is of a group of rows in one state
-        self._group = np.concatenate([offsets[m.change] + np.arange(len(m.values)) for m in self._moves] or [[]])
-        self._shifts = _matrix(self._moves, p)
+        self._number = np.repeat(np.arange(len(sizes)), sizes)  # by shift, which is of a group of rows in one state
+        firsts = [offsets[c.feature_change] for c in self._changes]
+        self._group = np.concatenate([first + np.arange(m) for first, m in zip(firsts, sizes, strict=True)] or [[]])
+        self._shifts = _matrix(self._changes, p)
 
-    def changes(self, eta, coef, ops):
-        """Yields each move with its effect on the sum over rows of Phi(eta) under each of these draws, (m,) on the
-        host; or with None, if it moves rows too far for a series.
+    def effects(self, eta, coef, ops):
+        """Yields each change with its effect on the sum over rows of Phi(eta) under each of these draws, (m,) on the
+        host; or with None, if it is too large for a series.
 
         eta : (m, n) on the device of the back end ``ops``. coef : (m, p).
         """
-        if not self._moves:
+        if not self._changes:
             return
         shifts = (self._shifts @ coef.T).T
         furthest = np.abs(shifts).max(axis=0)
         is_near = np.maximum.reduceat(furthest, self._starts) <= phi_series.FURTHEST
         for k in np.flatnonzero(~is_near):
-            yield self._moves[k], None
+            yield self._changes[k], None
         if not is_near.any():
             return
         of_group = np.zeros(self._weights.shape[1])
-        near = is_near[self._move]
+        near = is_near[self._number]
         np.maximum.at(of_group, self._group[near], furthest[near])
         order = np.argsort(-of_group, kind="stable")
         place = np.argsort(order)
@@ -46,31 +47,31 @@ class AlikeMoves:
         shift_effects = phi_series.changes([ops.to_host(array) for array in sums], place[self._group], shifts)
         for k, total in enumerate(np.add.reduceat(shift_effects, self._starts, axis=1).T):
             if is_near[k]:
-                yield self._moves[k], total
+                yield self._changes[k], total
 
 
-def _of_groups(moves, weight):
+def _of_groups(changes, weight):
     """The weights of rows (n, g) in each group, and the place of the first group of each change."""
     columns, offsets, all_rows = [], {}, None
-    for move in moves:
-        if move.change in offsets:
+    for change in changes:
+        if change.feature_change in offsets:
             continue
-        number = len(move.values)
-        if number > 1 or (move.groups < 0).any():
-            offsets[move.change] = len(columns)
-            columns += [np.where(move.groups == group, weight, 0.0) for group in range(number)]
+        number = len(change.values)
+        if number > 1 or (change.groups < 0).any():
+            offsets[change.feature_change] = len(columns)
+            columns += [np.where(change.groups == group, weight, 0.0) for group in range(number)]
         else:  # the same for all such changes
             if all_rows is None:
                 all_rows = len(columns)
                 columns.append(weight)
-            offsets[move.change] = all_rows
+            offsets[change.feature_change] = all_rows
     return np.ascontiguousarray(np.array(columns).T), offsets
 
 
-def _matrix(moves, p):
+def _matrix(changes, p):
     """The matrix (number of shifts, p) whose products with coefficients are the shifts."""
-    values = [move.values.ravel() for move in moves]
-    columns = [np.tile(move.columns, len(move.values)) for move in moves]
-    lengths = [len(move.columns) for move in moves for _ in move.values]
+    values = [change.values.ravel() for change in changes]
+    columns = [np.tile(change.columns, len(change.values)) for change in changes]
+    lengths = [len(change.columns) for change in changes for _ in change.values]
     csr = np.concatenate([*values, []]), np.concatenate([*columns, []]).astype(np.int64), np.cumsum([0, *lengths])
     return csr_array(csr, shape=(len(lengths), p))

@@ -1,4 +1,5 @@
-"""Factors: sets of columns that are the levels of a category, so that every row has exactly one of them.
+"""Sets of columns that are indicators of the levels of a category, so that every row has exactly one of them. They are
+found, not made: users encode categories before.
 
 These columns have the same sum in every row, so the data cannot tell a shift of all their coefficients from the
 intercept. The sign of no single coefficient is known, while differences between them may be known exactly.
@@ -12,18 +13,18 @@ from scipy.linalg.lapack import dpstrf
 
 from .._backends import device
 from .._utils.arrays import dense
-from .._utils.memmap import ahead, cut
+from .._utils.memmap import cut, read_ahead
 
 _ROUNDING = 1e-5  # rounding error of a column of two values that was scaled in float32
-_SHARES = 1e-8  # largest distance from 1 of the sum of all levels' shares
-_APART = 500  # most columns among which to look for levels that are not adjacent
-_NOTHING = 1e-10  # share of a column's variance below which the others determine it
-_LEAST = 1e-3  # smallest weight of a column in a sum of standardised columns
-_TOGETHER = 2**14  # columns to read at a time
-_BLOCK = 2**20  # elements of X to read at a time
+_SHARE_ERROR = 1e-8  # largest distance from 1 of the sum of all levels' shares
+_MOST_APART = 500  # most columns among which to look for levels that are not adjacent
+_NO_VARIANCE = 1e-10  # share of a column's variance below which the others determine it
+_LEAST_WEIGHT = 1e-3  # smallest weight of a column in a sum of standardised columns
+_COLUMNS_AT_A_TIME = 2**14  # columns to read at a time
+_NUMBERS_AT_A_TIME = 2**20  # elements of X to read at a time
 
 
-class Factor(NamedTuple):
+class IndicatorSet(NamedTuple):
     """The columns of a category's levels."""
 
     columns: np.ndarray  # their numbers (k,)
@@ -41,11 +42,11 @@ class Factor(NamedTuple):
         return self.centred(coef) * np.sqrt(self.share / (1 - self.share))
 
 
-def candidates(rows, mean, variance):
-    """``Factor``s according to a sample of the rows (m, p). mean, variance : (p,) over all rows."""
+def find_indicator_sets(rows, mean, variance):
+    """``IndicatorSet``s according to a sample of the rows (m, p). mean, variance : (p,) over all rows."""
     p = len(mean)
     base, step, share, is_level = np.empty(p), np.empty(p), np.empty(p), np.empty((rows.shape[0], p), bool)
-    for block in cut(0, p, _TOGETHER):
+    for block in cut(0, p, _COLUMNS_AT_A_TIME):
         values = np.asarray(dense(rows[:, block]), np.float64)
         base[block] = values.min(axis=0)
         distance = mean[block] - base[block]  # with two values, mean and variance determine the step
@@ -58,25 +59,25 @@ def candidates(rows, mean, variance):
         share[block][~(has_two & (share[block] < 1))] = 0.0
     columns = np.flatnonzero(share > 0)
     groups = [columns[group] for group in _groups(is_level[:, columns], share[columns])]
-    return [Factor(group, base[group], step[group], share[group]) for group in groups]
+    return [IndicatorSet(group, base[group], step[group], share[group]) for group in groups]
 
 
 def _groups(is_level, share):
     """Places of columns of which every row (m, k) has exactly one: adjacent columns first, then others."""
     groups, free = [], np.ones(len(share), bool)
     totals = np.append(0.0, np.cumsum(share))
-    stops = np.minimum(np.searchsorted(totals, totals[:-1] + 1 - _SHARES), len(share))
-    firsts = np.flatnonzero((abs(totals[stops] - totals[:-1] - 1) < _SHARES) & (stops > np.arange(len(share)) + 1))
-    for row in is_level:  # few candidates remain after few rows
+    stops = np.minimum(np.searchsorted(totals, totals[:-1] + 1 - _SHARE_ERROR), len(share))
+    firsts = np.flatnonzero((abs(totals[stops] - totals[:-1] - 1) < _SHARE_ERROR) & (stops > np.arange(len(share)) + 1))
+    for row in is_level:  # few sets remain after few rows
         counts = np.append(0, np.cumsum(row))
         firsts = firsts[counts[stops[firsts]] - counts[firsts] == 1]
     for first in firsts:
         if free[first]:
             groups.append(np.arange(first, stops[first]))
             free[groups[-1]] = False
-    others = np.flatnonzero(free)
-    if len(others) <= _APART:
-        groups += [others[group] for group in _groups_apart(is_level[:, others], share[others])]
+    free_places = np.flatnonzero(free)
+    if len(free_places) <= _MOST_APART:
+        groups += [free_places[group] for group in _groups_apart(is_level[:, free_places], share[free_places])]
     return groups
 
 
@@ -87,9 +88,9 @@ def _groups_apart(is_level, share):
     while free:
         group = free[:1]
         for j in free[1:]:
-            if not meets[j, group].any() and share[[*group, j]].sum() < 1 + _SHARES:
+            if not meets[j, group].any() and share[[*group, j]].sum() < 1 + _SHARE_ERROR:
                 group.append(j)
-        is_whole = abs(share[group].sum() - 1) < _SHARES and (is_level[:, group].sum(axis=1) == 1).all()
+        is_whole = abs(share[group].sum() - 1) < _SHARE_ERROR and (is_level[:, group].sum(axis=1) == 1).all()
         if is_whole and len(group) > 1:
             groups.append(np.sort(group))
         else:
@@ -98,41 +99,42 @@ def _groups_apart(is_level, share):
     return groups
 
 
-def dependent(rows, mean, spread):
-    """Sets of columns (``Factor``s, without shares) of which a weighted sum is the same in all rows of a sample (m, p).
+def find_dependent_sets(rows, mean, spread):
+    """Sets of columns (``IndicatorSet``s without shares) with a weighted sum that is the same in all rows (m, p) of a
+    sample.
 
     mean, spread : (p,) over all rows; a column of spread 0 is left out. Empty if the columns are too many to tell.
     """
     columns = np.flatnonzero((spread > 0) & (np.ptp(rows, axis=0) > 0))
-    if not 1 < len(columns) <= min(_APART, len(rows) // 2):
+    if not 1 < len(columns) <= min(_MOST_APART, len(rows) // 2):
         return []
     Z = (np.asarray(rows[:, columns], np.float64) - mean[columns]) / spread[columns]
-    R, order, rank, _ = dpstrf(Z.T @ Z, tol=_NOTHING * len(Z))
+    R, order, rank, _ = dpstrf(Z.T @ Z, tol=_NO_VARIANCE * len(Z))
     # Each column beyond the rank is a weighted sum of columns before it.
     weights = solve_triangular(R[:rank, :rank], R[:rank, rank:])
     sets = []
     for k, sums in enumerate(weights.T):
-        inside = np.flatnonzero(abs(sums) > _LEAST)
-        members, factors = np.append(order[inside], order[rank + k]) - 1, np.append(sums[inside], -1.0)
+        inside = np.flatnonzero(abs(sums) > _LEAST_WEIGHT)
+        members, weight = np.append(order[inside], order[rank + k]) - 1, np.append(sums[inside], -1.0)
         at = np.argsort(members)
-        members, factors = columns[members[at]], factors[at]
-        sets.append(Factor(members, mean[members], spread[members] / factors, np.zeros(len(members))))
+        members, weight = columns[members[at]], weight[at]
+        sets.append(IndicatorSet(members, mean[members], spread[members] / weight, np.zeros(len(members))))
     return sets
 
 
-def level_sums(X, factors):
-    """The smallest and the largest sum over the levels in a row, for each factor; two arrays.
+def level_sums(X, sets):
+    """The smallest and the largest sum over the levels in a row, for each set; two arrays.
 
-    X : (n, p), on its device. factors : list of ``Factor``.
+    X : (n, p), on its device. sets : list of ``IndicatorSet``.
     """
-    low, high = np.full(len(factors), np.inf), np.full(len(factors), -np.inf)
-    if not factors:
+    low, high = np.full(len(sets), np.inf), np.full(len(sets), -np.inf)
+    if not sets:
         return low, high
-    columns = np.concatenate([factor.columns for factor in factors])
-    base, step = (np.concatenate([getattr(factor, name) for factor in factors]) for name in ("base", "step"))
-    first = np.cumsum([0, *(len(factor.columns) for factor in factors[:-1])])
+    columns = np.concatenate([indicators.columns for indicators in sets])
+    base, step = (np.concatenate([getattr(indicators, name) for indicators in sets]) for name in ("base", "step"))
+    first = np.cumsum([0, *(len(indicators.columns) for indicators in sets[:-1])])
     n = X.shape[0]
-    for rows in ahead(X, cut(0, n, max(1, _BLOCK // X.shape[1])), n):
+    for rows in read_ahead(X, cut(0, n, max(1, _NUMBERS_AT_A_TIME // X.shape[1])), n):
         with device.context_of(X):
             block = device.to_host(X[rows])
         sums = np.add.reduceat((np.asarray(dense(block[:, columns]), np.float64) - base) / step, first, axis=1)
@@ -140,8 +142,8 @@ def level_sums(X, factors):
     return low, high
 
 
-def are_whole(factors, low, high):
-    """The factors whose sum is 1 in every row or, for columns without shares, the same in every row."""
+def confirmed(sets, low, high):
+    """The sets whose sum is 1 in every row or, for columns without shares, the same in every row."""
     near = abs(high - low) < 20 * _ROUNDING
-    is_one = [near[i] and (abs(low[i] - 1) < 10 * _ROUNDING or not f.share.any()) for i, f in enumerate(factors)]
-    return [factor for factor, is_so in zip(factors, is_one, strict=True) if is_so]
+    is_one = [near[i] and (abs(low[i] - 1) < 10 * _ROUNDING or not f.share.any()) for i, f in enumerate(sets)]
+    return [indicators for indicators, is_so in zip(sets, is_one, strict=True) if is_so]

@@ -1,4 +1,4 @@
-"""Signals during a run, so that no sweep is interrupted.
+"""Ctrl-C and SIGTERM during a run, so that no sweep is interrupted.
 
 The first Ctrl-C is noted. If the application has a handler for SIGTERM, it is called at the end of the sweep. The
 second signal of either kind acts as always.
@@ -53,7 +53,7 @@ class _Deferred:
 
 
 @contextmanager
-def listening():
+def ctrl_c_noted():
     """Yields a function that tells whether there was a Ctrl-C; its ``twice`` tells whether there were two.
 
     Only Python's own handler is replaced, and only in the main thread: other handlers belong to the application.
@@ -65,7 +65,7 @@ def listening():
 
 
 @contextmanager
-def held_back():
+def sigterm_deferred():
     """Yields a function that calls the application's handler if SIGTERM has come; the end of the context does so too.
 
     Only a handler in Python is deferred, and only in the main thread: the system's default action is immediate.

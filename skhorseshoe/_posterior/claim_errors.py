@@ -8,13 +8,13 @@ from numbers import Real
 
 import numpy as np
 
-from .._data.factors import Factor
+from .._data.indicator_sets import IndicatorSet
 from .._utils.warn import warn
 from ..diagnostics import ess_bulk
 from .estimates import interval
 
 EFFECT = 0.1
-_NUMBERS = 2**22  # draws to read at a time
+_DRAWS_AT_A_TIME = 2**22  # draws to read at a time
 
 
 def lfsr(prob_positive, ess, n_draws):
@@ -68,9 +68,9 @@ def slab_that_bounds(model):
     return "slab_scale='auto'" if model._asked.get("outnumber") else "slab_scale=2 with standardize=True"
 
 
-def factors_of(model):
-    """The ``Factor``s that the fit has found."""
-    return [Factor(**fields) for fields in model._factors]
+def indicator_sets_of(model):
+    """The ``IndicatorSet``s that the fit has found."""
+    return [IndicatorSet(**fields) for fields in model._factors]
 
 
 def wrong_columns(model, effect):
@@ -85,13 +85,13 @@ def wrong_columns(model, effect):
     def judge(columns, sized):
         probability[columns] = np.maximum((sized > effect).mean(axis=(0, 1)), (sized < -effect).mean(axis=(0, 1)))
 
-    step = max(1, _NUMBERS // (n_chains * n_draws))
+    step = max(1, _DRAWS_AT_A_TIME // (n_chains * n_draws))
     for start in range(0, p, step):
         columns = slice(start, start + step)
         judge(columns, draws[..., columns] * model._column_sd[columns])
-    for factor in factors_of(model):
-        judge(factor.columns, sized := factor.effects(draws))
-        ess[factor.columns] = ess_bulk(sized)
+    for indicators in indicator_sets_of(model):
+        judge(indicators.columns, sized := indicators.effects(draws))
+        ess[indicators.columns] = ess_bulk(sized)
     return floored(1 - probability, ess, n_chains * n_draws, most=1.0)
 
 
@@ -119,8 +119,8 @@ def column_intervals(model, level):
     """The interval of each coefficient, or for a level of a category, of its effect relative to the mean over rows;
     (2, p)."""
     ends = interval(model.coef_draws_, level)
-    for factor in factors_of(model):
-        ends[:, factor.columns] = interval(factor.centred(model.coef_draws_), level)
+    for indicators in indicator_sets_of(model):
+        ends[:, indicators.columns] = interval(indicators.centred(model.coef_draws_), level)
     return ends
 
 

@@ -12,10 +12,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._mcmc.hmc_burn_in import HmcChains
-from skhorseshoe._utils.signals import held_back, listening
+from skhorseshoe._utils.interrupts import ctrl_c_noted, sigterm_deferred
 
 CUT = 7  # the sweep in whose middle signals come
 fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+@pytest.fixture(autouse=True)
+def escaping_interrupt_fails(request, monkeypatch):
+    """The test is named; pytest itself would end at a KeyboardInterrupt."""
+    test = request.node.obj
+
+    def run(**fixtures):
+        try:
+            test(**fixtures)
+        except KeyboardInterrupt:
+            pytest.fail("a KeyboardInterrupt has escaped from the fit")
+
+    monkeypatch.setattr(request.node, "obj", run)
 
 
 def test_an_interrupted_fit_holds_the_first_draws(problem, short_fit, seed, stop_at):
@@ -109,7 +123,7 @@ def test_ctrl_c_after_the_last_sweep_loses_no_draw(where, problem, handled, monk
 def test_the_second_of_two_ctrl_c_ends_a_search(problem, handled, watched_sampler, clock, apart, ends):
     """However short the sweeps are: nobody can press it twice within a millisecond."""
     now = [0.0]
-    clock("_utils.signals", lambda: now[0])
+    clock("_utils.interrupts", lambda: now[0])
     watched_sampler(lambda t: signal.raise_signal(signal.SIGINT) if t == 10 + 23 else None)
     model = HorseshoeProbitClassifier(n_iter=40, burn_in=10)
     with pytest.warns(UserWarning, match="interrupted after 2"):
@@ -165,13 +179,13 @@ def test_a_fit_without_a_checkpoint_leaves_sigterm_alone(problem, handled, raise
 
 def test_what_the_system_does_at_sigterm_it_still_does(handled):
     handled(signal.SIG_DFL)
-    with held_back():
+    with sigterm_deferred():
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_a_handler_that_someone_sets_meanwhile_stays(handled):
     handled(leave)
-    with held_back():
+    with sigterm_deferred():
         handled(signal.SIG_IGN)
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
 
@@ -179,7 +193,7 @@ def test_a_handler_that_someone_sets_meanwhile_stays(handled):
 @fork
 def test_a_child_forked_during_a_fit_has_the_handlers_of_before(handled):
     handled(leave)
-    with listening(), held_back():
+    with ctrl_c_noted(), sigterm_deferred():
         child = os.fork()
         if child == 0:
             ours = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)

@@ -6,16 +6,16 @@ import pandas as pd
 from .._utils.arrays import kind_of
 from .._utils.names import check_different, shorten
 
-MOST, LONGEST = 256, 1000  # most labels, and letters of one: in an array each takes the room of the longest
-_WHOLE = 2**53  # float64 distinguishes whole numbers up to this one
+MOST_LABELS, LETTERS = 256, 1000  # most labels, and letters of one: in an array each takes the room of the longest
+_LARGEST_EXACT = 2**53  # float64 distinguishes whole numbers up to this one
 
 
 def to_rows(frames, known, first, groups):
     """Yields for each frame rows (m, p), float64 where float32 is not exact, and codes (m,) uint8; with groups also the
-    results of ``Groups.encode``. A ValueError if the frames do not agree.
+    results of ``GroupEncoder.encode``. A ValueError if the frames do not agree.
 
     known : manifest of the rows so far, with the parameters of ``convert`` as "what"; its "names" and "classes" are
-    completed from the frames. first : number of the first row. groups : ``Groups`` before it.
+    completed from the frames. first : number of the first row. groups : ``GroupEncoder`` before it.
     """
     y, dtype, largest = known["what"]["y"], known["what"]["dtype"], 0.0
     by = known["what"].get("groups")
@@ -34,9 +34,9 @@ def _names(columns, known, first):
         raise ValueError(f"Columns need names, strings or numbers: rename {odd[:3]}, as by columns.map(str).")
     check_different(columns, "X")
     y, asked, by = known["what"]["y"], known["what"]["columns"], known["what"].get("groups")
-    others = {y, by if isinstance(by, str) else None} - {None}
-    names = known["names"] or asked or [name for name in columns if name not in others]
-    wanted = {*names, *others}
+    not_for_X = {y, by if isinstance(by, str) else None} - {None}
+    names = known["names"] or asked or [name for name in columns if name not in not_for_X]
+    wanted = {*names, *not_for_X}
     missing, more = (sorted(extra, key=str)[:9] for extra in (wanted - {*columns}, {*columns} - wanted))
     if not names or missing or (more and asked is None):
         and_groups = f" and groups={by!r}" if isinstance(by, str) else ""
@@ -64,11 +64,11 @@ def _codes(labels, m, known, first):
     distinct = distinct.tolist()
     classes = known["classes"] = list(dict.fromkeys([*(known["classes"] or []), *distinct]))
     kinds = str if isinstance(classes[0], str) else int | float
-    if long := next((label for label in classes if isinstance(label, str) and len(label) > LONGEST), None):
-        raise ValueError(f"The label {shorten(long, 30)!r} has {len(long)} letters, of {LONGEST} at most: shorten it.")
-    if odd := [label for label in classes if not isinstance(label, kinds)] + classes[MOST:]:
+    if long := next((label for label in classes if isinstance(label, str) and len(label) > LETTERS), None):
+        raise ValueError(f"The label {shorten(long, 30)!r} has {len(long)} letters, of {LETTERS} at most: shorten it.")
+    if odd := [label for label in classes if not isinstance(label, kinds)] + classes[MOST_LABELS:]:
         row = first + np.argmax(codes == distinct.index(odd[0]))
-        rule = f"all text or numbers (astype(str)), {MOST} at most"
+        rule = f"all text or numbers (astype(str)), {MOST_LABELS} at most"
         raise ValueError(f"The label of row {row} is {odd[0]!r}, the first is {classes[0]!r}: labels must be {rule}.")
     return np.array([classes.index(value) for value in distinct], np.uint8)[codes]
 
@@ -90,7 +90,7 @@ def _floats(frame, dtype, first, largest):
         bad = (values != X) & (largest < np.finfo(dtype).smallest_normal)
         why = f"The numbers of its column are too small for {dtype}: take a wider dtype, or multiply the column."
     elif not bad.any():
-        bad = np.isin(kinds, ["i", "u"]) & (abs(values) >= _WHOLE)
+        bad = np.isin(kinds, ["i", "u"]) & (abs(values) >= _LARGEST_EXACT)
         why = "No float64 holds it exactly. Leave an identifier out, with columns=[...]; dtype='float64' rounds it."
     if bad.any():
         row, j = np.argwhere(bad)[0]

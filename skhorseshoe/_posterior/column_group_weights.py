@@ -10,7 +10,7 @@ from scipy.sparse import csc_array
 from .._utils.names import finder, names_of
 
 
-def weights_of(groups, model):
+def column_group_weights(groups, model):
     """A matrix (p, k) with the weights of a model's columns in each of k groups, as ``group_summary`` takes them."""
     if isinstance(groups, Mapping) and not groups:
         raise ValueError("groups is empty: give one group at least.")
