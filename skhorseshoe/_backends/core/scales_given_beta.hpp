@@ -63,7 +63,7 @@ HD double draw_lambda_given_beta(double b, const Stream& stream, u32 j) {
 }
 
 // x_j = lambda_j^-2 (p,) given the coefficients and tau of a chain.
-HD void draw_lambdas_given_beta(const double* beta, i64 p, double tau_sq_inv, const Stream& stream, double* x) {
+HD void draw_lambdas_of_chain(const double* beta, i64 p, double tau_sq_inv, const Stream& stream, double* x) {
     for (i64 j = 0; j < p; ++j) {
         const double b = largest(0.5 * beta[j] * beta[j] * tau_sq_inv, LEAST_B);
         x[j] = draw_lambda_given_beta(b, stream, u32(j));

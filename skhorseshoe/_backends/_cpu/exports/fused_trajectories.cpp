@@ -64,7 +64,7 @@ static void draw_scales(const Gaussians& all, const State& state, Key key, doubl
     const Scales scales = scales_of(state, c, all.p);
     double& tau_sq_inv = *scales.tau_sq_inv;
     tau_sq_inv = draw_tau_given_beta(OneThread(), beta, all.p, tau_sq_inv, tau_0, Stream(key, u32(c), TAU_PURPOSE));
-    draw_lambdas_given_beta(beta, all.p, tau_sq_inv, Stream(key, u32(c), LAMBDA_PURPOSE), scales.lambda_sq_inv);
+    draw_lambdas_of_chain(beta, all.p, tau_sq_inv, Stream(key, u32(c), LAMBDA_PURPOSE), scales.lambda_sq_inv);
 }
 
 // The state after the trajectories of a sweep, in place: ``_trajectories`` of ``_mcmc/hmc.py``. apart : whether the

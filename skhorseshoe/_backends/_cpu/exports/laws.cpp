@@ -47,7 +47,7 @@ EXPORT i32 draw_lambdas_given_beta(const double* beta, const double* tau_sq_inv,
                                    u32 sweep, u32 k0, u32 k1) {
     for (i64 c = 0; c < n_chains; ++c) {
         const Stream stream({sweep, k0, k1}, u32(c), LAMBDA_PURPOSE);
-        draw_lambdas_given_beta(beta + c * p, p, tau_sq_inv[c], stream, out + c * p);
+        draw_lambdas_of_chain(beta + c * p, p, tau_sq_inv[c], stream, out + c * p);
     }
     return 0;
 }
