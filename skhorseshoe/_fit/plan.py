@@ -47,10 +47,10 @@ class Plan(NamedTuple):
 
 def plan_fit(params, data, done):
     """The ``Plan``; a ValueError where parameters contradict the data. done : sweeps of the fit to continue, or 0."""
-    sampler, of_prior = choose_sampler(params, data)
+    sampler, in_prior_coordinates = choose_sampler(params, data)
     settings = {name: value for name, value in vars(params).items() if name in Settings._fields}
-    settings |= {"sampler": sampler, "in_prior_coordinates": of_prior, **_sweeps_and_room(params, data.shape[1], done)}
-    settings = Settings(**settings)
+    settings |= {"sampler": sampler, "in_prior_coordinates": in_prior_coordinates}
+    settings = Settings(**(settings | _sweeps_and_room(params, data.shape[1], done)))
     n_threads = count_threads(params.n_jobs)
     if data.rows is None:
         if data.weighted_by and sampler != "hmc":
@@ -59,7 +59,7 @@ def plan_fit(params, data, done):
         device = _device.resolve("cpu")._replace(reason="the rows are on a cluster")
         return Plan(settings, device, n_threads, data.shape, None, 0, [])
     X, *labels = data.rows
-    X = array_if_as_small(X) if of_prior and params.device in (AUTO, "cpu") else X
+    X = array_if_as_small(X) if in_prior_coordinates and params.device in (AUTO, "cpu") else X
     device, copied = _choose_device(params, settings.kind, X, data.extras), 0
     if X.dtype == np.float16 and device.name == "cpu" and not is_on_disk(X):  # no kernel reads float16
         copied = 4 * X.size
@@ -68,7 +68,7 @@ def plan_fit(params, data, done):
     findings = _costs(data, sampler) + ([] if data.groups is not None else _belonging(X, y, data.columns))
     X, *labels = arrange(X, y, weight, sampler, *more)
     copied = copied or copied_bytes(data.original_X, X)
-    stored = stored_columns(X, data.unpenalized) if of_prior and params.slab_scale == AUTO else None
+    stored = stored_columns(X, data.unpenalized) if in_prior_coordinates and params.slab_scale == AUTO else None
     shape, X = X.shape, X if stored is None else take_columns(X, stored)
     return Plan(settings, device, n_threads, shape, (X, *labels), copied, findings, stored)
 
@@ -83,27 +83,27 @@ def choose_sampler(params, data):
     Otherwise it is "pxda", or with groups or an offset, which "pxda" does not take, "gibbs". With groups and too many
     columns for a Cholesky factor "hmc" alone is left.
     """
-    no_factor, of_prior = needs_conjugate_gradients(data.shape[1]), fits_prior(params, data)
-    sampler, taking = params.sampler, _taking(data, no_factor)
+    too_wide, in_prior_coordinates = needs_conjugate_gradients(data.shape[1]), fits_prior_coordinates(params, data)
+    sampler, taking = params.sampler, _taking(data, too_wide)
     if sampler == "auto":
         can_tune = params.burn_in == AUTO or params.burn_in >= _FEWEST_TUNING_SWEEPS
-        can_repeat = data.whole_weights and (no_factor or data.expansion <= _LARGEST_EXPANSION)
-        sampler = "hmc" if of_prior or (can_tune and not no_factor) or not can_repeat else taking[-1]
+        can_repeat = data.whole_weights and (too_wide or data.expansion <= _LARGEST_EXPANSION)
+        sampler = "hmc" if in_prior_coordinates or (can_tune and not too_wide) or not can_repeat else taking[-1]
     elif sampler not in taking:
         here = " with so many columns" if sampler == "gibbs" else ""
         raise ValueError(f"sampler={sampler!r} does not take {data.extras}{here}. Use sampler={taking[0]!r} or 'auto'.")
-    return sampler, of_prior and sampler == "hmc"
+    return sampler, in_prior_coordinates and sampler == "hmc"
 
 
-def fits_prior(params, data):
+def fits_prior_coordinates(params, data):
     """Whether "hmc" takes the coordinates of the prior: with a slab and clearly more columns than rows, but not on a
     cluster."""
     return data.more_columns and params.slab_scale is not None
 
 
-def _taking(data, no_factor):
-    """Samplers that can have groups and offset. no_factor : whether columns are too many for Cholesky factors."""
-    if data.groups is not None and no_factor:
+def _taking(data, too_wide):
+    """Samplers that can have groups and offset. too_wide : whether columns are too many for Cholesky factors."""
+    if data.groups is not None and too_wide:
         return ("hmc",)
     return ("hmc", "gibbs") if data.extras else ("hmc", "gibbs", "pxda")
 

@@ -92,7 +92,7 @@ PARAMS = {
 def test_both_kinds_of_coordinates_agree(wide, params, monkeypatch):
     """Data augmentation would take 200,000 sweeps here to be a reference."""
     ours = draws_of("hmc", 6000, *wide, **params)
-    monkeypatch.setattr("skhorseshoe._fit.plan.fits_prior", lambda *given: False)
+    monkeypatch.setattr("skhorseshoe._fit.plan.fits_prior_coordinates", lambda *given: False)
     theirs = draws_of("hmc", 10_000, *wide, **params)
     if not params.get("fit_intercept", True):
         ours, theirs = (np.delete(draws, -2, axis=2) for draws in (ours, theirs))
