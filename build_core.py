@@ -33,7 +33,7 @@ COMMON_FLAGS = [
 ]
 
 # The levels and their processors. A further one is also in ``_LEVELS`` of _cpu/library.py and in ``core_level`` of
-# _cpu/exports/about.cpp, which says what a processor runs.
+# _cpu/exports/processor.cpp, which says what a processor runs.
 X86_LEVELS = {"baseline": "x86_64", "avx2": "x86_64_v3", "avx512": "x86_64_v4"}
 # By platform: the compiler's target, the tag of a wheel, and the levels, of which the last that runs is used.
 PLATFORMS = {

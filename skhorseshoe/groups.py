@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 from ._backends import device
 from ._data import validation
-from ._posterior.claim_errors import EFFECT, check_bounds, check_draws, check_share, wrong_columns
+from ._posterior.claim_errors import EFFECT, check_bounds, check_draws, check_share, prob_columns_wrong
 from ._posterior.column_group_weights import column_group_weights
 from ._posterior.correlated import ROUNDING, central, clusters, trees
 from ._posterior.credible_sets import CredibleSetSearch, choose_sets, set_frames
@@ -119,7 +119,7 @@ def correlated_groups(
     sd = X.std(axis=0)
     varies = np.flatnonzero(sd > ROUNDING * np.abs(X).max(axis=0))
     Z = (X[:, varies] - X[:, varies].mean(axis=0)) / (sd[varies] * np.sqrt(len(X)))  # Z'Z are the correlations
-    wrong, groups = None if model is None else wrong_columns(classifier, EFFECT)[varies], {}
+    wrong, groups = None if model is None else prob_columns_wrong(classifier, EFFECT)[varies], {}
     for members, signs, centre in clusters(Z, threshold, "correlated_groups"):
         first = centre if wrong is None else wrong[members].argmin()
         weights = signs[first] * signs * sd[varies[members]]

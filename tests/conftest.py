@@ -240,7 +240,7 @@ class _Killed(Exception):
 
 
 @pytest.fixture
-def killed_at(watched_sampler, tmp_path_factory):
+def ended_at(watched_sampler, tmp_path_factory):
     """A function of a sweep and of the folder of a checkpoint. In its context a fit ends after that sweep; then the
     folder is as if the process had ended there. Until then the fit calls ``watch``."""
 

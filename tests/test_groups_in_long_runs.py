@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import clone
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._fit.plan import of_groups
+from skhorseshoe._fit.plan import forecast_of_groups
 from skhorseshoe._mcmc import group_draws, marginal_precision
 from skhorseshoe._mcmc.draws import Draws
 
@@ -112,7 +112,7 @@ def test_memory_is_as_forecast(sampler, n, p, n_groups, seed):
         tracemalloc.stop()
         return most
 
-    more, forecast = peak(group) - peak(None), sum(of_groups(n, p, 4, 10, n_groups, sampler))
+    more, forecast = peak(group) - peak(None), sum(forecast_of_groups(n, p, 4, 10, n_groups, sampler))
     assert forecast / 4 < more < forecast
 
 

@@ -40,7 +40,7 @@ class Rows:
       ``is_sparse`` and what needs a row here are absent (``shift``, ``weighted_gram``, ``sums_by_group``, ...).
     - ``GroupedRows`` of ``_mcmc``, for chains with groups: ``is_sparse``, and methods for the effects. Its ``score``,
       ``line`` and ``information`` are of beta with effects that follow it.
-    - ``FromHost`` of ``_mcmc``, for chains on the host: whatever the rows have that it wraps; ``ops`` is the host's.
+    - ``RowsForHostChains`` of ``_mcmc``, for chains on the host: what the wrapped rows have; ``ops`` is the host's.
 
     X : (n, p), C-contiguous or CSR, of floating-point numbers. y : (n,) uint8, 1 for the second class. ops : the back
     end for such an X. threads : the threads to use. weight : (n,) float64 that multiplies the rows' terms of the

@@ -119,7 +119,7 @@ def fit(model, X, y, of_rows, lease):
         open_threads(plan.n_threads) as threads,
         plan.device.ops.using(plan.device.name),
     ):
-        _announce(params, plan, 0 if data.groups is None else len(data.groups))
+        _check_memory_and_log(params, plan, 0 if data.groups is None else len(data.groups))
         with _open(params, data, plan, threads) as rows:
             seen = _inspect(params, data, plan, rows)
             early += input_findings.before_sampling(params, data, rows, seen.one_sided, seen.dependent_sets, seen.names)
@@ -215,7 +215,7 @@ def _validate(model, params, X, y, sample_weight, groups, offset):
     return Data(shape, columns, classes, unpenalized, " and ".join(by), **facts)
 
 
-def _announce(params, plan, n_groups):
+def _check_memory_and_log(params, plan, n_groups):
     """Refuse a fit that has no room, and log what it will need."""
     settings, (_, device, reason) = plan.settings, plan.device
     n_draws = min(settings.n_iter // settings.thin, settings.max_draws or settings.room or settings.n_iter)

@@ -183,7 +183,7 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
     return draws, matrices + sums + 56 * 2**20 + labels
 
 
-def of_groups(n, p, n_chains, n_draws, n_groups, sampler):
+def forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler):
     """Bytes that groups of rows add to the draws and the working set of ``forecast``."""
     q, effects = p + 1, n_chains * n_groups
     draws = min(group_draws.ROOM_BYTES, 4 * n_chains * n_draws * n_groups)
@@ -197,7 +197,7 @@ def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=
     """The forecast in words; a MemoryError if the fit has no room. copied : bytes of X that are held twice already."""
     draws, working_set = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, no_matrix)
     if n_groups:
-        more = of_groups(n, p, n_chains, n_draws, n_groups, sampler)
+        more = forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler)
         draws, working_set = draws + more[0], working_set + more[1]
     words = f"{in_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
     words += f"{in_words(working_set)} of working space"

@@ -32,15 +32,15 @@ def sweep(state, inner, rows, fixed, tau_0, **options):
     t = state.sweep
     loglik, score = rows.begin_sweep(state.beta)
     state = inner(state._replace(loglik=loglik, score=score), **options)
-    beta, tau_sq_inv = move(rows, state.beta, state.tau_sq_inv, fixed, tau_0, t)
+    beta, tau_sq_inv = move_effects_and_scale(rows, state.beta, state.tau_sq_inv, fixed, tau_0, t)
     return state._replace(beta=beta, tau_sq_inv=tau_sq_inv)
 
 
-def move(rows, beta, tau_sq_inv, fixed, tau_0, t):
+def move_effects_and_scale(rows, beta, tau_sq_inv, fixed, tau_0, t):
     """beta and tau^-2 after the moves of u and s, which ``rows`` keeps."""
     ops, key, effects, known = rows.ops, rows.key, rows.at(beta), rows.predictors(beta)
     information = np.ascontiguousarray(rows.map.precision[:, 0])
-    rows.row_groups.move(effects, *known, rows.scale**-2.0, information, t, key)
+    rows.row_groups.move_effects(effects, *known, rows.scale**-2.0, information, t, key)
 
     xi_inv = ops.exponential(rows.prior_scale**-2 + rows.scale**-2.0, key, t, GROUP_XI_PURPOSE)
     rate = xi_inv + (effects**2).sum(axis=0) / 2

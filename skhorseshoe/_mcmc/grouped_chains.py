@@ -141,7 +141,7 @@ class GroupedGibbsChains(_Measured, GibbsChains):
         rows.effects = mean + np.sqrt(variance) * noise
         # u, s, beta and tau with z integrated out.
         rows.set_origin(new.beta)
-        beta, tau_sq_inv = group_moves.move(rows, new.beta, new.tau_sq_inv, fixed, tau_0, t)
+        beta, tau_sq_inv = group_moves.move_effects_and_scale(rows, new.beta, new.tau_sq_inv, fixed, tau_0, t)
         # xi given tau, which has moved.
         xi_inv = rows.ops.exponential(tau_0**-2 + tau_sq_inv, key, t + _SECOND_DRAW, XI_PURPOSE)
         return new._replace(beta=beta, tau_sq_inv=tau_sq_inv, xi_inv=xi_inv)

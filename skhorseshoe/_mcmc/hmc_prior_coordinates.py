@@ -78,14 +78,14 @@ def _exchange(state, rows, exchanges, ops, key):
         return PriorCoordinateState(*new, acceptance, exchanged, t)
     exchanged = 0.0
     for i in range(EXCHANGES):
-        out, *logs, without = exchanges.take_out(state.beta, uniform[:, 2 * i])
+        out, *logs, without = exchanges.propose_leaving(state.beta, uniform[:, 2 * i])
         _, score = rows.score(without)
         draws = uniform[:, 2 * i + 1], standard[:, i]
-        column, log_density, new, without = exchanges.put_in(state.beta, out, score, *draws)
+        column, log_density, new, without = exchanges.propose_entering(state.beta, out, score, *draws)
         loglik, score = rows.score(ops.concatenate([new, without]))
         old, exchanged_state = (state.beta, state.loglik), (new, loglik[:n_chains])
         logs = *logs, log_density
-        change = exchanges.weigh(old, exchanged_state, out, column, score[n_chains:], state.tau_sq_inv, logs)
+        change = exchanges.minus_log_ratio(old, exchanged_state, out, column, score[n_chains:], state.tau_sq_inv, logs)
         proposal = new, state.tau_sq_inv.copy(), loglik[:n_chains].copy(), score[:n_chains].copy()
         state = _tested(change, proposal, state, ops, key, t + (1 + i) * _STRIDE)
         exchanged = exchanged + state.acceptance / EXCHANGES

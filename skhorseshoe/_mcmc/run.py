@@ -59,7 +59,7 @@ class Settings(NamedTuple):
         return "prior" if self.in_prior_coordinates else self.sampler
 
 
-class FromHost:
+class RowsForHostChains:
     """Rows of any device for chains on the host."""
 
     def __init__(self, rows):
@@ -86,7 +86,7 @@ class Run:
         if saved is not None:
             problem = problem._replace(key=saved["key"])
         if settings.in_prior_coordinates and problem.rows.groups is None:  # these chains are on the host
-            problem = problem._replace(rows=FromHost(problem.rows))
+            problem = problem._replace(rows=RowsForHostChains(problem.rows))
         self.problem, self.settings = problem, settings
         self.unbounded, self.watched = unbounded, watched
         rows = problem.rows

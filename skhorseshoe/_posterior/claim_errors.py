@@ -22,10 +22,10 @@ def lfsr(prob_positive, ess, n_draws):
 
     prob_positive, ess : (k,) of k quantities, ess nan where unknown. n_draws : of all chains.
     """
-    return floored(np.minimum(prob_positive, 1 - np.asarray(prob_positive)), ess, n_draws)
+    return at_least_one_in_ess(np.minimum(prob_positive, 1 - np.asarray(prob_positive)), ess, n_draws)
 
 
-def floored(wrong, ess, n_draws, most=0.5):
+def at_least_one_in_ess(wrong, ess, n_draws, most=0.5):
     """Probabilities of being wrong, raised to 1 / ESS where they are below it, but not above ``most``.
 
     An event of probability 1 / ESS is expected once among ESS independent draws, so an event that no draw shows may
@@ -73,7 +73,7 @@ def indicator_sets_of(model):
     return [IndicatorSet(**fields) for fields in model._factors]
 
 
-def wrong_columns(model, effect):
+def prob_columns_wrong(model, effect):
     """The probability, for each column, that its effect is not beyond ``effect`` on its more probable side; (p,).
 
     The effect of a level of a category is relative to the other levels, since its coefficient alone is not known.
@@ -92,7 +92,7 @@ def wrong_columns(model, effect):
     for indicators in indicator_sets_of(model):
         judge(indicators.columns, sized := indicators.effects(draws))
         ess[indicators.columns] = ess_bulk(sized)
-    return floored(1 - probability, ess, n_chains * n_draws, most=1.0)
+    return at_least_one_in_ess(1 - probability, ess, n_chains * n_draws, most=1.0)
 
 
 def scores(draws, term, root):
@@ -107,10 +107,10 @@ def size_of(model, term, root):
 
 def wrong_size(size, effect):
     """The probability that a size is not beyond ``effect``, as far as its draws can tell."""
-    return float(floored((size <= effect).mean(), ess_bulk(size), size.size, most=1.0))
+    return float(at_least_one_in_ess((size <= effect).mean(), ess_bulk(size), size.size, most=1.0))
 
 
-def wrong_term(model, term, root, effect):
+def prob_term_wrong(model, term, root, effect):
     """The probability that the size of a term's effect is not beyond ``effect``."""
     return wrong_size(size_of(model, term, root), effect)
 

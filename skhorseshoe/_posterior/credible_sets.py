@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from .._utils.names import names_of, title_of
 from ..diagnostics import ess_bulk
-from .claim_errors import floored, indicator_sets_of, size_of, wrong_columns, wrong_term
+from .claim_errors import at_least_one_in_ess, indicator_sets_of, prob_columns_wrong, prob_term_wrong, size_of
 from .grouped_prediction import on_average
 from .summary import favoured, in_lines, interval_headings, moments
 from .table import Summary
@@ -41,7 +41,7 @@ class CredibleSetSearch:
 
     def of_columns(self, allowed):
         """The single columns, among those allowed (k,), that are credible."""
-        error = wrong_columns(self.model, self.effect)
+        error = prob_columns_wrong(self.model, self.effect)
         return [CandidateSet(np.array([j]), self.scale[[j]], error[j]) for j in allowed if error[j] <= self._most]
 
     def of_tree(self, members, r, merges):
@@ -67,7 +67,7 @@ class CredibleSetSearch:
 
     def of_term(self, term, root):
         """A list with the term, if it is credible. root : as ``terms.roots`` returns it."""
-        error = wrong_term(self.model, term, root, self.effect)
+        error = prob_term_wrong(self.model, term, root, self.effect)
         weights = self.scale[term.columns]
         return [CandidateSet(term.columns, weights, error, term.name, root)] if error <= self._most else []
 
@@ -86,7 +86,7 @@ class CredibleSetSearch:
         error = 1 - max((total > self.effect).mean(), (total < -self.effect).mean())
         if error <= self._most:
             ess = ess_bulk(total.reshape(self.n_chains, self.n_draws))
-            error = float(floored(error, ess, len(total), most=1.0))
+            error = float(at_least_one_in_ess(error, ess, len(total), most=1.0))
             if error <= self._most:
                 yield CandidateSet(columns, weights, error, title)
 
@@ -133,7 +133,7 @@ def set_frames(search, chosen, correlation, q, level):
         contributions, total = search.draws_of(candidate)
         side = 1.0 if (total > search.effect).mean() >= (total < -search.effect).mean() else -1.0  # as for its error
         wrong = 1 - (side * contributions > search.effect).mean(axis=0)
-        alone = 1 - floored(wrong, search.model.ess_[columns], len(contributions), most=1.0)
+        alone = 1 - at_least_one_in_ess(wrong, search.model.ess_[columns], len(contributions), most=1.0)
         if title is None:
             best = alone.argmax()
             title = title_of(names[columns[best]], k)

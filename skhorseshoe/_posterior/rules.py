@@ -9,7 +9,15 @@ from .._backends.limits import needs_conjugate_gradients
 from .._data.validation import is_dask
 from .._utils.memory import check_matrices
 from . import dss_cv
-from .claim_errors import check_bounds, check_draws, column_intervals, largest_set, scores, wrong_columns, wrong_term
+from .claim_errors import (
+    check_bounds,
+    check_draws,
+    column_intervals,
+    largest_set,
+    prob_columns_wrong,
+    prob_term_wrong,
+    scores,
+)
 from .estimates import interval
 from .grouped_prediction import given_rows
 
@@ -68,7 +76,7 @@ def by_interval(model, level, judged=None):
     as for a column.
     """
     lower, upper = column_intervals(model, level)
-    support, rank = (lower > 0) | (upper < 0), wrong_columns(model, 0.0)
+    support, rank = (lower > 0) | (upper < 0), prob_columns_wrong(model, 0.0)
     if judged is None:
         return Choice(support, rank, {})
 
@@ -88,9 +96,9 @@ def by_fsr(model, q, effect, judged=None):
     """As many columns, or terms, as have a mean probability of at most q of being false."""
     check_draws(model, f"q={q}", q)
     check_bounds(model, "rule='fsr'")
-    error, shrunk = wrong_columns(model, effect), model.shrinkage_ > 0  # others are always kept, and are no claims
+    error, shrunk = prob_columns_wrong(model, effect), model.shrinkage_ > 0  # others are always kept, and are no claims
     if judged is not None:
-        error = judged.values(error, lambda term, root: wrong_term(model, term, root, effect))
+        error = judged.values(error, lambda term, root: prob_term_wrong(model, term, root, effect))
         shrunk = judged.values(shrunk, lambda term, root: shrunk[term.columns].all())
     support = np.zeros(len(error), bool)
     support[shrunk] = largest_set(error[shrunk], q)

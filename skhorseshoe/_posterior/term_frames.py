@@ -12,7 +12,7 @@ from .._utils.arrays import dense
 from .._utils.names import names_of, printable
 from ..diagnostics import ess_bulk, rhat
 from . import terms as _terms
-from .claim_errors import lfsr, size_of, wrong_columns, wrong_size
+from .claim_errors import lfsr, prob_columns_wrong, size_of, wrong_size
 from .grouped_prediction import on_average
 from .input_rows import InputRows, classifier_rows, input_names
 from .pipeline import named, prepared
@@ -34,7 +34,7 @@ def terms_frame(classifier, steps, X, terms, effect, level, sample_weight):
     if X is not None:  # checked even if no term needs it
         seen_rows = device.to_host(validation.check_X(classifier, prepared(steps, X), reset=False))
         rows = seen_rows, None if sample_weight is None else check_weights(sample_weight, seen_rows)
-    roots, alone = _terms.roots(asked, model, rows), wrong_columns(model, effect)
+    roots, alone = _terms.roots(asked, model, rows), prob_columns_wrong(model, effect)
     table = []
     for term, root in zip(asked, roots, strict=True):
         if root is None:

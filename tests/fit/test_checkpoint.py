@@ -59,8 +59,8 @@ def folder(finished, tmp_path):
         *((sampler, sweeps) for sampler in ("gibbs", "pxda") for sweeps in (31, 61)),
     ],
 )
-def test_a_killed_run_goes_on_to_the_same_draws(problem, tmp_path, sampler, sweeps, killed_at):
-    with killed_at(sweeps, tmp_path / "run"):
+def test_a_run_that_ended_early_goes_on_to_the_same_draws(problem, tmp_path, sampler, sweeps, ended_at):
+    with ended_at(sweeps, tmp_path / "run"):
         classifier(tmp_path / "run", sampler, thin=2, checkpoint_interval=0).fit(*problem)
     resumed = classifier(tmp_path / "run", sampler, thin=2, n_jobs=2).fit(*problem)
     whole = classifier(None, sampler, thin=2).fit(*problem)

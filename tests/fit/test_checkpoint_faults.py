@@ -62,7 +62,7 @@ REPLIES = {
 @pytest.mark.parametrize("is_done", REPLIES.values(), ids=REPLIES)
 @pytest.mark.parametrize("sweep", [SWEEPS - 9, SWEEPS + 9, None], ids=["burn-in", "sampling", "at the end"])
 def test_a_renaming_that_is_said_to_have_failed_loses_no_state(
-    problem, whole, tmp_path, watched_sampler, killed_at, monkeypatch, names, is_done, sweep
+    problem, whole, tmp_path, watched_sampler, ended_at, monkeypatch, names, is_done, sweep
 ):
     """As a network drive says it whose answer was lost, from some moment to the end of the process on."""
     plain, calls, lost = os.replace, itertools.count(), []
@@ -78,7 +78,7 @@ def test_a_renaming_that_is_said_to_have_failed_loses_no_state(
         if t == (2 * SWEEPS - 9 if sweep is None else sweep):
             lost.append(True)
 
-    end = watched_sampler(watch) if sweep is None else killed_at(sweep + 7, tmp_path, watch)
+    end = watched_sampler(watch) if sweep is None else ended_at(sweep + 7, tmp_path, watch)
     monkeypatch.setattr(os, "replace", replace)
     with one_warning("Input/output error"), end or nullcontext():
         assert same_draws(classifier(tmp_path).fit(*problem), whole)

@@ -56,9 +56,9 @@ def test_k_and_then_m_sweeps_are_k_plus_m(wide, params):
 
 
 @pytest.mark.parametrize("sweeps", [1, 3, 9, 14, 30, 40, 45])
-def test_a_killed_run_goes_on_to_the_same_draws(wide, tmp_path, sweeps, killed_at):
+def test_a_run_that_ended_early_goes_on_to_the_same_draws(wide, tmp_path, sweeps, ended_at):
     how = {"checkpoint": tmp_path / "run", "sampler": "hmc"}
-    with killed_at(sweeps, tmp_path / "run"):
+    with ended_at(sweeps, tmp_path / "run"):
         model(checkpoint_interval=0, **how).fit(*wide)
     resumed, whole = model(**how).fit(*wide), model(sampler="hmc").fit(*wide)
     assert same_draws(resumed, whole)

@@ -141,9 +141,9 @@ class ExchangesWith(cpu.Exchanges):
 
     left_out = 0
 
-    def weigh(self, old, new, out, column, score, tau_sq_inv, logs):
+    def minus_log_ratio(self, old, new, out, column, score, tau_sq_inv, logs):
         logs = [0.0 * log if i == self.left_out else log for i, log in enumerate(logs)]
-        return super().weigh(old, new, out, column, score, tau_sq_inv, tuple(logs))
+        return super().minus_log_ratio(old, new, out, column, score, tau_sq_inv, tuple(logs))
 
 
 class DensityForgotten(ExchangesWith):
@@ -151,8 +151,8 @@ class DensityForgotten(ExchangesWith):
 
 
 class PriorForgotten(cpu.Exchanges):
-    def weigh(self, old, new, out, column, score, tau_sq_inv, logs):
-        return super().weigh(old, new, out, column, score, 1e-12 * tau_sq_inv, logs)
+    def minus_log_ratio(self, old, new, out, column, score, tau_sq_inv, logs):
+        return super().minus_log_ratio(old, new, out, column, score, 1e-12 * tau_sq_inv, logs)
 
 
 def always_accepted(change, *rest):

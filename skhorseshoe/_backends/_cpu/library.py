@@ -17,7 +17,7 @@ from .lapack import ROUTINES
 _FOLDER = Path(__file__).parent
 _NO_MEMORY = -1000  # status of an export without memory, as in exports/export.hpp
 # Builds of the core, by the instructions that they need: those of ``X86_LEVELS`` in build_core.py, in the order of
-# ``core_level`` in exports/about.cpp.
+# ``core_level`` in exports/processor.cpp.
 _LEVELS = "baseline", "avx2", "avx512"
 _SCALARS = {"i64": ctypes.c_int64, "i32": ctypes.c_int32, "u32": ctypes.c_uint32, "double": ctypes.c_double}
 _ARRAYS = {"double": "d", "float": "f", "u8": "B", "u32": "I", "i32": "i", "i64": "q"}  # type codes of NumPy

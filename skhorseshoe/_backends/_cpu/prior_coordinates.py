@@ -9,7 +9,8 @@ from .mass_matrix import kick_and_rotate_trajectory
 
 _coordinates, _begin = function("prior_coordinates"), function("begin_in_prior_coordinates")
 _place, _kick = function("beta_of_prior_coordinates"), function("kick_in_prior_coordinates")
-_take_out, _put_in, _weigh = function("take_out"), function("put_in"), function("weigh_exchange")
+_propose_leaving, _propose_entering = function("propose_leaving"), function("propose_entering")
+_minus_log_ratio = function("minus_log_ratio")
 _fused_trajectory, _fused_exchanges = function("fused_trajectory_in_prior_coordinates"), function("fused_exchanges")
 
 _LEAST_SHARED_COEFFICIENTS = 2**11  # least number of coefficients of all chains for which threads share the chains
@@ -81,28 +82,29 @@ class Exchanges:
         fields = {"precision": precision * (square > 0), "square": square, "p": len(square), "q": len(fixed.anchor)}
         self.record = record("ExchangePrior", **fields, anchor=fixed.anchor, diagonal=fixed.diagonal)
 
-    def take_out(self, beta, uniform):
+    def propose_leaving(self, beta, uniform):
         """The columns that leave, the logarithms of their probabilities, and the coefficients without them."""
         out, log_probability, without = np.empty(len(beta), np.int64), np.empty(len(beta)), np.empty(beta.shape)
         arguments = self.record, beta, np.ascontiguousarray(uniform)
-        _share(self.threads, beta.shape, lambda *chains: _take_out(*arguments, *chains, out, log_probability, without))
-        return out, log_probability, without
+        answers = out, log_probability, without
+        _share(self.threads, beta.shape, lambda *chains: _propose_leaving(*arguments, *chains, *answers))
+        return answers
 
-    def put_in(self, beta, out, score, uniform, standard):
+    def propose_entering(self, beta, out, score, uniform, standard):
         """The columns that enter, the log-densities of this choice, and the coefficients with and without them."""
         column, log_density = np.empty(len(beta), np.int64), np.empty(len(beta))
         new, without = np.empty(beta.shape), np.empty(beta.shape)
         arguments = self.record, beta, out, *map(np.ascontiguousarray, (score, uniform, standard))
         answers = column, log_density, new, without
-        _share(self.threads, beta.shape, lambda *chains: _put_in(*arguments, *chains, *answers))
+        _share(self.threads, beta.shape, lambda *chains: _propose_entering(*arguments, *chains, *answers))
         return answers
 
-    def weigh(self, old, new, out, column, score, tau_sq_inv, logs):
+    def minus_log_ratio(self, old, new, out, column, score, tau_sq_inv, logs):
         """Minus the logarithm of the Metropolis ratio (n_chains,). old, new : beta and log-likelihood."""
         change = np.empty(len(out))
         arrays = map(np.ascontiguousarray, (*old, *new, out, column, score, tau_sq_inv, *logs))
         arguments = self.record, *arrays
-        _share(self.threads, score.shape, lambda *chains: _weigh(*arguments, *chains, change))
+        _share(self.threads, score.shape, lambda *chains: _minus_log_ratio(*arguments, *chains, change))
         return change
 
     def fused(self, state, rows, uniform, standard, stride, key):

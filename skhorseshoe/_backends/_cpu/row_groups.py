@@ -41,7 +41,7 @@ class RowGroups:
         self._share(lambda first, last: _curvature(*arguments, first, last, curvature, slopes))
         return curvature, slopes
 
-    def move(self, effects, predictors, factor, precision, information, sweep, key):
+    def move_effects(self, effects, predictors, factor, precision, information, sweep, key):
         """A slice step for each effect (n_groups, n_chains), in place, given x beta as in ``logliks``. precision :
         (n_chains,) s^-2. information : (n_groups,) approximate information of the rows of a group about its effect."""
         arguments = self._record, predictors, factor, precision, information, sweep, *key

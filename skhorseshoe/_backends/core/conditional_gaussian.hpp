@@ -33,8 +33,8 @@ HD Gaussian of_chain(const Gaussians& all, i64 c) {
 // L, half = L^-1 b and the constant, given the scales. Returns the number of a minor that is not positive, or 0. A Team
 // has ``factorise(H, d, q, L)``. d : (q,) scratch.
 template <class Team>
-HD i32 factorise(const Team& team, const Gaussians& all, const double* b, const double* lambda_sq_inv, double tau_sq_inv,
-                 double* L, double* half, double* d, double& log_norm) {
+HD i32 factorise_mass_matrix(const Team& team, const Gaussians& all, const double* b, const double* lambda_sq_inv,
+                             double tau_sq_inv, double* L, double* half, double* d, double& log_norm) {
     for (i64 j = 0; j < all.q; ++j) d[j] = j < all.p ? tau_sq_inv * lambda_sq_inv[j] : 0.0;
     const i32 minor = team.factorise(all.H, d, all.q, L);
     if (minor) return minor;
@@ -61,8 +61,8 @@ HD i32 factorise(const Team& team, const Gaussians& all, const double* b, const 
 // Computes the Gaussian given the scales. A minor, or 0. work : (2 q,) scratch.
 template <class Team>
 HD i32 set_gaussian(const Team& team, const Gaussians& all, const Scales& scales, const Gaussian& gaussian, double* work) {
-    const i32 minor = factorise(team, all, gaussian.b, scales.lambda_sq_inv, *scales.tau_sq_inv, gaussian.L, work,
-                                work + all.q, *gaussian.log_norm);
+    const i32 minor = factorise_mass_matrix(team, all, gaussian.b, scales.lambda_sq_inv, *scales.tau_sq_inv, gaussian.L,
+                                            work, work + all.q, *gaussian.log_norm);
     if (!minor) solve_transposed(gaussian.L, work, gaussian.mean, all.q);
     return minor;
 }

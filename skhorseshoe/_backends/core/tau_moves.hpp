@@ -84,7 +84,7 @@ HD i32 move_tau(const Team& team, const Gaussians& all, double tau_0, double tau
     auto [proposed, level] = propose_tau(current, *gaussian.log_norm, tau_0, tau_step, streams, move);
     for (i64 j = 0; j < all.p; ++j) x[j] = scales.lambda_sq_inv[j];
     level -= hold(all, x, current, current / proposed, move, streams.held);
-    const i32 minor = factorise(team, all, gaussian.b, x, proposed, spare, half, work + all.q, log_norm);
+    const i32 minor = factorise_mass_matrix(team, all, gaussian.b, x, proposed, spare, half, work + all.q, log_norm);
     if (minor || !(log_norm > level)) return minor;
     *gaussian.log_norm = log_norm, *scales.tau_sq_inv = proposed;
     for (i64 j = 0; j < all.p; ++j) scales.lambda_sq_inv[j] = x[j];

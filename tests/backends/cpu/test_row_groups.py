@@ -70,7 +70,9 @@ def test_slice_steps_leave_the_law_of_an_effect_as_it_is():
     for start in (np.interp(rng.uniform(size=(n_groups, 1)), share, grid), np.zeros((n_groups, 1))):
         effects = start.copy()
         for sweep in range(25):
-            groups.move(effects, predictors, np.ones(1), np.array([scale**-2.0]), np.full(n_groups, 1.0), sweep, KEY)
+            groups.move_effects(
+                effects, predictors, np.ones(1), np.array([scale**-2.0]), np.full(n_groups, 1.0), sweep, KEY
+            )
         places = np.sort(np.interp(effects[:, 0], grid, share))
         assert abs(places - (np.arange(n_groups) + 0.5) / n_groups).max() < 1.95 / np.sqrt(n_groups)
         assert (effects != start).all()
@@ -165,7 +167,7 @@ def test_what_is_known_of_effects_is_their_law_where_the_map_was_made(seed):
     for sweep in range(200):  # that move the effects alone
         grouped.begin_sweep(beta)
         known, width = grouped.predictors(beta), np.ones(N_GROUPS)
-        grouped.row_groups.move(grouped.effects, *known, grouped.scale**-2.0, width, sweep, KEY)
+        grouped.row_groups.move_effects(grouped.effects, *known, grouped.scale**-2.0, width, sweep, KEY)
         grouped.add_to_averages()
     grouped.follows = True
     grouped.information(beta)
@@ -199,7 +201,7 @@ def test_effects_have_the_same_bits_for_any_number_of_threads(monkeypatch):
             how = y, rows.weight, offset, codes, N_GROUPS, N_CHAINS, np.dtype(float), np.array([0, 300, N]), threads
             groups, effects = cpu.RowGroups(*how), start.copy()
             one = np.ones(N_CHAINS)
-            groups.move(effects, predictors, one, one, np.ones(N_GROUPS), 4, KEY)
+            groups.move_effects(effects, predictors, one, one, np.ones(N_GROUPS), 4, KEY)
             found.append((effects, groups.sums(predictors), groups.logliks(predictors, one, effects, one > 0)))
     for one, other in zip(*found, strict=True):
         assert (one == other).all()

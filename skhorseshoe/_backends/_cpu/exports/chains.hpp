@@ -51,7 +51,8 @@ static inline i32 move_slow_lambda(const Gaussians& all, const i64* slow, i64 k,
     for (i64 i = 0; i < k; ++i) scales.lambda_sq_inv[slow[i]] = x[i];
 #ifdef PLANT_GAUSSIAN_FORGOTTEN
     double ignored;
-    return factorise(Lapack(), all, gaussian.b, scales.lambda_sq_inv, *scales.tau_sq_inv, gaussian.L, work, work + q, ignored);
+    return factorise_mass_matrix(Lapack(), all, gaussian.b, scales.lambda_sq_inv, *scales.tau_sq_inv, gaussian.L, work,
+                                 work + q, ignored);
 #else
     return set_gaussian(Lapack(), all, scales, gaussian, work);
 #endif

@@ -26,8 +26,8 @@ template <class F> static i64 first_above(double limit, i64 n, F value) {
 }
 
 // Column j of each chain, the logarithm of its probability, and the coefficients without it (n_chains, q).
-EXPORT i32 take_out(const void* prior, const double* beta, const double* uniform, i64 first, i64 last, i64* out,
-                    double* log_probability, double* without) {
+EXPORT i32 propose_leaving(const void* prior, const double* beta, const double* uniform, i64 first, i64 last, i64* out,
+                           double* log_probability, double* without) {
     const ExchangePrior& law = *static_cast<const ExchangePrior*>(prior);
     for (i64 c = first; c < last; ++c) {
         const double *chain_beta = beta + c * law.q, total = sum_of_sizes(chain_beta, law.precision, law.p);
@@ -42,9 +42,9 @@ EXPORT i32 take_out(const void* prior, const double* beta, const double* uniform
 
 // Column k, coefficients ``with`` its new value and ``without`` it, and the log-density of the proposal.
 // score : (n_chains, q) without column j. standard : (n_chains,) normal.
-EXPORT i32 put_in(const void* prior, const double* beta, const i64* out, const double* score, const double* uniform,
-                  const double* standard, i64 first, i64 last, i64* column, double* log_density, double* with,
-                  double* without) {
+EXPORT i32 propose_entering(const void* prior, const double* beta, const i64* out, const double* score,
+                            const double* uniform, const double* standard, i64 first, i64 last, i64* column,
+                            double* log_density, double* with, double* without) {
     const ExchangePrior& law = *static_cast<const ExchangePrior*>(prior);
     Scratch<double> weights(law.p);
     if (weights.failed()) return NO_MEMORY;
@@ -67,10 +67,10 @@ EXPORT i32 put_in(const void* prior, const double* beta, const i64* out, const d
 
 // Minus the logarithm of the Metropolis ratio of each chain. score : (n_chains, q) without column k. log_probability,
 // log_density : of the functions above.
-EXPORT i32 weigh_exchange(const void* prior, const double* beta, const double* loglik, const double* new_beta,
-                          const double* new_loglik, const i64* out, const i64* column, const double* score,
-                          const double* tau_sq_inv, const double* log_probability, const double* log_density, i64 first,
-                          i64 last, double* change) {
+EXPORT i32 minus_log_ratio(const void* prior, const double* beta, const double* loglik, const double* new_beta,
+                           const double* new_loglik, const i64* out, const i64* column, const double* score,
+                           const double* tau_sq_inv, const double* log_probability, const double* log_density,
+                           i64 first, i64 last, double* change) {
     const ExchangePrior& law = *static_cast<const ExchangePrior*>(prior);
     Scratch<double> weights(law.p);
     if (weights.failed()) return NO_MEMORY;
@@ -117,12 +117,12 @@ EXPORT i32 fused_exchanges(const void* prior, const FusedScoreRows* rows, const 
             out_u[c] = uniform[c * 2 * n_exchanges + 2 * i], in_u[c] = uniform[c * 2 * n_exchanges + 2 * i + 1];
             value_z[c] = standard[c * n_exchanges + i];
         }
-        take_out(prior, beta, out_u, 0, n_chains, out, log_probability, old_without);
+        propose_leaving(prior, beta, out_u, 0, n_chains, out, log_probability, old_without);
         if ((status = score_at(*rows, old_without, n_chains, logliks, scores))) return status;
-        status = put_in(prior, beta, out, scores, in_u, value_z, 0, n_chains, in, log_density, with, without);
+        status = propose_entering(prior, beta, out, scores, in_u, value_z, 0, n_chains, in, log_density, with, without);
         if (status || (status = score_at(*rows, with, 2 * n_chains, logliks, scores))) return status;
-        status = weigh_exchange(prior, beta, loglik, with, logliks, out, in, scores + size, tau_sq_inv, log_probability,
-                                log_density, 0, n_chains, change);
+        status = minus_log_ratio(prior, beta, loglik, with, logliks, out, in, scores + size, tau_sq_inv,
+                                 log_probability, log_density, 0, n_chains, change);
         if (status) return status;
         const Key key{sweep + u32(1 + i) * stride, k0, k1};
         metropolis(change, key, {with, nullptr, tau_sq_inv, logliks, scores}, n_chains, 0, q, state, own_acceptance);

@@ -143,8 +143,8 @@ struct EffectLaw {
 };
 
 // Moves the effects of the groups first to last - 1 together.
-static void move_groups(const RowGroups& groups, const void* predictors, const EffectLaw& law, i64 first, i64 last,
-                          const MovingEffects& moving, double* effects) {
+static void move_effects_of_groups(const RowGroups& groups, const void* predictors, const EffectLaw& law, i64 first,
+                                   i64 last, const MovingEffects& moving, double* effects) {
     const i64 n_chains = groups.n_chains, n_effects = (last - first) * n_chains;
     for (i64 g = first; g < last; ++g) {
         const i64 at = (groups.starts[g] - groups.starts[first]) * n_chains, n = groups.starts[g + 1] - groups.starts[g];
@@ -191,7 +191,8 @@ EXPORT i32 move_group_effects(const void* row_groups, const void* predictors, co
     if (moving.failed()) return NO_MEMORY;
     for (i64 g = first, end; g < last; g = end) {
         end = end_of_moving(groups, g, last);
-        move_groups(groups, predictors, {factor, precision, information, {sweep, k0, k1}}, g, end, moving, effects);
+        const EffectLaw law{factor, precision, information, {sweep, k0, k1}};
+        move_effects_of_groups(groups, predictors, law, g, end, moving, effects);
     }
     return 0;
 }
