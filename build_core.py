@@ -15,6 +15,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from zlib import crc32
@@ -27,7 +28,7 @@ HOME = "skhorseshoe/_backends/_cpu/lib"  # of the libraries in the package
 # Nothing may assume that inf or NaN cannot occur, nor reorder a sum, nor round a b + c once but where the text says so:
 # so all levels that have the instruction draw the same numbers.
 COMMON_FLAGS = [
-    *("-std=c++17", "-O3", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-psabi"),
+    *("-std=c++17", "-O2", "-g0", "-shared", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-psabi"),
     *("-fno-exceptions", "-fno-rtti", "-fno-threadsafe-statics"),
     *("-ffp-contract=off", "-fno-math-errno", "-fno-trapping-math"),
 ]
@@ -65,8 +66,8 @@ def sources():
 
 
 def checksum():
-    """Of the sources; a library knows its own, so that a stale one can be told."""
-    return crc32(b"".join(path.read_bytes() for path in sources()))
+    """Of the sources and flags; a library knows its own, so that a stale one can be told."""
+    return crc32(b"".join([*(path.read_bytes() for path in sources()), *(flag.encode() for flag in COMMON_FLAGS)]))
 
 
 def compile_libraries(name, folder, macros=(), flags=(), only=None):
@@ -76,22 +77,21 @@ def compile_libraries(name, folder, macros=(), flags=(), only=None):
         raise SystemExit(f"skhorseshoe knows no platform {name!r}; it is built for {', '.join(PLATFORMS)}.")
     target, _, levels = PLATFORMS[name]
     folder.mkdir(parents=True, exist_ok=True)
-    made = []
-    with tempfile.TemporaryDirectory() as generated:
+    defined = [f"-D{macro}" for macro in (*macros, f"CHECKSUM={checksum()}u")]
+    files = [str(file) for file in sorted(EXPORTS.glob("*.cpp"))]
+
+    def compile_level(level):
+        made = folder / f"core-{level}.{SUFFIX[name.partition('-')[0]]}"
+        # Written aside and renamed: a process that has the old one loaded keeps it.
+        aside, includes = made.with_suffix(".part"), [f"-I{CORE}", f"-I{generated}"]
+        command = [*_compiler(target, levels[level]), *COMMON_FLAGS, *flags, *defined, *includes, *files]
+        _run([*command, "-o", str(aside)])
+        return aside.replace(made)
+
+    with tempfile.TemporaryDirectory() as generated, ThreadPoolExecutor() as pool:
         constants = runpy.run_path(str(BACKENDS / "constants.py"))
         Path(generated, "constants.hpp").write_text(constants["header"]())
-        for level, cpu in levels.items():
-            if only not in (None, level):
-                continue
-            made.append(folder / f"core-{level}.{SUFFIX[name.partition('-')[0]]}")
-            defined = [f"-D{macro}" for macro in (*macros, f"CHECKSUM={checksum()}u")]
-            includes = [f"-I{CORE}", f"-I{generated}"]
-            files = map(str, sorted(EXPORTS.glob("*.cpp")))
-            # Written aside and renamed: a process that has the old one loaded keeps it.
-            aside = made[-1].with_suffix(".part")
-            _run([*_compiler(target, cpu), *COMMON_FLAGS, *flags, *defined, *includes, *files, "-o", str(aside)])
-            aside.replace(made[-1])
-    return made
+        return list(pool.map(compile_level, [level for level in levels if only in (None, level)]))
 
 
 def refresh():
