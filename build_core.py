@@ -107,7 +107,8 @@ def _compiler(target, cpu):
         level = cpu.replace("_v", "-v").replace("x86_64", "x86-64")  # as GCC names it, and Clang by itself
         return [*shlex.split(cxx), *([f"-march={level}"] if cpu.startswith("x86_64") else [])]
     zig = [sys.executable, "-m", "ziglang", "c++", "-target", target, f"-mcpu={cpu}"]
-    return [*zig, "-nostdlib++", "-fno-sanitize=undefined"]
+    runtime = [] if "windows" in target else ["-rtlib=none"]  # which would be compiled for 5 s, and others do not need
+    return [*zig, "-nostdlib++", *runtime, "-fno-sanitize=undefined"]
 
 
 def _run(command):
