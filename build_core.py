@@ -66,7 +66,7 @@ def sources():
 
 
 def checksum():
-    """Of the sources and flags; a library knows its own, so that a stale one can be told."""
+    """Of the sources and ``COMMON_FLAGS``; a library knows its own, so that a stale one can be told."""
     return crc32(b"".join([*(path.read_bytes() for path in sources()), *(flag.encode() for flag in COMMON_FLAGS)]))
 
 

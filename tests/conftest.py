@@ -235,7 +235,7 @@ def stop_at(watched_sampler):
     return stop
 
 
-class _Killed(Exception):
+class _Ended(Exception):
     """Stands for the end of the process."""
 
 
@@ -245,23 +245,23 @@ def ended_at(watched_sampler, tmp_path_factory):
     folder is as if the process had ended there. Until then the fit calls ``watch``."""
 
     @contextmanager
-    def killed(sweep, folder, watch=lambda t: None):
+    def ended(sweep, folder, watch=lambda t: None):
         left = tmp_path_factory.mktemp("left") / "folder"
 
-        def kill(t):
+        def end(t):
             watch(t)
             if t == sweep:
                 shutil.copytree(folder, left, ignore=shutil.ignore_patterns("*.lock"))
-                raise _Killed
+                raise _Ended
 
-        watched_sampler(kill)
-        with pytest.raises(_Killed):
+        watched_sampler(end)
+        with pytest.raises(_Ended):
             yield
         watched_sampler(lambda t: None)
         shutil.rmtree(folder)
         left.rename(folder)
 
-    return killed
+    return ended
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 import pytest
-from laws import ALONE, KEY, chains_of, load_gold, mostly_slow, start_further
+from laws import ALONE, KEY, chains_of, load_gold, mostly_slow, planted, start_further
 
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.rows import Rows
@@ -89,6 +89,7 @@ FUSED_TUNINGS = {
 @pytest.mark.parametrize("tuning", FUSED_TUNINGS)
 @pytest.mark.parametrize("name", FUSED_ROWS)
 def test_a_fused_sweep_has_the_bits_of_its_steps(name, tuning):
+    """Every second sweep has a move between the trajectories and the draws of the scales, as line moves are."""
     n, p, m, dtype, told = FUSED_ROWS[name]
     rng = np.random.default_rng(p)
     X, y = (rng.standard_normal((n, p)) + np.linspace(-1, 1, p)).astype(dtype), (rng.random(n) < 0.4).astype(np.uint8)
@@ -96,12 +97,13 @@ def test_a_fused_sweep_has_the_bits_of_its_steps(name, tuning):
     q, n_shrunk = p + told["fit_intercept"], rows.columns.n_shrunk
     H, point, score = rows.information(np.zeros((1, q))), np.zeros(q), 0.1 * rng.standard_normal(q)
     gauss = cpu.MassMatrix(H + np.eye(q), score, m, n_shrunk, ALONE)
+    ops = planted(move_along_lines=lambda beta, *scales_and_others: (1.01 * beta, *scales_and_others[:2]))
     for rows.takes_fused_calls in (True, False):
         beta = 0.1 * np.ones((m, q))
         state = _hmc.HmcState(beta, np.ones((m, n_shrunk)), np.ones(m), *rows.score(beta), 0, *np.zeros((2, m)))
-        for _ in range(10):
+        for t in range(10):
             reference = _hmc.Reference(point, score, H, gauss)
-            state = _hmc.sweep(state, rows, reference, FUSED_TUNINGS[tuning], 0.3, cpu, KEY)
+            state = _hmc.sweep(state, rows, reference, FUSED_TUNINGS[tuning], 0.3, ops, KEY, lines=t % 2 or None)
         states.append(state)
     for fused, step_by_step in zip(*states, strict=True):
         np.testing.assert_array_equal(fused, step_by_step)
