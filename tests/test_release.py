@@ -52,3 +52,9 @@ def test_the_readme_has_no_dead_link_on_an_index_page():
     for one in settings["fancy-pypi-readme"]["substitutions"]:
         page = re.sub(one["pattern"], one["replacement"], page)
     assert len(re.findall(r"\]\(https:", page)) == len(re.findall(r"\]\(", page)) > 0
+
+
+def test_ci_names_files_that_are_there():
+    paths = set(re.findall(r"\b(?:conda|docs|examples|tests|benchmarks)/[\w/.-]+", (ROOT / ".ci/run").read_text()))
+    assert {"tests/mcmc", "examples/quickstart.py"} <= paths
+    assert [path for path in paths - {"docs/_build/html"} if not (ROOT / path).exists()] == []
