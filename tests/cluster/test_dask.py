@@ -169,11 +169,11 @@ def test_columns_to_warn_of_are_named(client, data, few_questions):
     assert any("Column 'x2': all values in one class lie on one side" in str(w.message) for w in caught)
 
 
-def test_target_ess_stops_where_it_stops_in_memory(client, data, seed):
-    model = HorseshoeProbitClassifier(n_iter=500, burn_in=30, sampler="hmc", target_ess=20, random_state=seed)
-    lazy = clone(model).fit(*arrays(*data))
-    assert (lazy.stopped_by_, bits(lazy)) == ("target_ess", bits(model.fit(*data)))
-    assert lazy.n_iter_ == model.n_iter_ < 500
+def test_target_ess_stops_where_it_stops_in_memory(client, weak_problem, seed):
+    model = HorseshoeProbitClassifier(n_iter=3000, burn_in=30, sampler="gibbs", target_ess=20, random_state=seed)
+    lazy = clone(model).fit(*arrays(*weak_problem, rows=60))
+    assert (lazy.stopped_by_, bits(lazy)) == ("target_ess", bits(model.fit(*weak_problem)))
+    assert lazy.n_iter_ == model.n_iter_ < 3000
 
 
 class Recorder:
