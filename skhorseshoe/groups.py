@@ -21,7 +21,7 @@ from ._posterior.input_rows import input_names
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.terms import asked_terms, root_of, roots, without_rows
-from ._utils.arithmetic import guarded
+from ._utils.errstate import guarded
 from ._utils.names import names_of, title_of
 from ._utils.sklearn_compat import Interval, StrOptions
 

@@ -18,7 +18,7 @@ from ._posterior.loo import LeaveOneOut, leave_one_out
 from ._posterior.marginal_effects import marginal_effects
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.terms import asked_terms
-from ._utils.arithmetic import guarded
+from ._utils.errstate import guarded
 from .selection import HorseshoeSelector
 
 if TYPE_CHECKING:

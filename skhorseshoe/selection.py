@@ -22,7 +22,7 @@ from ._posterior import dss_cv, rules, terms
 from ._posterior.claim_errors import EFFECT
 from ._posterior.grouped_prediction import is_grouped, population
 from ._posterior.pipeline import unfrozen
-from ._utils.arithmetic import guarded
+from ._utils.errstate import guarded
 from ._utils.sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context
 from ._utils.warn import warn_once
 

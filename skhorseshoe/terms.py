@@ -18,7 +18,7 @@ from ._posterior.input_rows import input_names
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, unwrap
 from ._posterior.term_frames import levels_frame, terms_frame
-from ._utils.arithmetic import guarded
+from ._utils.errstate import guarded
 from ._utils.names import names_of
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ def uncentred(beta, centre, scale, p):
     return coef, (beta[:, p] if beta.shape[1] > p else 0.0) - coef @ centre
 
 
-def finish(H, sums, size, centre, scale):
+def centre_gram(H, sums, size, centre, scale):
     """Turn H of uncentred columns, in place, into that of (x - centre) / scale and ones; symmetric.
 
     H : (q, q), q = p or p + 1. sums : (p,) of the columns. size : sum of the weights.

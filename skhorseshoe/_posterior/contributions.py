@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from .._utils.arithmetic import guarded
 from .._utils.arrays import dense
+from .._utils.errstate import guarded
 from .._utils.memory import check_matrices
 from .._utils.names import names_of, printable
 from .estimates import means

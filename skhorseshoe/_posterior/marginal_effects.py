@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from .._utils.arithmetic import guarded
+from .._utils.errstate import guarded
 from . import effects
 from .grouped_prediction import population
 from .mixin import level_of

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._backends import device
 from .._data import validation
 from .._data.dask_lazy import by_blocks
-from .._utils.arithmetic import guarded
+from .._utils.errstate import guarded
 from .._utils.memory import check_result
 from . import predict as _predict
 from .arviz import from_model

@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from .._utils import progress as _progress
-from .._utils.arithmetic import guarded
 from .._utils.atomic_files import path_of
+from .._utils.errstate import guarded
 from ._conversion import to_rows
 from ._folder import DTYPES, begun, open_rows, write
 from ._sources import frames, open_source

@@ -6,7 +6,7 @@ X is never made dense or copied. Indices ascend within a row without duplicates.
 import numpy as np
 from scipy.sparse import csr_array
 
-from ..centring import finish, uncentred
+from ..centring import centre_gram, uncentred
 from .dense import (  # noqa: F401 - most are part of what a back end offers
     PREDICTORS_AT_ONCE,
     Exchanges,
@@ -129,7 +129,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
             sums[1][shard] += gram_pass(X, row_weight, shift, start, stop, total, sums[0][shard, :p])
 
     H = sum_of_shards(add, q, 2, spare, threads)
-    finish(H, sums[0].sum(axis=0)[:p], sums[1].sum(), centre - shift, scale)
+    centre_gram(H, sums[0].sum(axis=0)[:p], sums[1].sum(), centre - shift, scale)
     return H
 
 

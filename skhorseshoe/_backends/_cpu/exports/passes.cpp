@@ -227,7 +227,7 @@ EXPORT i32 line_pass(i32 kind, const void* data, const void* indices, const void
 
 // X' diag(row_weight) X vectors of rows in CSR form, of (X, 1) where q = p + 1. vectors : like coef, but float64.
 template <class Rows>
-static i32 add_products(const Rows& rows, const PassRows& pass, const Coefficients& vectors, double* sums) {
+static i32 multiply_by_gram(const Rows& rows, const PassRows& pass, const Coefficients& vectors, double* sums) {
     return sum_tiles<double>(rows, pass, vectors, sums, [&](i64, i64 start, i64 n_rows, double* eta) {
         for (i64 c = 0; pass.row_weight && c < vectors.width; ++c)
             for (i64 r = 0; r < n_rows; ++r) eta[c * rows.tile + r] *= pass.row_weight[start + r];
@@ -239,5 +239,5 @@ EXPORT i32 product_pass(i32 kind, const void* data, const void* indices, const v
                         i64 n_blocks, double* sums) {
     const PassRows pass = {nullptr, row_weight, bounds, n_blocks};
     return on_csr_rows(kind, data, indices, indptr, n, p,
-                       [&](const auto& rows) { return add_products(rows, pass, {vectors, q, width}, sums); });
+                       [&](const auto& rows) { return multiply_by_gram(rows, pass, {vectors, q, width}, sums); });
 }
