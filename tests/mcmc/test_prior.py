@@ -76,8 +76,8 @@ def test_the_warning_names_separation_and_its_cure(sampler, slab_scale, overlap,
     X, y = separable()
     if overlap:
         y = y ^ (np.arange(len(y)) % overlap == 0)
+    params = {"n_iter": 10, "burn_in": 20, "random_state": 0}
     with pytest.warns(ConvergenceWarning) as caught:
-        params = {"n_iter": 10, "burn_in": 20, "random_state": 0}
         HorseshoeProbitClassifier(sampler=sampler, slab_scale=slab_scale, **params).fit(X, y)
     assert ("slab_scale=2" in str(caught[0].message)) == told
 
