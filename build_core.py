@@ -9,6 +9,7 @@ numbers; or ``CXX`` of the environment, whose draws may differ in their last bit
 
 import os
 import platform
+import re
 import runpy
 import shlex
 import subprocess
@@ -77,21 +78,38 @@ def compile_libraries(name, folder, macros=(), flags=(), only=None):
         raise SystemExit(f"skhorseshoe knows no platform {name!r}; it is built for {', '.join(PLATFORMS)}.")
     target, _, levels = PLATFORMS[name]
     folder.mkdir(parents=True, exist_ok=True)
-    defined = [f"-D{macro}" for macro in (*macros, f"CHECKSUM={checksum()}u")]
-    files = [str(file) for file in sorted(EXPORTS.glob("*.cpp"))]
 
     def compile_level(level):
-        made = folder / f"core-{level}.{SUFFIX[name.partition('-')[0]]}"
-        # Written aside and renamed: a process that has the old one loaded keeps it.
-        aside, includes = made.with_suffix(".part"), [f"-I{CORE}", f"-I{generated}"]
-        command = [*_compiler(target, levels[level]), *COMMON_FLAGS, *flags, *defined, *includes, *files]
-        _run([*command, "-o", str(aside)])
+        made = folder.absolute() / f"core-{level}.{SUFFIX[name.partition('-')[0]]}"
+        aside = made.with_suffix(".part")  # and renamed: a process that has the old one loaded keeps it
+        command = [*_compiler(target, levels[level]), *COMMON_FLAGS, *flags, f"-I{CORE}", "-I.", *files]
+        _run([*command, "-o", str(aside)], generated)
         return aside.replace(made)
 
     with tempfile.TemporaryDirectory() as generated, ThreadPoolExecutor() as pool:
         constants = runpy.run_path(str(BACKENDS / "constants.py"))
         Path(generated, "constants.hpp").write_text(constants["header"]())
+        files = [_with_macros(file, macros, Path(generated)) for file in sorted(EXPORTS.glob("*.cpp"))]
         return list(pool.map(compile_level, [level for level in levels if only in (None, level)]))
+
+
+def _with_macros(file, macros, folder):
+    """The path of a source that defines those of the macros that it or what it includes names: the compiler then has
+    the other sources in its cache."""
+    values = dict(macro.partition("=")[::2] for macro in (*macros, f"CHECKSUM={checksum()}u"))
+    text = "".join(path.read_text() for path in _included(file))
+    defined = [f"#define {name} {value}\n" for name, value in values.items() if name in text]
+    if not defined:
+        return str(file)
+    Path(folder, file.name).write_text(f'{"".join(defined)}#include "{file.as_posix()}"\n')
+    return file.name
+
+
+def _included(file):
+    """A source, and all files of the core that it includes."""
+    names = re.findall('#include "(.+)"', file.read_text())
+    found = [path for name in names for path in (CORE / name, EXPORTS / name) if path.exists()]
+    return {file}.union(*map(_included, found))
 
 
 def refresh():
@@ -111,9 +129,9 @@ def _compiler(target, cpu):
     return [*zig, "-nostdlib++", *runtime, "-fno-sanitize=undefined"]
 
 
-def _run(command):
+def _run(command, folder):
     try:
-        done = subprocess.run(command, env={**_cache(), **os.environ}, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(command, cwd=folder, env={**_cache(), **os.environ}, stderr=subprocess.PIPE, text=True)
     except OSError as error:
         raise SystemExit(f"skhorseshoe: the compiler {command[0]!r} could not be started ({error}). {_CURE}") from None
     if done.returncode:

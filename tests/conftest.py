@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 from contextlib import ExitStack, contextmanager
-from functools import cache
 from types import SimpleNamespace
 
 import numpy as np
@@ -264,25 +263,18 @@ def ended_at(watched_sampler, tmp_path_factory):
     return ended
 
 
-@pytest.fixture(scope="session")
-def _with_errors(tmp_path_factory):
-    """A function that compiles the core with an error, once in a session."""
-
-    @cache
-    def compiled(macro):
-        folder = tmp_path_factory.mktemp("core")
-        (file,) = build_core.compile_libraries(build_core.here(), folder, [macro], only=library.level)
-        return file
-
-    return compiled
-
-
 @pytest.fixture
-def plant(_with_errors):
+def plant(tmp_path):
     """A function that has the core run with an error that its sources hold in ``#ifdef PLANT_...``, to the end of the
     test; it takes what follows ``PLANT_``."""
     with ExitStack() as until_the_end:
-        yield lambda name: until_the_end.enter_context(library.use(_with_errors(f"PLANT_{name}")))
+
+        def planted(name):
+            platform, level = build_core.here(), library.level
+            (file,) = build_core.compile_libraries(platform, tmp_path, [f"PLANT_{name}"], only=level)
+            until_the_end.enter_context(library.use(file))
+
+        yield planted
 
 
 @pytest.fixture

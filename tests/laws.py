@@ -344,8 +344,9 @@ def fused_of_many(move):
     """``fused_line_moves`` for chains of which each has its own y."""
 
     def moved(line_rows, coef, uniform, hold_uniforms, first, last, *state):
+        own, y = record("FusedLineRows", **line_rows.values), line_rows.values["y"]
         for c in range(first, last):
-            own = record("FusedLineRows", **line_rows.values | {"y": line_rows.values["y"][c]})
+            own.structure.y = y.ctypes.data + c * y.strides[0]
             move(own, coef, uniform, hold_uniforms, c, c + 1, *state)
 
     return moved

@@ -2,9 +2,7 @@
 
 import os
 import re
-import subprocess
 import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -14,7 +12,6 @@ from cuda_emulator import EmulatorError, fake_cupy
 from skhorseshoe import HorseshoeProbitClassifier, show_versions
 from skhorseshoe._backends import device as _device
 
-ROOT = Path(__file__).parents[2]
 BIG = 2**23  # elements
 X = np.random.default_rng(0).standard_normal((40, 3))
 Y = np.arange(40) % 2
@@ -107,20 +104,16 @@ def test_the_probe_is_made_once(card):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_process_probes_again():
+def test_a_forked_process_probes_again(monkeypatch):
     """CUDA does not survive a fork."""
-    code = """if 1:
-        import os, skhorseshoe._backends._gpu.probe as probe
-        from skhorseshoe._backends import device as _device
-        probe.probe = lambda index: (True, str(os.getpid()))
+    with fake_cupy.installed():
+        monkeypatch.setattr("skhorseshoe._backends._gpu.probe.probe", lambda index: (True, str(os.getpid())))
         before = _device.gpu_status()
         child = os.fork()
         if child == 0:
             os._exit(_device.gpu_status() == before)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
         assert _device.gpu_status() == before
-    """
-    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ | {"PYTHONPATH": str(ROOT)})
 
 
 def test_a_gpu_that_is_not_there_is_refused(card):

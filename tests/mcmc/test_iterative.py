@@ -165,7 +165,7 @@ def test_steps_that_do_not_end_are_an_error_with_a_cure(seed):
 def test_the_posterior_is_that_of_the_factorised_matrix(form, sampler, everywhere, sizes, seed):
     X, y = made(seed)
     X = X if form == "rows" else X.toarray()
-    parameters = {"sampler": sampler, "n_iter": 1500, "burn_in": 200, "standardize": True, "slab_scale": 2.0}
+    parameters = {"sampler": sampler, "n_iter": 700, "burn_in": 200, "standardize": True, "slab_scale": 2.0}
     ours = HorseshoeProbitClassifier(**parameters, random_state=seed).fit(X, y)
     sizes(columns_of_a_cholesky_factor=100)
     theirs = HorseshoeProbitClassifier(**parameters, random_state=seed + 1).fit(X, y)
@@ -177,7 +177,7 @@ def test_the_posterior_is_that_of_the_factorised_matrix(form, sampler, everywher
 
 def test_auto_takes_it_where_factors_take_too_long(everywhere, seed):
     X, y = made(seed)
-    clf = HorseshoeProbitClassifier(n_iter=5, burn_in=100, slab_scale=None, random_state=seed)
+    clf = HorseshoeProbitClassifier(n_iter=5, burn_in=10, slab_scale=None, random_state=seed)
     assert clf.fit(X, y).sampler_ == "pxda"
     assert clf.fit(X.toarray(), y).sampler_ == "pxda"
     assert clf.fit(X.toarray()[:7], y[:7] | (np.arange(7) < 2)).sampler_ == "pxda"  # more columns, but no slab

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from laws import all_draws, same_draws, same_law
+from laws import all_draws, same_draws
 from scipy import sparse, stats
 
 from skhorseshoe import HorseshoeProbitClassifier
@@ -46,7 +46,7 @@ def test_of_columns_whose_deviation_is_1_it_is_a_slab_of_2(kind, params, seed):
     X = np.array([rng.permutation([2.0, 2.0, -2.0, -2.0, *np.zeros(12)]) for _ in range(20)]).T
     y = np.arange(16) % 3 == 0
     fits = [
-        HorseshoeProbitClassifier(n_iter=40, burn_in=100, random_state=seed, **how, **params).fit(kind(X), y)
+        HorseshoeProbitClassifier(n_iter=10, burn_in=20, random_state=seed, **how, **params).fit(kind(X), y)
         for how in ({"slab_scale": 2}, {}, {"standardize": True})
     ]
     assert same_draws(*fits[:2])
@@ -61,11 +61,11 @@ def test_of_columns_whose_deviation_is_1_it_is_a_slab_of_2(kind, params, seed):
 def test_with_it_two_rows_give_what_integration_gives(sampler):
     """Three columns of different units; without an intercept their root mean squares are what counts."""
     X, y = np.array([[1.0, 0.3, -4.0], [-1.2, 0.1, 9.0]]), np.array([1, 0])
-    settings = {"n_iter": 12_000, "burn_in": 1000, "fit_intercept": False, "global_scale": 0.7, "random_state": 0}
+    settings = {"n_iter": 5000, "burn_in": 300, "fit_intercept": False, "global_scale": 0.7, "random_state": 0}
     model = HorseshoeProbitClassifier(sampler=sampler, **settings).fit(X, y)
     slab, rng = 2 / np.sqrt((X**2).mean(axis=0)), np.random.default_rng(1)
     np.testing.assert_allclose(model.prior_["slab_scale"], slab, rtol=1e-12)
-    size = 1_000_000, 3
+    size = 200_000, 3
     tau = 0.7 * abs(rng.standard_cauchy((size[0], 1)))
     scale = tau * abs(rng.standard_cauchy(size))
     sd = 1 / np.sqrt(scale**-2.0 + slab**-2.0)
@@ -80,17 +80,17 @@ def test_with_it_two_rows_give_what_integration_gives(sampler):
 
 
 def test_the_unit_of_all_columns_together_does_not_matter(seed):
-    """With tau_0 in it, too."""
+    """With tau_0 in it, too. Rounding grows from sweep to sweep, by 100 to 1000 in ten."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((12, 18)) * np.exp(rng.standard_normal(18))
     y, draws, expected = X[:, 0] + rng.standard_normal(12) > 0, [], []
     for unit in (1.0, 250.0):
-        model = HorseshoeProbitClassifier(n_iter=3000, burn_in=300, global_scale=0.5 / unit, random_state=seed)
+        model = HorseshoeProbitClassifier(n_iter=2, burn_in=10, global_scale=0.5 / unit, random_state=seed)
         model.fit(X * unit, y)
         draws.append(all_draws(model) * np.append(np.full(18, unit), [1, 1]) + np.append(np.zeros(19), np.log(unit)))
         expected.append([model.prior_["m_eff"], model.prior_["m_eff_at_tau_0"], model.prior_["tau_median"] * unit])
         np.testing.assert_allclose(model.prior_["slab_scale"], 2 / (X * unit).std(axis=0), rtol=1e-9)
-    same_law(*draws)
+    np.testing.assert_allclose(*draws, rtol=1e-3, atol=1e-3)
     assert expected[0] == pytest.approx(expected[1], rel=1e-4)
 
 

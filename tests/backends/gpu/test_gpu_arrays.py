@@ -23,7 +23,7 @@ from skhorseshoe.inspection import contributions, marginal_effects
 @pytest.fixture(scope="module")
 def fitted(one_gpu, problem, short_fit):
     """A model fitted on the GPU, and other rows than those of the fit."""
-    return short_fit(*problem, device="cuda", burn_in=20, n_iter=100), problem[0][:90]
+    return short_fit(*problem, device="cuda", burn_in=10, n_iter=30), problem[0][:90]
 
 
 def fitted_there(X, y, weight=None, **params):
@@ -46,8 +46,9 @@ def test_cupy_rows_give_the_draws_of_rows_of_the_host(sampler, one_gpu, problem)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
-def test_a_large_x_on_the_card_is_read_where_it_is(dtype, one_gpu, problem, short_fit, monkeypatch):
-    X, y = np.tile(problem[0], (42, 1)).astype(dtype), np.tile(problem[1], 42)  # a small X would be sorted
+def test_a_large_x_on_the_card_is_read_where_it_is(dtype, one_gpu, problem, short_fit, monkeypatch, sizes):
+    X, y = problem[0].astype(dtype), problem[1]
+    sizes(numbers_sorted=1)  # so small an X would be sorted
     given, held = on_card(X), held_by_fits(monkeypatch)
     model = short_fit(given, y, sampler="gibbs", burn_in=0, n_iter=1, n_chains=1)  # device="auto" is where X is
     assert model.device_ == "cuda:0"
@@ -81,7 +82,7 @@ def test_effects_and_contributions_are_those_of_the_cpu(fitted):
         pd.testing.assert_frame_equal(one, other, rtol=1e-8, atol=1e-12)
 
 
-@pytest.mark.parametrize("few", [{"predictors_of_a_block": 7 * 1200}, {"predicted_rows": 7}], ids=str)
+@pytest.mark.parametrize("few", [{"predictors_of_a_block": 7 * 360}, {"predicted_rows": 7}], ids=str)
 def test_a_row_has_the_same_answer_in_any_batch(few, fitted, sizes):
     model, X = fitted
     proba, interval = model.predict_proba(X), model.predict_interval(X)

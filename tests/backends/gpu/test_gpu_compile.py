@@ -1,5 +1,7 @@
 """Every CUDA kernel is compiled for every architecture, with the options that CuPy adds; no driver is needed."""
 
+from functools import partial
+
 import pytest
 from cuda_emulator import kernel_names
 
@@ -10,7 +12,8 @@ nvrtc = pytest.importorskip("cupy_backends.cuda.libs.nvrtc")
 import kernels  # noqa: E402 - of benchmarks/, imports CuPy
 
 REGISTERS = 65_536  # of a multiprocessor
-of_all_architectures = pytest.mark.parametrize("architecture", kernels.ARCHITECTURES)
+OLDEST, *BETWEEN, NEWEST = kernels.ARCHITECTURES
+slow = partial(pytest.param, marks=pytest.mark.slow)
 
 
 def check(module, architecture, definitions=(), blocks=4):
@@ -31,7 +34,7 @@ def check_passes(architecture, chains, dtype, staged):
     check("dense_passes", architecture, cuda.definitions(chains, dtype, staged), blocks)
 
 
-@of_all_architectures
+@pytest.mark.parametrize("architecture", [OLDEST, NEWEST, *map(slow, BETWEEN)])
 def test_kernels_compile_without_spills(architecture):
     """The passes as four chains ask for them."""
     for module in ("probe", "chains", "answers"):
@@ -40,7 +43,7 @@ def test_kernels_compile_without_spills(architecture):
 
 
 @pytest.mark.slow
-@of_all_architectures
+@pytest.mark.parametrize("architecture", kernels.ARCHITECTURES)
 @pytest.mark.parametrize("chains", [1, 2, 4, 8, 16])
 @pytest.mark.parametrize("dtype", cuda.TYPES)
 @pytest.mark.parametrize("staged", [True, False])

@@ -85,7 +85,7 @@ def test_auto_reads_x_once_if_there_is_room(
 ):
     """With the same draws. No array on the card is larger than what is free there; X has 86,400 bytes."""
     X, y, _ = make_sparse_probit(1200, 9, random_state=0)
-    params = {"device": "auto", "sampler": sampler, "burn_in": 6, "n_iter": 4, "n_chains": 2, "verbose": 1}
+    params = {"device": "auto", "sampler": sampler, "burn_in": 5, "n_iter": 2, "n_chains": 2, "verbose": 1}
     sizes(numbers_on_a_gpu=1, numbers_sorted=1)  # rows of so few are sorted, in memory
     want = short_fit(X, y, **params)
     small_card.free = free

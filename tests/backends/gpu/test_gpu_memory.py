@@ -26,7 +26,7 @@ def test_the_forecast_is_enough_and_not_much_more(sampler, n, p, n_chains, card,
     # Then rows are asked on the card.
     monkeypatch.setattr("skhorseshoe._data.rows.Rows.separation", lambda *given: None)
     X, y, _ = make_sparse_probit(n, p, random_state=0)
-    length = {"burn_in": 8, "n_iter": 4, "slab_scale": None}
+    length = {"burn_in": 5, "n_iter": 2, "slab_scale": None}
     check_forecast(card, X, y, sampler, n_chains, 2**21, short_fit, **length)
 
 
@@ -50,7 +50,7 @@ def test_the_forecast_has_the_sums_of_all_blocks_and_launches(n_chains, card):
     assert taken * (p + 1) / (p + 2) <= forecast - without
 
 
-@pytest.mark.parametrize("after", [1, 12, 43])  # in the climb, in a stage of burn-in, in sampling
+@pytest.mark.parametrize("after", [1, 6, 23])  # in the climb, in a stage of burn-in, in sampling
 def test_memory_is_given_back_after_an_error(after, card, problem, short_fit, monkeypatch):
     """While the error is still there, with its traceback."""
 
@@ -62,7 +62,7 @@ def test_memory_is_given_back_after_an_error(after, card, problem, short_fit, mo
     advance = hmc_burn_in.HmcChains.advance
     monkeypatch.setattr(hmc_burn_in.HmcChains, "advance", advance_or_fail)
     with pytest.raises(RuntimeError, match="a driver that is gone") as error:
-        short_fit(*problem, device="cuda", sampler="hmc", burn_in=40, n_iter=5)
+        short_fit(*problem, device="cuda", sampler="hmc", burn_in=20, n_iter=5)
     assert card.held_when_freed == 0
     assert error.value.__traceback__ is not None
 

@@ -43,9 +43,9 @@ def test_a_watch_says_that_steps_go_on_once_too_often(lengths, one_gpu):
 
 
 def test_the_host_waits_in_burn_in_only_where_a_stage_ends(card, problem, cholesky_factors):
-    chains = chains_of("hmc", module("dense"), *problem, 40)
+    chains = chains_of("hmc", module("dense"), *problem, 20)
     waited = []
-    while (t := chains.state.sweep) < 45:
+    while (t := chains.state.sweep) < 22:
         before = fake_cupy.ndarray.reads
         chains.advance()
         if fake_cupy.ndarray.reads > before:
