@@ -209,7 +209,9 @@ for use, now in [(use, now) for use in uses for now in (0, 1, 3)[: 1 if use in (
     moments.clear()
     rows, _ = disk.convert(pd.DataFrame(X).add_prefix("x"), folder / f"{use}-{now}", dtype=dtype)
     (file,) = folder.glob(f"{use}-{now}/X-*")
-    model = HorseshoeProbitClassifier(**params).fit(rows, y)
+    model = HorseshoeProbitClassifier(**params)
+    if use in ("predict_proba", "score"):
+        model.fit(rows, y)
     moments.append(now)
     cut(0)
     try:
