@@ -16,6 +16,7 @@ from skhorseshoe.datasets import make_sparse_probit
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a signal of POSIX")
 MOMENTS = 3  # at which a run is killed, before it is to end by itself
 LONGEST = 0.5  # seconds from the begin of a fit to its end by a signal
+INTERVAL = 0.02  # seconds between writes, so that a slow disk leaves time for sweeps of every kind
 
 
 @pytest.mark.parametrize("n_runs", [1, pytest.param(repeated(2, 17), marks=pytest.mark.slow)])
@@ -25,7 +26,7 @@ def test_sigkill_at_random_moments_changes_nothing(n_runs, tmp_path, seed):
     whole = HorseshoeProbitClassifier(**params).fit(X, y)
     rng = np.random.default_rng(seed)
     for k in range(n_runs):
-        model = HorseshoeProbitClassifier(**params, checkpoint=tmp_path / str(k), checkpoint_interval=0.0)
+        model = HorseshoeProbitClassifier(**params, checkpoint=tmp_path / str(k), checkpoint_interval=INTERVAL)
         for _ in range(MOMENTS):
             if not (pid := os.fork()):
                 try:
