@@ -10,6 +10,7 @@ from laws import resident
 
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import passes
+from skhorseshoe._data.rows import Rows
 from skhorseshoe._utils import memory
 from skhorseshoe._utils.memmap import cut, is_on_disk, read_ahead, taken
 from skhorseshoe._utils.threads import Threads
@@ -35,7 +36,8 @@ def small_windows(sizes):
     ("float16", {"sampler": "gibbs", "fit_intercept": False, "n_jobs": 1}),
 ])  # fmt: skip
 def test_the_draws_are_those_of_rows_in_memory(dtype, params, long_problem, small_windows, short_fit, tmp_path):
-    X, y = long_problem[0].astype(dtype), long_problem[1]
+    X, y = long_problem[0][:9000].astype(dtype), long_problem[1][:9000]
+    assert len(Rows(X, y, True, cpu, Threads(1)).bounds) > 3
     file = on_disk(X, tmp_path)
     params = {"n_iter": 5, "burn_in": 5, **params}
     want, got = short_fit(X, y, **params), short_fit(file, y, **params)
@@ -209,7 +211,9 @@ for use, now in [(use, now) for use in uses for now in (0, 1, 3)[: 1 if use in (
     moments.clear()
     rows, _ = disk.convert(pd.DataFrame(X).add_prefix("x"), folder / f"{use}-{now}", dtype=dtype)
     (file,) = folder.glob(f"{use}-{now}/X-*")
-    model = HorseshoeProbitClassifier(**params).fit(rows, y)
+    model = HorseshoeProbitClassifier(**params)
+    if use in ("predict_proba", "score"):
+        model.fit(rows, y)
     moments.append(now)
     cut(0)
     try:

@@ -16,7 +16,7 @@ from skhorseshoe import HorseshoeProbitClassifier, disk
 from skhorseshoe._fit import checkpoint
 
 by_folder = pytest.mark.skipif(os.open not in os.supports_dir_fd, reason="Windows keeps a folder in use where it is")
-SWEEPS = 40  # of burn-in and after it
+SWEEPS = 20  # of burn-in and after it
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +32,11 @@ def classifier(folder, n_iter=SWEEPS, **params):
 @pytest.fixture(scope="module")
 def whole(problem):
     return classifier(None).fit(*problem)
+
+
+@pytest.fixture(scope="module")
+def longer(problem):
+    return classifier(None, SWEEPS + 5).fit(*problem)
 
 
 @contextmanager
@@ -62,7 +67,7 @@ REPLIES = {
 @pytest.mark.parametrize("is_done", REPLIES.values(), ids=REPLIES)
 @pytest.mark.parametrize("sweep", [SWEEPS - 9, SWEEPS + 9, None], ids=["burn-in", "sampling", "at the end"])
 def test_a_renaming_that_is_said_to_have_failed_loses_no_state(
-    problem, whole, tmp_path, watched_sampler, ended_at, monkeypatch, names, is_done, sweep
+    problem, whole, longer, tmp_path, watched_sampler, ended_at, monkeypatch, names, is_done, sweep
 ):
     """As a network drive says it whose answer was lost, from some moment to the end of the process on."""
     plain, calls, lost = os.replace, itertools.count(), []
@@ -88,8 +93,7 @@ def test_a_renaming_that_is_said_to_have_failed_loses_no_state(
     assert len(states) <= 3  # what it may have to go on from, and no more
     monkeypatch.undo()
     assert same_draws(classifier(tmp_path).fit(*problem), whole)
-    longer = classifier(tmp_path, SWEEPS + 5).fit(*problem)
-    assert same_draws(longer, classifier(None, SWEEPS + 5).fit(*problem))
+    assert same_draws(classifier(tmp_path, SWEEPS + 5).fit(*problem), longer)
     assert contents(tmp_path).keys() == named(tmp_path)  # the rest has gone with the first write
 
 
@@ -119,11 +123,11 @@ def empty(path):
 
 
 @pytest.mark.parametrize("spoil", [os.unlink, truncate, link, empty], ids=["removed", "cut", "a link", "all removed"])
-@pytest.mark.parametrize("params", [{}, {"max_draws": 30}], ids=["all draws", "some draws"])
+@pytest.mark.parametrize("params", [{}, {"max_draws": 15}], ids=["all draws", "some draws"])
 @pytest.mark.filterwarnings("error", "ignore::sklearn.exceptions.ConvergenceWarning")
 def test_draws_that_are_gone_are_written_again(problem, tmp_path, watched_sampler, spoil, params):
     def watch(t):
-        if t in (SWEEPS + 9, SWEEPS + 20, 2 * SWEEPS - 5):
+        if t in (SWEEPS + 5, SWEEPS + 11, 2 * SWEEPS - 3):
             spoil(min(tmp_path.glob("run/draws-*.npz")))
 
     watched_sampler(watch)
@@ -163,10 +167,10 @@ def test_a_folder_that_is_moved_away_is_one_warning_and_nothing_else_is_written_
         (other / name).write_bytes(data)
 
     def watch(t):
-        if t == SWEEPS + 9:
+        if t == SWEEPS + 5:
             folder.rename(moved)
             replace(folder)
-        if t == 2 * SWEEPS - 9 and comes_back:
+        if t == 2 * SWEEPS - 5 and comes_back:
             if folder.exists():
                 folder.rename(tmp_path / "out of the way")
             moved.rename(folder)
@@ -263,7 +267,7 @@ def test_a_manifest_that_would_be_too_large_is_not_written(problem, whole, tmp_p
     rows = [np.full((1, 1), float(i)) for i in range(99)]
     with pytest.raises(ValueError, match=r"more than the 900 that are read again: .*larger parts"):
         disk.convert(rows, tmp_path / "rows")
-    sizes(bytes_of_a_note=1500)  # which some saves fit into
+    sizes(bytes_of_a_note=1200)  # which some saves fit into
     with one_warning("larger parts"):
         assert same_draws(classifier(tmp_path / "run").fit(*problem), whole)
     assert contents(tmp_path / "run").keys() == named(tmp_path / "run")

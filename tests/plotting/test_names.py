@@ -1,7 +1,7 @@
 """Names that are long or look like formulas: they are drawn literally, shortened, and nothing is cut."""
 
 import io
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 import pytest
@@ -50,11 +50,19 @@ def made(display, names, label="well"):
 
 
 ROWS = [CoefficientsDisplay, ShrinkageDisplay, ProbabilityIntervalDisplay]
-EVERY = [*ROWS, TraceDisplay, AutocorrelationDisplay, PosteriorCalibrationDisplay]
+OTHERS = [TraceDisplay, AutocorrelationDisplay, PosteriorCalibrationDisplay]  # of few names, or of none
+EVERY = [*ROWS, *OTHERS]
 
 
-@pytest.mark.parametrize("display", EVERY)
-@pytest.mark.parametrize(("n", "font"), [(1, 10), (30, 10), (100, 10), (10, 16)])
+@pytest.mark.parametrize(
+    ("display", "n", "font"),
+    [
+        *product(EVERY, [1], [10]),
+        *product(EVERY, [10], [16]),
+        *product(ROWS, [30, 100], [10]),
+        *product(OTHERS, [10], [10]),
+    ],
+)
 def test_nothing_is_cut(display, n, font):
     plt.rc("font", size=font)
     shown = made(display, LONG[:n], label=LONG[1]).plot()

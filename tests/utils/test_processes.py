@@ -77,6 +77,7 @@ def test_fits_from_four_threads_at_once_have_the_same_bits(long_problem, serial,
 
 
 def test_fits_in_workers_of_joblib_have_the_same_bits(long_problem, serial, classifier):
+    """They are fresh processes."""
     fits = [delayed(model.fit)(*long_problem) for model in (clone(classifier), clone(classifier))]
     models = Parallel(n_jobs=2, backend="loky")(fits)
     assert [bits(model) for model in models] == 2 * [bits(serial)]
@@ -95,24 +96,6 @@ def test_a_child_forked_after_a_fit_can_fit(long_problem, serial, classifier):
         finally:
             os._exit(0 if same else 1)
     assert os.waitpid(child, 0)[1] == 0
-
-
-FRESH = """
-import hashlib, sys, warnings
-from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe.datasets import make_sparse_probit
-
-warnings.simplefilter("ignore")
-seed = int(sys.argv[1])
-X, y, _ = make_sparse_probit(20_000, 10, random_state=seed)
-model = HorseshoeProbitClassifier(n_iter=5, burn_in=2, random_state=seed).fit(X, y)
-for draws in model.coef_draws_, model.intercept_draws_, model.global_scale_draws_:
-    print(draws.tobytes().hex())
-"""
-
-
-def test_a_fresh_process_draws_the_same_bits(serial, seed, run_python):
-    assert bytes.fromhex(run_python(FRESH, seed)) == bits(serial)
 
 
 @pytest.fixture
