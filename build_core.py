@@ -67,8 +67,8 @@ def sources():
 
 
 def checksum():
-    """Of the sources and ``COMMON_FLAGS``; a library knows its own, so that a stale one can be told."""
-    return crc32(b"".join([*(path.read_bytes() for path in sources()), *(flag.encode() for flag in COMMON_FLAGS)]))
+    """Of the sources and of this file, which has the flags; a library knows its own, so that a stale one is told."""
+    return crc32(b"".join(path.read_bytes() for path in (*sources(), Path(__file__))))
 
 
 def compile_libraries(name, folder, macros=(), flags=(), only=None):

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from _data import breast_cancer, clinical, digits, strong_effects
 from _measure import Report, figure
-from first_contact import spam
+from follow_recipes import spam
 from reference_gibbs import reference_gibbs
 
 from skhorseshoe import HorseshoeProbitClassifier

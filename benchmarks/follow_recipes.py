@@ -1,8 +1,8 @@
 """What a new user meets: default fits of twelve data sets, what they warn of, and how many rounds lead to a clean fit.
 
-    python benchmarks/first_contact.py           # six minutes on two free cores
-    python benchmarks/first_contact.py --quick   # two small data sets
-    python benchmarks/first_contact.py --before CHECKOUT   # default fits of another commit, timed as well
+    python benchmarks/follow_recipes.py           # six minutes on two free cores
+    python benchmarks/follow_recipes.py --quick   # two small data sets
+    python benchmarks/follow_recipes.py --before CHECKOUT   # default fits of another commit, timed as well
 
 A third of the rows is held out. A fit that warns is made again as the recipe at the end of its warning says. The fit
 with 1000 + 1000 sweeps is what integers would have asked for; L1 logistic regression has a search and scaled columns.
@@ -154,7 +154,7 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--before", type=Path, help="folder of a checkout whose default fits are timed in the same run")
     parser.add_argument("--seconds-of", nargs="+", choices=DATA, help="only print the seconds of default fits, as JSON")
-    parser.add_argument("--output", type=Path, help="default: results/first-contact-<date>.json")
+    parser.add_argument("--output", type=Path, help="default: results/follow-recipes-<date>.json")
     options = parser.parse_args()
     compile_all()
     if options.seconds_of:
@@ -177,7 +177,7 @@ def main():
         report.add("time of a default fit beside that of the other commit", figure(ratios), at_most=0.25)
     best, n = sum(one["log loss"] <= one["L1"]["log loss"] for one in found.values()), len(found)
     report.add(f"of {n} data sets: log loss at most that of L1", best, at_least=9 * n // 12)
-    report.write("first-contact", options.output, complete=not options.quick)
+    report.write("follow-recipes", options.output, complete=not options.quick)
 
 
 if __name__ == "__main__":

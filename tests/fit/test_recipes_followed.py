@@ -4,8 +4,8 @@ import warnings
 
 import numpy as np
 import pytest
-from first_contact import DATA as OF_BENCHMARK
-from first_contact import fit, follow, genes
+from follow_recipes import DATA as OF_BENCHMARK
+from follow_recipes import fit, follow, genes
 from laws import repeated
 
 from skhorseshoe import HorseshoeProbitClassifier
