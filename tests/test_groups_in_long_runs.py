@@ -110,7 +110,7 @@ def test_products_that_are_not_kept_are_computed(seed, sizes):
 
 @pytest.mark.parametrize(
     ("sampler", "n", "p", "n_groups"),
-    [("hmc", 30_000, 3, 300), ("gibbs", 10_000, 100, 500)],
+    [("hmc", 100_000, 3, 300), ("gibbs", 20_000, 200, 500)],
 )
 def test_memory_is_as_forecast(sampler, n, p, n_groups, seed):
     """Beside what it is without groups."""
@@ -118,7 +118,7 @@ def test_memory_is_as_forecast(sampler, n, p, n_groups, seed):
     group = np.minimum(rng.zipf(1.2, n), 10**6) % n_groups  # of many sizes
     X = rng.standard_normal((n, p))
     y = X[:, 0] + rng.standard_normal(n) > 0
-    model = HorseshoeProbitClassifier(sampler=sampler, n_iter=10, burn_in=10, random_state=0)
+    model = HorseshoeProbitClassifier(sampler=sampler, n_iter=10, burn_in=20, random_state=0)
     with_groups, without = (peak_memory(partial(clone(model).fit, X, y, groups=one)) for one in (group, None))
     more, forecast = with_groups - without, sum(forecast_of_groups(n, p, 4, 10, n_groups, sampler))
     assert forecast / 4 < more < forecast
