@@ -270,8 +270,8 @@ def plant(tmp_path):
     with ExitStack() as until_the_end:
 
         def planted(name):
-            platform, level = build_core.here(), library.level
-            (file,) = build_core.compile_libraries(platform, tmp_path, [f"PLANT_{name}"], only=level)
+            folder, level = tmp_path / name, library.level  # a path that is loaded already would not be loaded again
+            (file,) = build_core.compile_libraries(build_core.here(), folder, [f"PLANT_{name}"], only=level)
             until_the_end.enter_context(library.use(file))
 
         yield planted

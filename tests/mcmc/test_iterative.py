@@ -165,7 +165,7 @@ def test_steps_that_do_not_end_are_an_error_with_a_cure(seed):
 def test_the_posterior_is_that_of_the_factorised_matrix(form, sampler, everywhere, sizes, seed):
     X, y = made(seed)
     X = X if form == "rows" else X.toarray()
-    parameters = {"sampler": sampler, "n_iter": 700, "burn_in": 200, "standardize": True, "slab_scale": 2.0}
+    parameters = {"sampler": sampler, "n_iter": 1500, "burn_in": 200, "standardize": True, "slab_scale": 2.0}
     ours = HorseshoeProbitClassifier(**parameters, random_state=seed).fit(X, y)
     sizes(columns_of_a_cholesky_factor=100)
     theirs = HorseshoeProbitClassifier(**parameters, random_state=seed + 1).fit(X, y)

@@ -17,7 +17,7 @@ from skhorseshoe.diagnostics import mcse_mean, rhat
 
 @pytest.mark.parametrize(
     ("sampler", "n_iter", "thin"),
-    [pytest.param("gibbs", 40_000, 10, marks=pytest.mark.slow), ("hmc", 5000, 2)],
+    [pytest.param("gibbs", 40_000, 10, marks=pytest.mark.slow), ("hmc", 10_000, 2)],
 )
 def test_posterior_is_that_of_two_other_samplers(sampler, n_iter, thin):
     gold, settings = load_gold(), {"sampler": sampler, "n_iter": n_iter, "thin": thin, "random_state": 1}
@@ -28,9 +28,9 @@ def test_posterior_is_that_of_two_other_samplers(sampler, n_iter, thin):
 @pytest.mark.parametrize(
     ("sampler", "n_iter", "thin"),
     [
-        ("hmc", 3000, 1),
-        ("pxda", 4000, 2),
-        ("gibbs", 5000, 2),
+        ("hmc", 6000, 2),
+        ("pxda", 8000, 4),
+        ("gibbs", 10_000, 5),
     ],
 )
 def test_posterior_with_slab_and_free_columns_is_that_of_nuts(sampler, n_iter, thin):
