@@ -68,7 +68,7 @@ def sweeps(report, size, X, y, sampler, seconds, name, share, quick):
 
 def memory(report, quick):
     """What a fit takes at its peak, the arrays of X included, over these arrays."""
-    for dtype in ("float32", "float64"):
+    for dtype in ("float32", "float64")[: 1 if quick else 2]:
         for sampler in ("pxda", "hmc"):
             n, p = (20_000, 100) if quick else (1_000_000, 1000)
             found = child("sparse_fit", n, p, 0.01, dtype, sampler, 3)
@@ -78,8 +78,8 @@ def memory(report, quick):
 
 def many_columns(report, quick):
     """Conjugate gradients where a matrix would take 20 GB."""
-    n, p = (500, 9000) if quick else (20_000, 50_000)
-    found = child("sparse_fit", n, p, 0.001, "float64", "auto", 20)
+    n, p, n_sweeps = (500, 9000, 3) if quick else (20_000, 50_000, 20)
+    found = child("sparse_fit", n, p, 0.001, "float64", "auto", n_sweeps)
     size = f"n={n:,}, p={p:,}, 0.1 % dense:"
     report.add(f"{size} process", found["process"] / 1e9, "GB", at_most=4)
     report.add(f"{size} sweeps a second, start included", found["sweeps"] / found["seconds"])

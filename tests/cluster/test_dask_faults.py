@@ -36,7 +36,7 @@ def test_workers_killed_at_any_time_change_nothing(cluster, client, data, seed):
     rng = np.random.default_rng(seed)
     classifier = HorseshoeProbitClassifier(n_iter=100, burn_in=100, n_chains=2, random_state=seed)
     expected = bits(classifier.fit(*data))
-    for _ in range(repeated(5, 20)):
+    for _ in range(repeated(3, 20)):
         staff(cluster, client, 3)
         pids = list(client.run(os.getpid, on_error="ignore").values())
         timer = threading.Timer(rng.uniform(0.0, 4.0), os.kill, (rng.choice(pids).item(), signal.SIGKILL))

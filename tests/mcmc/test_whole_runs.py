@@ -200,11 +200,11 @@ P_VALUE = 1e-4
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sampler", "few"), [("hmc", 100), ("hmc, wide, intercept", 40), ("gibbs", 40)])
+@pytest.mark.parametrize(("sampler", "few"), [("hmc", 100), ("hmc, wide, intercept", 40), ("gibbs", 20)])
 def test_ranks_of_the_truth_are_uniform_over_data_sets(sampler, few):
     with ProcessPoolExecutor(2) as pool:
         found = np.array(list(pool.map(partial(ranks, sampler), range(repeated(few, 200)))))
-    counts = np.array([np.bincount(column // 10, minlength=10) for column in found.T])
-    p_values = stats.chisquare(counts, axis=1).pvalue
-    print(f"{sampler}: counts\n{counts}\np values {p_values}")
+    places = (found + np.random.default_rng(0).random(found.shape)) / 100
+    p_values = stats.kstest(places, "uniform", axis=0).pvalue
+    print(f"{sampler}: p values {p_values}")
     assert (p_values > P_VALUE).all()
