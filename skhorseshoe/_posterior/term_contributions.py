@@ -101,10 +101,7 @@ def _of_others(model, difference, terms, mean, shown, level):
     """The same four numbers for the sum of the terms that are not shown; (n, 1, 4)."""
     is_shown = np.zeros(mean.shape, bool)
     np.put_along_axis(is_shown, shown, True, axis=1)
-    owner = np.empty(difference.shape[1], int)
-    for t, term in enumerate(terms):
-        owner[term.columns] = t
-    hidden = np.where(is_shown[:, owner], 0.0, difference)
+    hidden = np.where(is_shown[:, _terms.owners(terms)], 0.0, difference)
     return np.column_stack([np.where(is_shown, 0.0, mean).sum(axis=1), described(model, hidden, level)])[:, None]
 
 

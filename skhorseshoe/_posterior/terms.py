@@ -51,6 +51,14 @@ def found_terms(steps, classifier, inputs=None):
     return _with_distinct_names([Term(titles[key], np.asarray(columns)) for key, columns in places.items()], names)
 
 
+def owners(terms):
+    """The place of the term that has each column; (p,)."""
+    columns = np.concatenate([term.columns for term in terms])
+    places = np.empty(len(columns), int)
+    places[columns] = np.repeat(np.arange(len(terms)), [len(term.columns) for term in terms])
+    return places
+
+
 def asked_terms(terms, steps, classifier, inputs=None):
     """The terms for the user's argument: "auto", or a mapping as for ``given_terms``."""
     if isinstance(terms, str) and terms == "auto":
