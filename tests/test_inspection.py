@@ -23,7 +23,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
-from skhorseshoe._posterior import effects
+from skhorseshoe._posterior import effects, input_rows
 from skhorseshoe.groups import correlated_groups
 from skhorseshoe.inspection import (
     contributions,
@@ -61,8 +61,8 @@ def plain_effect(model, X, column, before, after, weight=None):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("blocks", [(2**20, 2**13), (57, 40)], ids=["whole", "blocks"])
 def test_effects_are_those_of_the_definition(model, patients, weighted, blocks, monkeypatch, seed):
-    monkeypatch.setattr(effects, "_NUMBERS_AT_A_TIME", blocks[0])
-    monkeypatch.setattr(effects, "_ROWS_AT_A_TIME", blocks[1])
+    monkeypatch.setattr(input_rows, "_NUMBERS_AT_A_TIME", blocks[0])
+    monkeypatch.setattr(input_rows, "_ROWS_AT_A_TIME", blocks[1])
     monkeypatch.setattr(effects, "_NUMBERS_HELD", 2)
     X = patients[0][:100]
     weight = np.random.default_rng(seed).uniform(0, 3, len(X)) if weighted else None
@@ -178,8 +178,8 @@ def test_an_error_of_a_step_names_the_feature_to_leave_out(patients, short_fit):
 def test_without_steps_only_the_column_that_changes_is_looked_at(model, patients, monkeypatch):
     X, clf, seen = patients[0].to_numpy(float), model[-1], []
     expected = [marginal_effects(make_pipeline(FunctionTransformer(), clf), X, change=one) for one in ("auto", "sd")]
-    usual = effects.classifier_rows
-    monkeypatch.setattr(effects, "classifier_rows", lambda *given: seen.append(1) or usual(*given))
+    usual = input_rows.classifier_rows
+    monkeypatch.setattr(input_rows, "classifier_rows", lambda *given: seen.append(1) or usual(*given))
     for rows in (X, csr_array(X)):
         for change, frame in zip(("auto", "sd"), expected, strict=True):
             pd.testing.assert_frame_equal(marginal_effects(clf, rows, change=change), frame)
@@ -187,7 +187,7 @@ def test_without_steps_only_the_column_that_changes_is_looked_at(model, patients
 
 
 def test_memory_of_effects_does_not_grow_with_rows_times_draws(model, patients, monkeypatch):
-    monkeypatch.setattr(effects, "_ROWS_AT_A_TIME", 2**11)
+    monkeypatch.setattr(input_rows, "_ROWS_AT_A_TIME", 2**11)
     X = pd.concat([patients[0]] * 60, ignore_index=True)
     marginal_effects(model, X[:10])
     assert peak_memory(lambda: marginal_effects(model, X, "age")) < 5 * 2**20 < 8 * len(X) * 800 / 10

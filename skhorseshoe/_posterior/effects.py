@@ -12,13 +12,12 @@ from .column_changes import ColumnChanger
 from .effects_of_alike_rows import AlikeRows
 from .feature_changes import Number, changes_of, check_change
 from .grouped_prediction import given_rows, offset_factors, on_average
-from .input_rows import InputRows, classifier_rows
+from .input_rows import InputRows, blocks_behind
 from .summary import in_lines, moments
 from .table import Summary
 
 _ROUNDING = 1e-12
 _ZERO = 1e-16  # effects below this are set to 0, since rounding determines their sign
-_NUMBERS_AT_A_TIME, _ROWS_AT_A_TIME = 2**19, 2**13  # that pass through the steps of a Pipeline
 _NUMBERS_HELD = 2**21  # numbers of column changes of these rows to hold at a time
 
 
@@ -59,17 +58,13 @@ def _average_changes(model, steps, X, changes, weight, offset, max_draws):
     changer = ColumnChanger(model, steps, X, changes, np.abs(coef).max(axis=0).astype(np.float64))
     first = np.cumsum([0, *(len(item.states) for item in changes)])
     states = np.zeros((first[-1], len(coef)))  # each relative to the unchanged rows
-    size = min(_ROWS_AT_A_TIME, max(1, _NUMBERS_AT_A_TIME // max(X.shape[1], model.n_features_in_)))
-    for start in range(0, X.shape[0], size):
-        rows = slice(start, min(X.shape[0], start + size))
-        block = X.block(rows)
-        base = classifier_rows(model, steps, block)
+    for rows, block, base in blocks_behind(model, steps, X):
 
         def fixed(draws, rows=rows):
             shift = 0.0 if offset is None else scale[draws, None] * offset[rows]
             return intercept[draws, None] + shift
 
-        share = (rows.stop - start) / X.shape[0] if weight is None else weight[rows]
+        share = base.shape[0] / X.shape[0] if weight is None else weight[rows]
         held, numbers = [], 0
         for column_change in changer.column_changes(rows, block, base):
             held.append(column_change)

@@ -4,10 +4,8 @@ import numpy as np
 
 from .._utils.arrays import dense
 from .claim_errors import indicator_sets_of
-from .input_rows import classifier_rows
+from .input_rows import blocks_behind
 from .origins import Origin, walked
-
-_NUMBERS_AT_A_TIME = 2**19  # numbers in the rows that pass through the steps of a Pipeline at a time
 
 
 def find_level_columns(model, steps, X):
@@ -24,12 +22,9 @@ def find_level_columns(model, steps, X):
     if not categories:
         return []
     codes = [np.full(X.shape[0], -1) for _ in categories]
-    size = max(1, _NUMBERS_AT_A_TIME // max(X.shape[1], model.n_features_in_))
-    for start in range(0, X.shape[0], size):
-        rows = slice(start, min(X.shape[0], start + size))
-        block = classifier_rows(model, steps, X.block(rows))
+    for rows, _, seen in blocks_behind(model, steps, X):
         for levels, (_, indicators) in zip(codes, categories, strict=True):
-            is_level = (dense(block[:, indicators.columns]) - indicators.base) / indicators.step > 0.5
+            is_level = (dense(seen[:, indicators.columns]) - indicators.base) / indicators.step > 0.5
             levels[rows] = np.where(is_level.sum(axis=1) == 1, is_level.argmax(axis=1), -1)
     return [(columns, levels) for (columns, _), levels in zip(categories, codes, strict=True)]
 

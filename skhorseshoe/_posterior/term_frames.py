@@ -14,12 +14,11 @@ from ..diagnostics import ess_bulk, rhat
 from . import terms as _terms
 from .claim_errors import lfsr, prob_columns_wrong, size_of, wrong_size
 from .grouped_prediction import on_average
-from .input_rows import InputRows, classifier_rows, input_names
+from .input_rows import InputRows, blocks_behind, input_names
 from .pipeline import named, prepared
 from .summary import favoured, in_lines, interval_headings, moments
 from .table import Summary
 
-_ROWS_AT_A_TIME = 2**13  # rows that pass through the steps of a Pipeline at a time
 _MOST_LEVELS = 200  # most levels of a category
 
 
@@ -133,10 +132,8 @@ def _of_input(model, steps, X, term, sample_weight):
         )
     weight = np.ones(X.shape[0]) if sample_weight is None else check_weights(sample_weight, X.X)
     share, points = np.zeros(len(labels)), np.zeros((len(labels), len(columns)))
-    for start in range(0, X.shape[0], _ROWS_AT_A_TIME):
-        rows = slice(start, min(X.shape[0], start + _ROWS_AT_A_TIME))
-        block = dense(classifier_rows(model, steps, X.block(rows))[:, columns])
-        np.add.at(points, codes[rows], block * weight[rows, None])
+    for rows, _, seen in blocks_behind(model, steps, X):
+        np.add.at(points, codes[rows], dense(seen[:, columns]) * weight[rows, None])
         np.add.at(share, codes[rows], weight[rows])
     occurs = share > 0
     labels = [label for label, is_used in zip(labels, occurs, strict=True) if is_used]

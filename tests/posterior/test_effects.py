@@ -1,5 +1,7 @@
 """Average effects of categories: the levels of a row are set together, and each contrast is that of the definition."""
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -19,7 +21,7 @@ from sklearn.preprocessing import (
 )
 
 from skhorseshoe import terms
-from skhorseshoe._posterior import column_changes, effects, phi_series
+from skhorseshoe._posterior import column_changes, effects, input_rows, phi_series
 from skhorseshoe.inspection import marginal_effects
 
 
@@ -105,7 +107,7 @@ def test_the_way_of_computing_makes_no_difference(model, table, far, weighted, m
     given = {"sample_weight": weight, "change": far}
     usual = marginal_effects(model, X, **given)
     agree(usual.loc["age"], by_hand(model, X, "age", lambda old: old + far, lambda old: old, weight))
-    ways = [(phi_series, "FURTHEST", 0.0), (effects, "_NUMBERS_HELD", 1), (effects, "_ROWS_AT_A_TIME", 57)]
+    ways = [(phi_series, "FURTHEST", 0.0), (effects, "_NUMBERS_HELD", 1), (input_rows, "_ROWS_AT_A_TIME", 57)]
     ways += [(column_changes, "_ALIKE", -1.0), (column_changes, "_outputs", lambda *_: {})]
     for module, name, value in ways:
         with monkeypatch.context() as patch:
@@ -244,6 +246,8 @@ def test_what_is_left_out_is_said(model, table):
         marginal_effects(steps, X, "empty")
     many = X.assign(name=[f"{i % 60}" for i in range(240)])
     assert (marginal_effects(steps, many, "name")["mean"] == 0).all()  # no step takes it
+    mixed = X.assign(name=[(date(2020, 1, 1), "never", 7)[i % 3] for i in range(240)])
+    assert len(marginal_effects(steps, mixed, "name")) == 2  # levels without an order
     with pytest.raises(ValueError, match="60 levels, and 50 is the most in pairs: compare them with one reference"):
         marginal_effects(steps, many, "name", change="pairs")
     with pytest.raises(ValueError, match="features is empty, or no column"):
