@@ -16,6 +16,7 @@ from .._utils.memory import check_result
 from . import predict as _predict
 from .arviz import from_model
 from .claim_errors import check_share
+from .estimates import ends_of
 from .group_effects import effects_frame
 from .grouped_prediction import given_rows
 from .summary import group_frame, summary_frame
@@ -151,8 +152,7 @@ class PosteriorMixin:
             If ``level`` is not between 0 and 1.
         """
         rows, level = self._given_rows(X, groups, offset), level_of(self, level)
-        ends = [(1 - level) / 2, (1 + level) / 2]
-        interval = _predict.values_by_row(self, rows, 2, lambda eta, ops: ops.quantiles(eta, ends, ops.ndtr))
+        interval = _predict.values_by_row(self, rows, 2, lambda eta, ops: ops.quantiles(eta, ends_of(level), ops.ndtr))
         return device.put_on_device_of(rows.X, interval)
 
     @by_blocks

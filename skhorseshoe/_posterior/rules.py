@@ -18,7 +18,7 @@ from .claim_errors import (
     prob_term_wrong,
     scores,
 )
-from .estimates import interval
+from .estimates import excludes_zero, interval
 from .grouped_prediction import given_rows
 
 _MATRICES = 6  # matrices that "dss" holds at a time, of the shape of X'WX or of X, whichever is smaller
@@ -63,18 +63,16 @@ def by_interval(model, level, judged):
     each at level 1 - (1 - level) / r. So the probability that any claimed sign is wrong is at most half of 1 - level,
     as for a column.
     """
-    lower, upper = column_intervals(model, level)
-    support, rank = (lower > 0) | (upper < 0), prob_columns_wrong(model, 0.0)
+    support, rank = excludes_zero(column_intervals(model, level)), prob_columns_wrong(model, 0.0)
 
-    def excludes_zero(term, root):
-        low, high = interval(scores(model.coef_draws_, term, root), 1 - (1 - level) / len(root))
-        return ((low > 0) | (high < 0)).any()
+    def is_clear(term, root):
+        return excludes_zero(interval(scores(model.coef_draws_, term, root), 1 - (1 - level) / len(root))).any()
 
     def surest(term, root):
         above = (scores(model.coef_draws_, term, root) > 0).mean(axis=(0, 1))
         return min(1.0, len(root) * np.minimum(above, 1 - above).min())
 
-    support, rank = judged.values(support, excludes_zero), judged.values(rank, surest)
+    support, rank = judged.values(support, is_clear), judged.values(rank, surest)
     return Choice(support[judged.owners], rank[judged.owners], {})
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from .._utils.names import printable
 from . import predict
 from . import terms as _terms
-from .estimates import interval, means
+from .estimates import ends_of, interval, means
 from .grouped_prediction import GivenRows, on_average
 from .input_rows import InputRows, input_names
 from .summary import in_lines, interval_headings
@@ -59,13 +59,8 @@ def of_terms(model, steps, X, differences, level, terms, top):
 
 def _asked(terms, steps, model, X):
     """The ``Term``s for the user's argument."""
-    inputs = input_names(X.X)
-    if not isinstance(terms, str):
-        return _terms.given_terms(terms, steps, model, inputs)
-    if terms != "auto":
-        raise ValueError(f"terms must be 'auto', None or a dict of names and lists of columns; got {terms!r}.")
     try:
-        return _terms.found_terms(steps, model, inputs)
+        return _terms.asked_terms(terms, steps, model, input_names(X.X))
     except ValueError as error:
         raise ValueError(f"{error} Or take terms=None, the columns of the classifier.") from error
 
@@ -111,7 +106,7 @@ def described(model, difference, level, columns=slice(None)):
 
     def use(eta, block, ops):
         out[block, 0] = ops.to_host(eta).std(axis=1, ddof=1) if len(coef) > 1 else np.nan
-        out[block, 1:] = ops.to_host(ops.quantiles(eta, _interval_headings(level)))
+        out[block, 1:] = ops.to_host(ops.quantiles(eta, ends_of(level)))
 
     predict.each_predictor(model, GivenRows(difference), coef[:, columns], np.zeros_like(intercept), use)
     return out
@@ -124,14 +119,10 @@ def _probabilities(model, rows, level):
     def use(eta, block, ops):
         out[block, 0] = ops.to_host(ops.average_phi(eta))[:, 1]
         out[block, 1] = ops.to_host(ops.ndtr(eta)).std(axis=1, ddof=1) if len(coef) > 1 else np.nan
-        out[block, 2:] = ops.to_host(ops.quantiles(eta, _interval_headings(level), ops.ndtr))  # may overwrite eta
+        out[block, 2:] = ops.to_host(ops.quantiles(eta, ends_of(level), ops.ndtr))  # may overwrite eta
 
     predict.each_predictor(model, GivenRows(rows), coef, intercept, use)
     return out
-
-
-def _interval_headings(level):
-    return [(1 - level) / 2, (1 + level) / 2]
 
 
 def _placed(terms, shown, n_after, values):

@@ -105,26 +105,34 @@ def given_terms(terms, steps, classifier, inputs=None):
     names, p = names_of(classifier), classifier.n_features_in_
     origins_of_all = sources(steps, classifier, inputs)
     find = finder(names, "columns of this model", f" Give names, or numbers below {p}.", numbered=True)
-    asked, owner = [], {}
+    asked = []
     for title, members in terms.items():
         if isinstance(members, str) or not np.iterable(members) or not len(list(members)):
             raise ValueError(f"The term {title!r} must be a list of columns, one at least; got {members!r:.80}.")
         columns = _columns(list(members), names, origins_of_all, partial(find, where=f"The term {title!r}"))
-        for j in columns:
-            if owner.setdefault(j, title) != title:
-                raise ValueError(
-                    f"terms must not overlap: {printable(repr(names[j]))} is in {owner[j]!r} and in {title!r}. Leave "
-                    "it out of one, or make one term of both."
-                )
         if not (classifier._column_sd[columns] > 0).any():
             raise ValueError(
                 f"The term {title!r} has the same value in all rows of the fit, so it has no effect: leave it out."
             )
         asked.append(Term(str(title), np.array(columns)))
+    taken = columns_of_disjoint([(term.name, term.columns.tolist()) for term in asked], names, "term")
     default_terms = found_terms(steps, classifier, inputs)
-    untouched = [term for term in default_terms if not owner.keys() & {*term.columns.tolist()}]
-    columns_left = {*range(p)} - owner.keys() - {j for term in untouched for j in term.columns.tolist()}
+    untouched = [term for term in default_terms if not taken & {*term.columns.tolist()}]
+    columns_left = {*range(p)} - taken - {j for term in untouched for j in term.columns.tolist()}
     return asked + untouched + [Term(str(names[j]), np.array([j])) for j in sorted(columns_left)]
+
+
+def columns_of_disjoint(groups, names, kind):
+    """The columns of all groups, pairs of a title and numbers of columns; a ValueError if groups overlap."""
+    owner = {}
+    for title, columns in groups:
+        for j in columns:
+            if owner.setdefault(j, title) != title:
+                raise ValueError(
+                    f"{kind}s must not overlap: {printable(repr(names[j]))} is in {owner[j]!r} and in {title!r}. Leave "
+                    f"it out of one, or make one {kind} of both."
+                )
+    return owner.keys()
 
 
 def _columns(members, names, origins_of_all, find):
