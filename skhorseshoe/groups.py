@@ -184,8 +184,7 @@ def credible_sets(
     Raises
     ------
     TypeError
-        If ``model`` does not end with a HorseshoeProbitClassifier, ``groups`` is not a dict, or ``terms`` is none of those
-        above.
+        If ``model`` does not end with a HorseshoeProbitClassifier, or ``groups`` or ``terms`` are none of those above.
     NotFittedError
         If it is not fitted.
     ValueError

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
+from .._posterior.effects import marginal_effects
 from .._posterior.estimates import excludes_zero
-from .._posterior.marginal_effects import marginal_effects
 from ._common import MAX_NAMES, PALE, RowsDisplay, class_texts, ink
 
 if TYPE_CHECKING:
