@@ -240,8 +240,8 @@ class PosteriorMixin:
             wrong: min(P(beta > 0), P(beta < 0)), and 1 / ess where it is less, since the draws cannot tell smaller
             ones; 0.5 for a constant column), shrinkage (kappa_j), ess (bulk) and rhat. ``frame.attrs["header"]`` holds
             the text, ``frame.attrs["classes"]`` the labels. The frame prints its numbers with the digits that Monte
-            Carlo error allows, and cuts and escapes names that a terminal cannot show; it holds them all. Its exports
-            are those of pandas: ``to_markdown`` needs the package tabulate, ``to_latex`` needs jinja2.
+            Carlo error allows, and cuts and escapes names that a terminal cannot show; it holds them all. Its
+            ``to_markdown`` and ``to_latex`` write it as it is printed.
 
         Raises
         ------
