@@ -21,10 +21,11 @@ from .estimates import ends_of, interval, means
 from .grouped_prediction import GivenRows, on_average, population, refuse_offset
 from .input_rows import InputRows, classifier_rows, input_names, row_like
 from .mixin import level_of
+from .origins import of_columns
 from .pipeline import named, unwrap
 from .summary import in_lines, interval_headings, summary_frame
 from .table import Summary
-from .term_values import sources_of, values_of
+from .term_values import values_of
 
 if TYPE_CHECKING:
     from .._types import DataFrame, Mapping, Model, RowsLike
@@ -176,11 +177,11 @@ def _of_terms(model, steps, X, differences, level, terms, top):
     total = np.column_stack([means_of_terms.sum(axis=1), _described(model, differences.difference, level)])
     numbers = np.concatenate([*blocks, total[:, None], proba[:-1, None]], axis=1) + 0.0  # no -0
     last = [*([f"({n_others} others)"] if n_others else []), "(total)", "(probability)"]
-    texts, sources = {}, sources_of(steps, model, X)
-    texts["value"] = _placed(terms, shown, len(last), lambda term: values_of(term, model, sources, X, differences.rows))
+    texts, (origins, _) = {}, of_columns(model, steps, input_names(X.X))
+    texts["value"] = _placed(terms, shown, len(last), lambda term: values_of(term, model, origins, X, differences.rows))
     if differences.reference is not None:
         arguments = differences.reference, differences.origin[None]
-        texts["reference"] = _placed(terms, shown, len(last), lambda term: values_of(term, model, sources, *arguments))
+        texts["reference"] = _placed(terms, shown, len(last), lambda term: values_of(term, model, origins, *arguments))
     titles = np.column_stack([_objects([t.name for t in terms])[shown], *np.tile(_objects(last)[:, None], len(shown))])
     index = pd.MultiIndex.from_arrays(
         [X.labels.repeat(titles.shape[1]), pd.Index(titles.ravel(), tupleize_cols=False)], names=["row", "term"]

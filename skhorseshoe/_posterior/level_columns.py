@@ -5,7 +5,7 @@ import numpy as np
 from .._utils.arrays import dense
 from .claim_errors import indicator_sets_of
 from .input_rows import blocks_behind
-from .origins import Origin, walked
+from .origins import Origin, of_columns
 
 
 def find_level_columns(model, steps, X):
@@ -31,11 +31,7 @@ def find_level_columns(model, steps, X):
 
 def origins_of(model, steps, X):
     """The ``Origin`` of each column of the classifier, as far as it is known."""
-    unknown = [Origin((), False)] * model.n_features_in_
-    if steps is None:
-        return [Origin((j,), True) for j in range(model.n_features_in_)]
     try:
-        origins, _ = walked(steps, X.names)
+        return of_columns(model, steps, X.names)[0]
     except ValueError:
-        return unknown
-    return origins if len(origins) == len(unknown) else unknown
+        return [Origin((), False)] * model.n_features_in_

@@ -12,6 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 
+from .._utils.names import names_of
 from .pipeline import flat_steps, unfrozen
 
 
@@ -22,14 +23,25 @@ class Origin(NamedTuple):
     is_alone: bool  # whether the column is known to depend on nothing else in a row
 
 
-def walked(pipeline, inputs):
-    """An ``Origin`` for each column behind the steps before a classifier, and the names of the input columns, to which
-    its places refer. inputs : these names in a table, in any order; None if there is no table."""
-    steps = flat_steps(pipeline)
+def of_columns(model, steps, inputs):
+    """An ``Origin`` for each column of a classifier, and the names of the input columns, to which its places refer.
+
+    steps : those before the classifier, or None. inputs : the names in a table, in any order; None if there is no
+    table. A ValueError if the steps do not tell.
+    """
+    if steps is None:
+        return [Origin((j,), True) for j in range(model.n_features_in_)], names_of(model)
+    steps = flat_steps(steps)
     if inputs is None:
         default = [f"x{j}" for j in range(getattr(steps[0], "n_features_in_", 0))]
         inputs = getattr(steps[0], "feature_names_in_", default)
-    return origins(steps, inputs), list(inputs)
+    columns = origins(steps, inputs)
+    if len(columns) != model.n_features_in_:
+        raise ValueError(
+            f"The steps before the classifier make {len(columns)} columns as far as their names tell, and the "
+            f"classifier has {model.n_features_in_}: give terms as a dict of names and columns of the classifier."
+        )
+    return columns, list(inputs)
 
 
 def origins(steps, names):
