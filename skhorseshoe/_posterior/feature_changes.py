@@ -75,7 +75,7 @@ def changes_of(model, steps, X, features, change, reference, weight):
     X : ``InputRows``. weight : (n,) with sum 1, or None.
     """
     share = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight
-    sets = dict(find_level_columns(model, steps, X))
+    sets = find_level_columns(model, steps, X)
     usual = [name_of_levels([X.names[j] for j in columns]) for columns in sets]
     titles = dict(zip(sets, distinct_titles(usual, [X.names[columns[0]] for columns in sets]), strict=True))
     selected = [*_by_default(X, sets)] if features is None else _by_name(X, features, titles)

@@ -62,7 +62,7 @@ class InputRows:
             names = [f"x{j}" for j in range(self.X.shape[1])]
         if not self.X.shape[0]:
             raise ValueError("X has no rows: give one at least.")
-        self.names, self.shape, self._numeric = names, self.X.shape, {}
+        self.names, self.shape = names, self.X.shape
 
     @property
     def labels(self):
@@ -152,9 +152,7 @@ class InputRows:
 
     def holds_numbers(self, j):
         """Whether a column holds numbers; a category does not, even if its levels are numbers."""
-        if j not in self._numeric:
-            self._numeric[j] = issparse(self.X) or kind_of(_column(self.X, j)) == "numbers"
-        return self._numeric[j]
+        return issparse(self.X) or kind_of(_column(self.X, j)) == "numbers"
 
 
 def input_names(X):

@@ -9,24 +9,22 @@ from .origins import Origin, of_columns
 
 
 def find_level_columns(model, steps, X):
-    """Pairs of the numbers of the level columns of a category, and the level of each row (n,), -1 for none.
+    """By the numbers of the level columns of a category, the level of each row (n,), -1 for none.
 
     X : ``InputRows``. An encoder within the steps gives no such columns: there the column of X is the category.
     """
-    categories, known = [], origins_of(model, steps, X) if (sets := indicator_sets_of(model)) else []
+    categories, known = {}, origins_of(model, steps, X) if (sets := indicator_sets_of(model)) else []
     for indicators in sets:
         origins = [known[j] for j in indicators.columns]
         columns = tuple(origin.inputs[0] for origin in origins if origin.is_alone and len(origin.inputs) == 1)
         if len({*columns}) == len(indicators.columns) and all(map(X.holds_numbers, columns)):
-            categories.append((columns, indicators))
-    if not categories:
-        return []
-    codes = [np.full(X.shape[0], -1) for _ in categories]
-    for rows, _, seen in blocks_behind(model, steps, X):
-        for levels, (_, indicators) in zip(codes, categories, strict=True):
+            categories[columns] = indicators
+    codes = {columns: np.full(X.shape[0], -1) for columns in categories}
+    for rows, _, seen in blocks_behind(model, steps, X) if categories else ():
+        for columns, indicators in categories.items():
             is_level = (dense(seen[:, indicators.columns]) - indicators.base) / indicators.step > 0.5
-            levels[rows] = np.where(is_level.sum(axis=1) == 1, is_level.argmax(axis=1), -1)
-    return [(columns, levels) for (columns, _), levels in zip(categories, codes, strict=True)]
+            codes[columns][rows] = np.where(is_level.sum(axis=1) == 1, is_level.argmax(axis=1), -1)
+    return codes
 
 
 def origins_of(model, steps, X):
