@@ -20,10 +20,10 @@ from ._posterior.grouped_prediction import population
 from ._posterior.input_rows import input_names
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
-from ._posterior.terms import asked_terms, root_of, roots, without_rows
+from ._posterior.terms import asked_terms, columns_of_disjoint, root_of, roots, without_rows
 from ._utils.errstate import guarded
 from ._utils.names import names_of, title_of
-from ._utils.sklearn_compat import Interval, StrOptions
+from ._utils.sklearn_compat import Interval
 
 if TYPE_CHECKING:
     from ._types import ArrayLike, DataFrame, Model, RowsLike
@@ -184,7 +184,7 @@ def credible_sets(
     Raises
     ------
     TypeError
-        If ``model`` does not end with a HorseshoeProbitClassifier, or ``groups`` is not a dict.
+        If ``model`` does not end with a HorseshoeProbitClassifier, or ``groups`` or ``terms`` are none of those above.
     NotFittedError
         If it is not fitted.
     ValueError
@@ -264,8 +264,6 @@ def _several(terms, steps, classifier, inputs, r, scale):
     function that returns correlations, or None."""
     if terms is None:
         return []
-    if isinstance(terms, str):
-        _check("terms", terms, StrOptions({"auto"}))
     several = [term for term in asked_terms(terms, steps, classifier, inputs) if len(term.columns) > 1]
     pairs = []
     for term in several:
@@ -320,22 +318,16 @@ def _dense_rows(estimator, X, reset=False):
 
 def _user_groups(model, groups, scale, r):
     """Columns, weights and title of each group of the user."""
-    names = names_of(model)
     weights = column_group_weights(groups, model)
-    members, where = [], {}
+    members = []
     for k, (title, group) in enumerate(groups.items()):
         entries = slice(*weights.indptr[k : k + 2])
         columns, group_weights = weights.indices[entries], weights.data[entries]
-        for j in columns:
-            if where.setdefault(j, title) != title:
-                raise ValueError(
-                    f"groups must not overlap: {names[j]!r} is in {where[j]!r} and in {title!r}. Leave it out of one, "
-                    "or make one group of both."
-                )
         if not isinstance(group, Mapping):
             group_weights = scale[columns]
             if r is not None:
                 correlation = r(columns, columns)
                 group_weights = group_weights * np.where(correlation[central(correlation)] < 0, -1.0, 1.0)
         members.append((columns, group_weights, title))
+    columns_of_disjoint([(title, columns.tolist()) for columns, _, title in members], names_of(model), "group")
     return members

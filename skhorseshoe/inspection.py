@@ -13,9 +13,9 @@ from ._data.validation import is_dask
 from ._posterior import predict
 from ._posterior.claim_errors import EFFECT
 from ._posterior.contributions import contributions
+from ._posterior.effects import marginal_effects
 from ._posterior.input_rows import input_names
 from ._posterior.loo import LeaveOneOut, leave_one_out
-from ._posterior.marginal_effects import marginal_effects
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.terms import asked_terms
 from ._utils.errstate import guarded
@@ -266,9 +266,8 @@ def select(
     known = named(steps, classifier)
     if terms is not None and steps is not None:
         terms = {term.name: term.columns.tolist() for term in asked_terms(terms, steps, known, input_names(X))}
-    arguments = {"rule": rule, "level": level, "q": q, "effect": effect, "cv": cv, "min_features": min_features}
-    arguments["terms"] = terms
-    selector = HorseshoeSelector(classifier, prefit=True, **arguments)
+    options = {"level": level, "q": q, "effect": effect, "cv": cv, "min_features": min_features, "terms": terms}
+    selector = HorseshoeSelector(classifier, prefit=True, rule=rule, **options)
     selector.fit(prepared(steps, X), y, sample_weight, groups, offset)
     if hasattr(known, "feature_names_in_"):
         selector.feature_names_in_ = known.feature_names_in_

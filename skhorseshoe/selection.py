@@ -23,6 +23,7 @@ from ._posterior.claim_errors import EFFECT
 from ._posterior.grouped_prediction import is_grouped, population
 from ._posterior.pipeline import unfrozen
 from ._utils.errstate import guarded
+from ._utils.names import names_of
 from ._utils.sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context
 from ._utils.warn import warn_once
 
@@ -297,17 +298,15 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             if splits:
                 if group_labels is None and is_grouped(model):
                     raise ValueError("cv fits anew: give the groups of the model's rows too, groups=...")
-                arguments = {**metadata, "together": judged and judged.groups, "groups": group_labels}
+                arguments = {**metadata, "together": judged.owners, "groups": group_labels}
                 supports = facts["path"]["supports"]
                 support, facts["sizes"] = dss_cv.compare(model, supports, splits, task, X, y, **arguments)
         support = support | (model.shrinkage_ == 0)  # unpenalised columns
         support[np.lexsort((rank, ~support))[: self.min_features]] = True
-        if judged is not None:
-            support = judged.as_a_whole(support)
         self._take_names(model, X)
-        self.estimator_, self.support_ = model, support
+        self.estimator_, self.support_ = model, judged.as_a_whole(support)
         self.path_, self.error_, self.sizes_ = map(facts.get, ("path", "error", "sizes"))
-        self.terms_ = judged and {term.name: term.columns.tolist() for term in judged.terms}
+        self.terms_ = self.terms and {term.name: term.columns.tolist() for term in judged.terms}
         self.suggested_size_ = None if self.sizes_ is None else self.sizes_.pop("suggested")
         return self
 
@@ -377,12 +376,13 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         return self.support_
 
     def _judged(self, model, X, y, sample_weight=None):
-        """The terms as ``Judged``, or None to judge columns."""
+        """The terms, or the columns as terms, as ``Judged``."""
         if self.terms is None:
-            return None
-        asked = terms.asked_terms(self.terms, None, model)
+            asked = [terms.Term(name, np.array([j])) for j, name in enumerate(names_of(model))]
+        else:
+            asked = terms.asked_terms(self.terms, None, model)
         rows = dss_cv.weighted(model, X, y, sample_weight) if terms.without_rows(asked, model) else None
-        return rules.Judged(asked, terms.roots(asked, model, rows))
+        return rules.Judged(asked, terms.roots(asked, model, rows), terms.owners(asked))
 
     def _select(self, model, judged, X, y, sample_weight=None, offset=None):
         """The ``Choice`` of the rule."""

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse, stats
 from scipy.special import log_ndtr
@@ -161,6 +162,24 @@ def agree(ours, theirs, level=4.0):
     error = np.hypot(mcse_mean(ours), mcse_mean(theirs))
     apart = abs(ours.mean(axis=(0, 1)) - theirs.mean(axis=(0, 1)))
     assert (apart <= level * error).all(), f"differences {apart}, errors {error}"
+
+
+def effect_by_hand(model, X, column, high, low=None, weight=None):
+    """A marginal effect on the rows that have a value, under each draw; (n_draws,).
+
+    high, low : values, or functions of the column; None for the column as it is.
+    """
+    clf, has = model[-1], X[column].notna().to_numpy()
+    coef = clf.coef_draws_.reshape(-1, clf.n_features_in_).astype(float)
+    ends = []
+    for value in (high, low):
+        new = X.loc[has, column]
+        if value is not None:
+            new = value(new) if callable(value) else pd.Series([value] * len(new), new.index, new.dtype)
+        seen = model[:-1].transform(X[has].assign(**{column: new}))
+        ends.append(stats.norm.cdf(np.asarray(seen) @ coef.T + clf.intercept_draws_.ravel()))
+    w = np.ones(len(X)) if weight is None else weight
+    return np.average(ends[0] - ends[1], axis=0, weights=w[has])
 
 
 def draws_of(sampler, n_iter, data, y, **params):

@@ -1,13 +1,13 @@
 """A whole Pipeline or search is asked, in the units of its data: effects of columns, contributions, tables."""
 
+from copy import copy
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from laws import peak_memory
+from laws import effect_by_hand, peak_memory
 from scipy.sparse import csr_array
-from scipy.stats import norm
-from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
@@ -23,7 +23,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
-from skhorseshoe._posterior import effects
+from skhorseshoe._posterior import effects, input_rows
 from skhorseshoe.groups import correlated_groups
 from skhorseshoe.inspection import (
     contributions,
@@ -45,35 +45,23 @@ def model(patients, short_fit):
     return make_pipeline(scaler, short_fit(scaler.transform(X), y, n_iter=200, burn_in=100))
 
 
-def plain_effect(model, X, column, before, after, weight=None):
-    """The definition, for each draw, in NumPy: (n_draws,)."""
-    low, high = X.copy(), X.copy()
-    low[column], high[column] = before, after
-    clf, steps = model[-1], model[:-1]
-
-    def mean(rows):
-        eta = np.asarray(steps.transform(rows)) @ clf.coef_draws_.reshape(-1, clf.n_features_in_).T
-        return np.average(norm.cdf(eta + clf.intercept_draws_.ravel()), axis=0, weights=weight)
-
-    return mean(high) - mean(low)
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("blocks", [(2**20, 2**13), (57, 40)], ids=["whole", "blocks"])
 def test_effects_are_those_of_the_definition(model, patients, weighted, blocks, monkeypatch, seed):
-    monkeypatch.setattr(effects, "_NUMBERS_AT_A_TIME", blocks[0])
-    monkeypatch.setattr(effects, "_ROWS_AT_A_TIME", blocks[1])
+    monkeypatch.setattr(input_rows, "_NUMBERS_AT_A_TIME", blocks[0])
+    monkeypatch.setattr(input_rows, "_ROWS_AT_A_TIME", blocks[1])
     monkeypatch.setattr(effects, "_NUMBERS_HELD", 2)
     X = patients[0][:100]
     weight = np.random.default_rng(seed).uniform(0, 3, len(X)) if weighted else None
-    age, dose, sd = X["age"], X["dose"], np.sqrt(np.cov(X["dose"], aweights=weight, ddof=0))
+    sd = np.sqrt(np.cov(X["dose"], aweights=weight, ddof=0))
     expected = [
-        ("auto", "age", "+1", plain_effect(model, X, "age", age, age + 1, weight)),
-        ("auto", "sex", "0 to 1", plain_effect(model, X, "sex", 0, 1, weight)),
-        (-2.5, "dose", "-2.5", plain_effect(model, X, "dose", dose, dose - 2.5, weight)),
-        ("sd", "dose", f"{sd:+.3g}", plain_effect(model, X, "dose", dose, dose + sd, weight)),
+        ("auto", "age", "+1", (lambda age: age + 1, None)),
+        ("auto", "sex", "0 to 1", (1, 0)),
+        (-2.5, "dose", "-2.5", (lambda dose: dose - 2.5, None)),
+        ("sd", "dose", f"{sd:+.3g}", (lambda dose: dose + sd, None)),
     ]
-    for change, name, words, draws in expected:
+    for change, name, words, ends in expected:
+        draws = effect_by_hand(model, X, name, *ends, weight)
         frame = marginal_effects(
             model, X, change=change, features=None if change == "auto" else name, sample_weight=weight
         )
@@ -96,8 +84,8 @@ def test_any_steps_may_be_before_the_classifier(patients, short_fit):
     frame = marginal_effects(whole, X)
     expected = {"age": "+1", "dose": "+1", "sex": "0 to 1", "city: south - north": "level"}
     assert frame["change"].to_dict() == expected
-    for name, before, after in [("age", X["age"], X["age"] + 1), ("sex", False, True)]:
-        draws = plain_effect(whole, X, name, before, after, X[name].notna())
+    for name, high, low in [("age", lambda age: age + 1, None), ("sex", True, False)]:
+        draws = effect_by_hand(whole, X, name, high, low)
         assert frame.loc[name, "mean"] == pytest.approx(draws.mean(), abs=1e-12)
 
 
@@ -178,8 +166,8 @@ def test_an_error_of_a_step_names_the_feature_to_leave_out(patients, short_fit):
 def test_without_steps_only_the_column_that_changes_is_looked_at(model, patients, monkeypatch):
     X, clf, seen = patients[0].to_numpy(float), model[-1], []
     expected = [marginal_effects(make_pipeline(FunctionTransformer(), clf), X, change=one) for one in ("auto", "sd")]
-    usual = effects.classifier_rows
-    monkeypatch.setattr(effects, "classifier_rows", lambda *given: seen.append(1) or usual(*given))
+    usual = input_rows.classifier_rows
+    monkeypatch.setattr(input_rows, "classifier_rows", lambda *given: seen.append(1) or usual(*given))
     for rows in (X, csr_array(X)):
         for change, frame in zip(("auto", "sd"), expected, strict=True):
             pd.testing.assert_frame_equal(marginal_effects(clf, rows, change=change), frame)
@@ -187,7 +175,7 @@ def test_without_steps_only_the_column_that_changes_is_looked_at(model, patients
 
 
 def test_memory_of_effects_does_not_grow_with_rows_times_draws(model, patients, monkeypatch):
-    monkeypatch.setattr(effects, "_ROWS_AT_A_TIME", 2**11)
+    monkeypatch.setattr(input_rows, "_ROWS_AT_A_TIME", 2**11)
     X = pd.concat([patients[0]] * 60, ignore_index=True)
     marginal_effects(model, X[:10])
     assert peak_memory(lambda: marginal_effects(model, X, "age")) < 5 * 2**20 < 8 * len(X) * 800 / 10
@@ -202,8 +190,7 @@ def test_effects_do_not_depend_on_threads(model, patients):
 
 def test_an_effect_of_few_draws_is_that_of_draws_in_the_middle(model, patients):
     """The one in the middle of each chain."""
-    some = clone(model[-1])
-    vars(some).update(vars(model[-1]))
+    some = copy(model[-1])
     some.coef_draws_, some.intercept_draws_ = some.coef_draws_[:, 100:101], some.intercept_draws_[:, 100:101]
     few, alone = (
         marginal_effects(model, patients[0], max_draws=4),

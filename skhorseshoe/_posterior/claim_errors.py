@@ -9,6 +9,7 @@ from numbers import Real
 import numpy as np
 
 from .._data.indicator_sets import IndicatorSet
+from .._utils.memmap import cut
 from .._utils.warn import warn
 from ..diagnostics import ess_bulk
 from .estimates import interval
@@ -85,9 +86,7 @@ def prob_columns_wrong(model, effect):
     def judge(columns, sized):
         probability[columns] = np.maximum((sized > effect).mean(axis=(0, 1)), (sized < -effect).mean(axis=(0, 1)))
 
-    step = max(1, _DRAWS_AT_A_TIME // (n_chains * n_draws))
-    for start in range(0, p, step):
-        columns = slice(start, start + step)
+    for columns in cut(0, p, max(1, _DRAWS_AT_A_TIME // (n_chains * n_draws))):
         judge(columns, draws[..., columns] * model._column_sd[columns])
     for indicators in indicator_sets_of(model):
         judge(indicators.columns, sized := indicators.effects(draws))

@@ -4,6 +4,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from .._utils.memmap import cut
 from .._utils.memory import check_matrices
 
 ROUNDING = 1e-12  # rounding error of a standard deviation relative to the largest value, and of a correlation
@@ -59,10 +60,9 @@ def trees(r, p, threshold, caller):
 def _connected_sets(r, p, least):
     """Lists of columns that are connected by correlations of at least ``least``."""
     labels = np.arange(p)
-    step = max(1, _CORRELATIONS_AT_A_TIME // max(p, 1))
-    for start in range(0, p, step):
-        near = np.nonzero(np.abs(r(slice(start, start + step), slice(start, None))) >= least)
-        ends = np.append(near[0] + start, np.arange(p)), np.append(near[1] + start, labels)
+    for rows in cut(0, p, max(1, _CORRELATIONS_AT_A_TIME // max(p, 1))):
+        near = np.nonzero(np.abs(r(rows, slice(rows.start, None))) >= least)
+        ends = np.append(near[0] + rows.start, np.arange(p)), np.append(near[1] + rows.start, labels)
         links = coo_array((np.ones(len(ends[0]), bool), ends), shape=(p, p))
         components = connected_components(links, directed=False)[1]
         _, first, place = np.unique(components, return_index=True, return_inverse=True)

@@ -53,7 +53,7 @@ class CredibleSetSearch:
         m, nodes = len(members), {}
         for i, (first, second) in enumerate(merges[:, :2].astype(int)):
             (a, a_signs, a_sum), (b, b_signs, b_sum) = (
-                nodes.pop(k) if k >= m else (np.array([k]), np.ones(1), self._sum(members[[k]], self.scale[members[k]]))
+                nodes.pop(k) if k >= m else (np.array([k]), np.ones(1), self._effect(members[k]))
                 for k in (first, second)
             )
             sign = -1.0 if a_signs @ r[np.ix_(a, b)] @ b_signs < 0 else 1.0
@@ -79,8 +79,8 @@ class CredibleSetSearch:
             return draws * weights, size_of(self.model, candidate, root).ravel()
         return draws * weights, draws @ weights
 
-    def _sum(self, columns, weights):
-        return self.flat[:, columns].astype(np.float64) @ np.broadcast_to(weights, columns.shape)
+    def _effect(self, j):
+        return self.flat[:, j].astype(np.float64) * self.scale[j]
 
     def _credible(self, columns, weights, total, title=None):
         error = 1 - max((total > self.effect).mean(), (total < -self.effect).mean())
@@ -128,8 +128,9 @@ def set_frames(search, chosen, correlation, q, level):
             order = np.argsort(columns)
             candidate = candidate._replace(columns=(columns := columns[order]), weights=(weights := weights[order]))
         k = len(columns)
-        is_known = correlation is not None and root is None
-        r = np.eye(1) if k == 1 else correlation(columns, columns) if is_known else np.full((k, k), np.nan)
+        purity = 1.0 if k == 1 else np.nan
+        if k > 1 and correlation is not None and root is None:
+            purity = np.abs(correlation(columns, columns)).min()
         contributions, total = search.draws_of(candidate)
         side = 1.0 if (total > search.effect).mean() >= (total < -search.effect).mean() else -1.0  # as for its error
         wrong = 1 - (side * contributions > search.effect).mean(axis=0)
@@ -144,7 +145,7 @@ def set_frames(search, chosen, correlation, q, level):
                 "n_columns": k,
                 "probability": 1 - error,
                 **{name: values[0] for name, values in moments(total.reshape(shape), level).items()},
-                "purity": np.abs(r).min(),
+                "purity": purity,
             }
         )
         each = {"weight": weights, "probability": alone}

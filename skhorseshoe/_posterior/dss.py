@@ -95,13 +95,13 @@ def factor(S):
     return R
 
 
-def follow(draws, R, level, always, columns=0, groups=None):
+def follow(draws, R, level, always, groups, columns=0):
     """The ``Path``; at least its last summary is good enough. A ValueError if the information is zero.
 
     draws : (n_chains, n_draws, p). R : (m, q), as ``root_of`` returns it; its scale does not matter for the choice.
-    always : (p,) bool, the columns that belong to every summary. columns : number of other columns up to which the path
-    is followed at least, if it goes so far. groups : (p,) of int; columns with the same number are in a summary
-    together. None for each column by itself.
+    always : (p,) bool, the columns that belong to every summary. groups : (p,) of int; columns with the same number are
+    in a summary together. columns : number of other columns up to which the path is followed at least, if it goes so
+    far.
     """
     if not _squares(R).any():
         raise ValueError(
@@ -119,7 +119,7 @@ def follow(draws, R, level, always, columns=0, groups=None):
     moves = np.flatnonzero(size > 0)
     largest = size.max(initial=0.0) or 1.0
     R = R[:, moves] * (mean[moves] / np.sqrt(largest))
-    groups = moves if groups is None else np.unique(groups[~always][moves], return_inverse=True)[1]
+    groups = groups[~always][moves]
     supports, distances = _lasso_path(R, radius / largest, columns, groups)  # very small ones would end the path early
     of_all = np.tile(always, (len(supports), 1))
     of_all[:, np.flatnonzero(~always)[moves]] = supports

@@ -60,7 +60,7 @@ def splits_of(cv, X, y, groups=None):
     return splits
 
 
-def compare(model, supports, splits, task, X, y, sample_weight=None, together=None, groups=None):
+def compare(model, supports, splits, task, X, y, together, sample_weight=None, groups=None):
     """The columns of the smallest size that predicts as well as the full model, and the comparison for ``sizes_``.
 
     supports : (k, p) bool, on the path of the fitted model. splits : pairs of rows to fit and rows to hold out. task :
@@ -171,14 +171,14 @@ def _supports_of(supports, always, sizes):
     return supports[[np.argmax(counts == counts[counts <= size].max()) for size in sizes]]
 
 
-def search(model, X, weight, level, columns=0, groups=None, offset=None):
+def search(model, X, weight, level, columns, groups, offset=None):
     """The ``Path`` of a fitted model. X, weight : its rows, and (n,) or (0,) for none. groups : as in ``follow``.
     offset : (n,) or None."""
     R, _ = root_of(model, X, weight, offset=offset)
-    return follow(model.coef_draws_, R, level, model.shrinkage_ == 0, columns, groups)
+    return follow(model.coef_draws_, R, level, model.shrinkage_ == 0, groups, columns)
 
 
-def _fold_scores(model, X, weight, sizes, held_out, positive, groups=None):
+def _fold_scores(model, X, weight, sizes, held_out, positive, groups):
     """Log scores of rows that were held out, with the summaries of these sizes and, last, with the model; (n, k + 1).
 
     X, weight : the rows of the fit, and (n,) or (0,) for none. held_out, positive : other rows, and whether each is of

@@ -17,9 +17,19 @@ def other_quantities(model):
     return draws, np.append(model.rhat_, checks.rhat), np.append(model.ess_, checks.ess_bulk)
 
 
+def ends_of(level):
+    """The probabilities below both ends of an equal-tailed interval."""
+    return [(1 - level) / 2, (1 + level) / 2]
+
+
 def interval(draws, level):
     """Equal-tailed credible interval; draws (n_chains, n_draws, ...) -> (2, ...)."""
-    return np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=(0, 1))
+    return np.quantile(draws, ends_of(level), axis=(0, 1))
+
+
+def excludes_zero(ends):
+    """Whether both ends (2, ...) of an interval are on one side of zero."""
+    return (ends[0] > 0) | (ends[1] < 0)
 
 
 def means(model):
@@ -39,5 +49,4 @@ def point(draws, mean, summary, level):
         return np.median(draws, axis=(0, 1)).astype(np.float64)
     if summary == "mean" or draws.ndim == 2:
         return mean
-    lower, upper = interval(draws, level)
-    return np.where((lower > 0) | (upper < 0), mean, 0.0)
+    return np.where(excludes_zero(interval(draws, level)), mean, 0.0)

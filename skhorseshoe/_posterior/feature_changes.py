@@ -1,6 +1,5 @@
 """Changes of rows whose effects are computed: of a number by a step or from 0 to 1, of a category between levels."""
 
-from collections import Counter
 from collections.abc import Mapping
 from itertools import combinations
 from numbers import Real
@@ -10,6 +9,7 @@ import numpy as np
 
 from .._utils.names import finder, name_of_levels, plain
 from .level_columns import find_level_columns
+from .terms import distinct_titles
 
 _ROUNDING = 1e-12  # standard deviation of a constant column, relative to its largest value
 _USUAL_LEVELS, _MOST_LEVELS = 50, 200  # most of a category that is taken by default or in pairs, and of a named one
@@ -75,8 +75,9 @@ def changes_of(model, steps, X, features, change, reference, weight):
     X : ``InputRows``. weight : (n,) with sum 1, or None.
     """
     share = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight
-    sets = {columns: codes for columns, codes in find_level_columns(model, steps, X)}
-    titles = _titles(X, sets)
+    sets = find_level_columns(model, steps, X)
+    usual = [name_of_levels([X.names[j] for j in columns]) for columns in sets]
+    titles = dict(zip(sets, distinct_titles(usual, [X.names[columns[0]] for columns in sets]), strict=True))
     selected = [*_by_default(X, sets)] if features is None else _by_name(X, features, titles)
     by_name, changes, left_out = _references(reference, change, X, selected, titles), [], []
     for columns, level in selected:
@@ -102,13 +103,6 @@ def changes_of(model, steps, X, features, change, reference, weight):
             f"{_USUAL_LEVELS} levels: give one column at least."
         )
     return changes, left_out
-
-
-def _titles(X, sets):
-    """The name of each set of level columns, by the columns."""
-    titles = {columns: name_of_levels([X.names[j] for j in columns]) for columns in sets}
-    alike = Counter(titles.values())
-    return {c: f"{title} ({X.names[c[0]]})" if alike[title] > 1 else title for c, title in titles.items()}
 
 
 def _by_default(X, sets):

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from .._utils.memmap import cut
 from .estimates import interval
 from .grouped_prediction import is_grouped
 from .summary import favoured, in_lines, interval_headings, share_between
@@ -17,9 +18,7 @@ def effects_frame(model, level):
         raise ValueError("This model was fitted without groups: fit(X, y, groups=...) gives each group an effect.")
     draws, n = model.group_effect_draws_, len(model.groups_)
     low, high = np.empty((2, n))
-    step = max(1, _DRAWS_AT_A_TIME // max(1, draws[..., 0].size))
-    for start in range(0, n, step):
-        block = slice(start, start + step)
+    for block in cut(0, n, max(1, _DRAWS_AT_A_TIME // max(1, draws[..., 0].size))):
         low[block], high[block] = interval(draws[..., block].astype(np.float64), level)
     frame = Summary(
         {

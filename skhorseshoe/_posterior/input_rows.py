@@ -13,7 +13,10 @@ from scipy.sparse import issparse
 from .._backends import device
 from .._data import validation
 from .._utils.arrays import kind_of, refuse_masked
+from .._utils.memmap import cut
 from .pipeline import prepared
+
+_NUMBERS_AT_A_TIME, _ROWS_AT_A_TIME = 2**19, 2**13  # that pass through the steps of a Pipeline
 
 
 def _series(column):
@@ -44,7 +47,7 @@ class InputRows:
         validation.refuse_lazy(X)
         X = device.to_host(device.checked(X)) if device.on_gpu(X) else X
         if hasattr(X, "columns"):
-            names = list(getattr(X, "column_names", X.columns))  # in pyarrow ``columns`` are arrays
+            names = input_names(X)
             is_kept = isinstance(X, pd.DataFrame) or is_polars(X)  # its methods may be used by steps
             self.X = X if is_kept else pd.DataFrame({name: _series(X[name]) for name in names})
         else:
@@ -59,7 +62,7 @@ class InputRows:
             names = [f"x{j}" for j in range(self.X.shape[1])]
         if not self.X.shape[0]:
             raise ValueError("X has no rows: give one at least.")
-        self.names, self.shape, self._numeric = names, self.X.shape, {}
+        self.names, self.shape = names, self.X.shape
 
     @property
     def labels(self):
@@ -105,7 +108,9 @@ class InputRows:
         if isinstance(column.dtype, pd.CategoricalDtype):
             codes, labels = column.cat.codes.to_numpy(), column.cat.categories.tolist()
         else:
-            codes, labels = pd.factorize(column, sort=kind_of(np.asarray(column, object)) != "mixed")
+            codes, labels = pd.factorize(column)
+            with suppress(TypeError):  # of objects without an order
+                codes, labels = pd.factorize(column, sort=True)
             labels = labels.tolist()
         return (codes, labels) if (codes >= 0).all() else (np.where(codes < 0, len(labels), codes), [*labels, None])
 
@@ -147,20 +152,27 @@ class InputRows:
 
     def holds_numbers(self, j):
         """Whether a column holds numbers; a category does not, even if its levels are numbers."""
-        if j not in self._numeric:
-            self._numeric[j] = issparse(self.X) or kind_of(_column(self.X, j)) == "numbers"
-        return self._numeric[j]
+        return issparse(self.X) or kind_of(_column(self.X, j)) == "numbers"
 
 
 def input_names(X):
     """Names of the columns of a user's rows, or None."""
-    columns = getattr(X, "column_names", getattr(X, "columns", None))  # column_names in pyarrow
+    columns = getattr(X, "column_names", getattr(X, "columns", None))  # in pyarrow ``columns`` are arrays
     return None if columns is None else list(columns)
 
 
 def classifier_rows(model, steps, rows):
     """Rows as the classifier sees them, behind the steps, in float64."""
     return device.to_host(validation.check_X(model, prepared(steps, rows), reset=False)).astype(np.float64, copy=False)
+
+
+def blocks_behind(model, steps, X):
+    """Yields the slice of each block of rows of X, ``InputRows``, with the block, and with it as the classifier has
+    it."""
+    size = min(_ROWS_AT_A_TIME, max(1, _NUMBERS_AT_A_TIME // max(X.shape[1], model.n_features_in_)))
+    for rows in cut(0, X.shape[0], size):
+        block = X.block(rows)
+        yield rows, block, classifier_rows(model, steps, block)
 
 
 def row_like(X, reference):

@@ -4,43 +4,32 @@ import numpy as np
 
 from .._utils.arrays import dense
 from .claim_errors import indicator_sets_of
-from .input_rows import classifier_rows
-from .origins import Origin, walked
-
-_NUMBERS_AT_A_TIME = 2**19  # numbers in the rows that pass through the steps of a Pipeline at a time
+from .input_rows import blocks_behind
+from .origins import Origin, of_columns
 
 
 def find_level_columns(model, steps, X):
-    """Pairs of the numbers of the level columns of a category, and the level of each row (n,), -1 for none.
+    """By the numbers of the level columns of a category, the level of each row (n,), -1 for none.
 
     X : ``InputRows``. An encoder within the steps gives no such columns: there the column of X is the category.
     """
-    categories, known = [], origins_of(model, steps, X) if (sets := indicator_sets_of(model)) else []
+    categories, known = {}, origins_of(model, steps, X) if (sets := indicator_sets_of(model)) else []
     for indicators in sets:
         origins = [known[j] for j in indicators.columns]
         columns = tuple(origin.inputs[0] for origin in origins if origin.is_alone and len(origin.inputs) == 1)
         if len({*columns}) == len(indicators.columns) and all(map(X.holds_numbers, columns)):
-            categories.append((columns, indicators))
-    if not categories:
-        return []
-    codes = [np.full(X.shape[0], -1) for _ in categories]
-    size = max(1, _NUMBERS_AT_A_TIME // max(X.shape[1], model.n_features_in_))
-    for start in range(0, X.shape[0], size):
-        rows = slice(start, min(X.shape[0], start + size))
-        block = classifier_rows(model, steps, X.block(rows))
-        for levels, (_, indicators) in zip(codes, categories, strict=True):
-            is_level = (dense(block[:, indicators.columns]) - indicators.base) / indicators.step > 0.5
-            levels[rows] = np.where(is_level.sum(axis=1) == 1, is_level.argmax(axis=1), -1)
-    return [(columns, levels) for (columns, _), levels in zip(categories, codes, strict=True)]
+            categories[columns] = indicators
+    codes = {columns: np.full(X.shape[0], -1) for columns in categories}
+    for rows, _, seen in blocks_behind(model, steps, X) if categories else ():
+        for columns, indicators in categories.items():
+            is_level = (dense(seen[:, indicators.columns]) - indicators.base) / indicators.step > 0.5
+            codes[columns][rows] = np.where(is_level.sum(axis=1) == 1, is_level.argmax(axis=1), -1)
+    return codes
 
 
 def origins_of(model, steps, X):
     """The ``Origin`` of each column of the classifier, as far as it is known."""
-    unknown = [Origin((), False)] * model.n_features_in_
-    if steps is None:
-        return [Origin((j,), True) for j in range(model.n_features_in_)]
     try:
-        origins, _ = walked(steps, X.names)
+        return of_columns(model, steps, X.names)[0]
     except ValueError:
-        return unknown
-    return origins if len(origins) == len(unknown) else unknown
+        return [Origin((), False)] * model.n_features_in_

@@ -16,6 +16,7 @@ from .._utils.memory import check_result
 from . import predict as _predict
 from .arviz import from_model
 from .claim_errors import check_share
+from .estimates import ends_of
 from .group_effects import effects_frame
 from .grouped_prediction import given_rows
 from .summary import group_frame, summary_frame
@@ -151,8 +152,7 @@ class PosteriorMixin:
             If ``level`` is not between 0 and 1.
         """
         rows, level = self._given_rows(X, groups, offset), level_of(self, level)
-        ends = [(1 - level) / 2, (1 + level) / 2]
-        interval = _predict.values_by_row(self, rows, 2, lambda eta, ops: ops.quantiles(eta, ends, ops.ndtr))
+        interval = _predict.values_by_row(self, rows, 2, lambda eta, ops: ops.quantiles(eta, ends_of(level), ops.ndtr))
         return device.put_on_device_of(rows.X, interval)
 
     @by_blocks
@@ -240,8 +240,8 @@ class PosteriorMixin:
             wrong: min(P(beta > 0), P(beta < 0)), and 1 / ess where it is less, since the draws cannot tell smaller
             ones; 0.5 for a constant column), shrinkage (kappa_j), ess (bulk) and rhat. ``frame.attrs["header"]`` holds
             the text, ``frame.attrs["classes"]`` the labels. The frame prints its numbers with the digits that Monte
-            Carlo error allows, and cuts and escapes names that a terminal cannot show; it holds them all. Its exports
-            are those of pandas: ``to_markdown`` needs the package tabulate, ``to_latex`` needs jinja2.
+            Carlo error allows, and cuts and escapes names that a terminal cannot show; it holds them all. Its
+            ``to_markdown`` and ``to_latex`` write it as it is printed.
 
         Raises
         ------

@@ -12,6 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.impute import KNNImputer, MissingIndicator, SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline
 
+from .._utils.names import names_of
 from .pipeline import flat_steps, unfrozen
 
 
@@ -22,14 +23,25 @@ class Origin(NamedTuple):
     is_alone: bool  # whether the column is known to depend on nothing else in a row
 
 
-def walked(pipeline, inputs):
-    """An ``Origin`` for each column behind the steps before a classifier, and the names of the input columns, to which
-    its places refer. inputs : these names in a table, in any order; None if there is no table."""
-    steps = flat_steps(pipeline)
+def of_columns(model, steps, inputs):
+    """An ``Origin`` for each column of a classifier, and the names of the input columns, to which its places refer.
+
+    steps : those before the classifier, or None. inputs : the names in a table, in any order; None if there is no
+    table. A ValueError if the steps do not tell.
+    """
+    if steps is None:
+        return [Origin((j,), True) for j in range(model.n_features_in_)], names_of(model)
+    steps = flat_steps(steps)
     if inputs is None:
         default = [f"x{j}" for j in range(getattr(steps[0], "n_features_in_", 0))]
         inputs = getattr(steps[0], "feature_names_in_", default)
-    return origins(steps, inputs), list(inputs)
+    columns = origins(steps, inputs)
+    if len(columns) != model.n_features_in_:
+        raise ValueError(
+            f"The steps before the classifier make {len(columns)} columns as far as their names tell, and the "
+            f"classifier has {model.n_features_in_}: give terms as a dict of names and columns of the classifier."
+        )
+    return columns, list(inputs)
 
 
 def origins(steps, names):
@@ -86,44 +98,17 @@ def _each(step, names):
     return [((j,), is_alone) for j in range(len(names))]
 
 
-def _repeated(counts):
-    return [((j,), True) for j, n in enumerate(counts) for _ in range(n)]
-
-
-def _one_hot(step, names):
-    return _repeated(step._n_features_outs)
-
-
-def _bins(step, names):
-    return _each(step, names) if step.encode == "ordinal" else _one_hot(step._encoder, names)
-
-
-def _splines(step, names):
-    return _repeated([step.n_features_out_ // len(names)] * len(names))
-
-
-def _powers(step, names):
-    return [(tuple(np.flatnonzero(powers).tolist()), True) for powers in step.powers_]
-
-
-def _targets(step, names):
-    return _repeated([len(step.encodings_) // len(names)] * len(names))
+def _alone(places, times=1):
+    """Columns made of these inputs alone, each input so many times in a row."""
+    return [((int(j),), True) for j in np.repeat(places, times)]
 
 
 def _imputed(step, names):
     is_alone, simple = isinstance(step, SimpleImputer), getattr(step, "initial_imputer_", step)
     empty = ~step._valid_mask if isinstance(step, KNNImputer) else pd.isna(simple.statistics_)
     filled = [j for j in range(len(names)) if step.keep_empty_features or not empty[j]]
-    missing = step.indicator_.features_.tolist() if step.add_indicator else []
-    return [((j,), is_alone) for j in filled] + [((j,), True) for j in missing]
-
-
-def _indicated(step, names):
-    return [((int(j),), True) for j in step.features_]
-
-
-def _selected(step, names):
-    return [((int(j),), True) for j in step.get_support(indices=True)]
+    missing = step.indicator_.features_ if step.add_indicator else []
+    return [((j,), is_alone) for j in filled] + _alone(missing)
 
 
 def _by_columns(step, names):
@@ -139,10 +124,6 @@ def _by_columns(step, names):
     return [inputs_of[k] for k in range(len(inputs_of))]
 
 
-def _united(step, names):
-    return [column for _, t in step.transformer_list if t != "drop" for column in _of_step(t, names)[0]]
-
-
 _MIXING = preprocessing.Normalizer, preprocessing.KernelCenterer, preprocessing.FunctionTransformer
 _IMPUTERS: tuple[type, ...] = SimpleImputer, KNNImputer
 with suppress(ImportError):
@@ -152,14 +133,20 @@ with suppress(ImportError):
 # Functions of a step and the names of its inputs, in the order in which types are tried.
 _PLACES = {
     ColumnTransformer: _by_columns,
-    FeatureUnion: _united,
-    SelectorMixin: _selected,
-    preprocessing.OneHotEncoder: _one_hot,
-    preprocessing.KBinsDiscretizer: _bins,
-    preprocessing.SplineTransformer: _splines,
-    preprocessing.PolynomialFeatures: _powers,
-    preprocessing.TargetEncoder: _targets,
+    FeatureUnion: lambda s, names: [
+        column for _, step in s.transformer_list if step != "drop" for column in _of_step(step, names)[0]
+    ],
+    SelectorMixin: lambda s, names: _alone(s.get_support(indices=True)),
+    preprocessing.OneHotEncoder: lambda s, names: _alone(range(len(names)), s._n_features_outs),
+    preprocessing.KBinsDiscretizer: lambda s, names: (
+        _each(s, names) if s.encode == "ordinal" else _alone(range(len(names)), s._encoder._n_features_outs)
+    ),
+    preprocessing.SplineTransformer: lambda s, names: _alone(range(len(names)), s.n_features_out_ // len(names)),
+    preprocessing.PolynomialFeatures: lambda s, names: [
+        (tuple(np.flatnonzero(powers).tolist()), True) for powers in s.powers_
+    ],
+    preprocessing.TargetEncoder: lambda s, names: _alone(range(len(names)), len(s.encodings_) // len(names)),
     _IMPUTERS: _imputed,
-    MissingIndicator: _indicated,
+    MissingIndicator: lambda s, names: _alone(s.features_),
     OneToOneFeatureMixin: _each,
 }

@@ -26,17 +26,13 @@ def term_sums(eta, weights, numbers, ops):
     eta : (m, n), m draws of the linear predictors of n rows. weights : (n, g), of groups of rows. Both are on the
     device of the back end ``ops``. numbers : (g,) of terms of each group, descending.
     """
-    (m, n), sums = eta.shape, []
+    (m, n), sums = eta.shape, [0.0] * numbers[0]
     step = max(1, ops.PREDICTORS_AT_ONCE // m)
     for start in range(0, n, step):
         e, w = eta[:, start : start + step].copy(), weights[start : start + step]
         term, previous = ops.exp(-0.5 * e * e) / np.sqrt(2 * np.pi), 0.0 * e
         for k in range(numbers[0]):
-            block_sums = term @ w[:, : np.count_nonzero(numbers > k)]
-            if start:
-                sums[k] += block_sums
-            else:
-                sums.append(block_sums)
+            sums[k] = sums[k] + term @ w[:, : np.count_nonzero(numbers > k)]
             ops.next_hermite(e, term, previous, k)
             previous, term = term, previous
     return sums

@@ -8,8 +8,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from .._utils import names as _names
 from .._utils.arrays import refuse_masked
+from .._utils.names import names_of
 from .mixin import PosteriorMixin
 
 
@@ -55,11 +55,6 @@ def prepared(steps, X):
     return X if steps is None else steps.transform(X)
 
 
-def names_of(steps, classifier):
-    """Names of the features: those of the classifier or, if it was fitted on an array, of the steps before it."""
-    return _names.names_of(named(steps, classifier))
-
-
 def where_it_is(estimator):
     """A hint at what a search lacks, or at the attribute of a wrapper that holds the fitted estimator."""
     if hasattr(estimator, "cv_results_") and not hasattr(estimator, "best_estimator_"):
@@ -74,7 +69,7 @@ def named(steps, classifier):
     """The classifier, or a copy of it with the names of the steps before it."""
     if steps is None or hasattr(classifier, "feature_names_in_") or hasattr(classifier, "_column_labels"):
         return classifier
-    named, names = copy(classifier), _names.names_of(classifier)
+    named, names = copy(classifier), names_of(classifier)
     with suppress(AttributeError, ValueError):  # the steps have no names to give
         names = steps.get_feature_names_out()
     named.feature_names_in_ = np.asarray(names, dtype=object)

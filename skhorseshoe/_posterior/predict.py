@@ -23,17 +23,18 @@ def values_by_row(model, rows, width, values_of, draws=None):
 
     def use(eta, block, ops):
         for places, scores in _new_and_known(eta, None if rows.codes is None else rows.codes[block], draws, ops):
-            out[block.start + places] = ops.to_host(values_of(scores, ops))
+            out[block][places] = ops.to_host(values_of(scores, ops))
 
-    def alike(eta, block, ops):
-        out[block] = ops.to_host(values_of(eta, ops))
-
-    each_predictor(model, rows, draws.coef, draws.intercept, alike if draws.root is None else use)
+    each_predictor(model, rows, draws.coef, draws.intercept, use)
     return out
 
 
 def _new_and_known(eta, codes, draws, ops):
-    """Yields places and linear predictors of the rows of a block whose group is new, and of the other rows."""
+    """Yields places and linear predictors of the rows of a block whose group is new, and of the other rows; those of
+    all rows, if the model has no groups."""
+    if draws.root is None:
+        yield slice(None), eta
+        return
     is_new = np.ones(len(eta), bool) if codes is None else codes < 0
     for places in (np.flatnonzero(is_new), np.flatnonzero(~is_new)):
         if len(places):

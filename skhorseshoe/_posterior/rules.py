@@ -18,7 +18,7 @@ from .claim_errors import (
     prob_term_wrong,
     scores,
 )
-from .estimates import interval
+from .estimates import excludes_zero, interval
 from .grouped_prediction import given_rows
 
 _MATRICES = 6  # matrices that "dss" holds at a time, of the shape of X'WX or of X, whichever is smaller
@@ -33,26 +33,15 @@ class Choice(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """Terms that are kept or dropped as a whole."""
+    """Terms that are kept or dropped as a whole, many of a single column."""
 
     terms: list[Any]  # ``Term``s; each column is in one
     roots: list[Any]  # as ``terms.roots`` returns them
-
-    @property
-    def groups(self):
-        """The term of each column, by number; (p,)."""
-        return self.of_columns(np.arange(len(self.terms)))
-
-    def of_columns(self, values):
-        """Values of terms, repeated for each of their columns."""
-        sizes, columns = [len(term.columns) for term in self.terms], np.concatenate([t.columns for t in self.terms])
-        out = np.empty(len(columns), np.asarray(values).dtype)
-        out[columns] = np.repeat(values, sizes)
-        return out
+    owners: np.ndarray  # as ``terms.owners`` returns them
 
     def as_a_whole(self, support):
         """A support (p,) with all columns of each term of which it has one."""
-        return self.of_columns([support[term.columns].any() for term in self.terms])
+        return (np.bincount(self.owners, support) > 0)[self.owners]
 
     def values(self, single, several):
         """A value for each term: that of its single column from ``single`` (p,), or several(term, root)."""
@@ -60,65 +49,56 @@ class Judged(NamedTuple):
         return np.array([single[t.columns[0]] if root is None else several(t, root) for t, root in pairs])
 
 
-def by_shrinkage(model, judged=None):
-    """Columns for which the data outweigh the prior; terms with such a column."""
-    shrinkage = model.shrinkage_
-    if judged is not None:
-        shrinkage = judged.of_columns(judged.values(shrinkage, lambda term, root: shrinkage[term.columns].min()))
+def by_shrinkage(model, judged):
+    """Terms with a column for which the data outweigh the prior."""
+    kappa = model.shrinkage_
+    shrinkage = judged.values(kappa, lambda term, root: kappa[term.columns].min())[judged.owners]
     return Choice(shrinkage < 0.5, shrinkage, {})
 
 
-def by_interval(model, level, judged=None):
-    """Columns whose interval excludes zero.
+def by_interval(model, level, judged):
+    """Terms whose interval excludes zero.
 
     A term with several columns has the intervals of its r principal components over the rows, which depend only on X,
     each at level 1 - (1 - level) / r. So the probability that any claimed sign is wrong is at most half of 1 - level,
     as for a column.
     """
-    lower, upper = column_intervals(model, level)
-    support, rank = (lower > 0) | (upper < 0), prob_columns_wrong(model, 0.0)
-    if judged is None:
-        return Choice(support, rank, {})
+    support, rank = excludes_zero(column_intervals(model, level)), prob_columns_wrong(model, 0.0)
 
-    def excludes_zero(term, root):
-        low, high = interval(scores(model.coef_draws_, term, root), 1 - (1 - level) / len(root))
-        return ((low > 0) | (high < 0)).any()
+    def is_clear(term, root):
+        return excludes_zero(interval(scores(model.coef_draws_, term, root), 1 - (1 - level) / len(root))).any()
 
     def surest(term, root):
         above = (scores(model.coef_draws_, term, root) > 0).mean(axis=(0, 1))
         return min(1.0, len(root) * np.minimum(above, 1 - above).min())
 
-    support, rank = judged.values(support, excludes_zero), judged.values(rank, surest)
-    return Choice(judged.of_columns(support), judged.of_columns(rank), {})
+    support, rank = judged.values(support, is_clear), judged.values(rank, surest)
+    return Choice(support[judged.owners], rank[judged.owners], {})
 
 
-def by_fsr(model, q, effect, judged=None):
-    """As many columns, or terms, as have a mean probability of at most q of being false."""
+def by_fsr(model, q, effect, judged):
+    """As many terms as have a mean probability of at most q of being false."""
     check_draws(model, f"q={q}", q)
     check_bounds(model, "rule='fsr'")
     error, shrunk = prob_columns_wrong(model, effect), model.shrinkage_ > 0  # others are always kept, and are no claims
-    if judged is not None:
-        error = judged.values(error, lambda term, root: prob_term_wrong(model, term, root, effect))
-        shrunk = judged.values(shrunk, lambda term, root: shrunk[term.columns].all())
+    error = judged.values(error, lambda term, root: prob_term_wrong(model, term, root, effect))
+    shrunk = judged.values(shrunk, lambda term, root: shrunk[term.columns].all())
     support = np.zeros(len(error), bool)
     support[shrunk] = largest_set(error[shrunk], q)
-    if judged is not None:
-        support, error = judged.of_columns(support), judged.of_columns(error)
-    return Choice(support, error, {"error": error})
+    error = error[judged.owners]
+    return Choice(support[judged.owners], error, {"error": error})
 
 
-def by_dss(model, rows, level, n_columns, judged=None):
+def by_dss(model, rows, level, n_columns, judged):
     """The fewest columns that predict as well as all, those of a term together.
 
     rows : X, y, and weights and offsets or None. n_columns : up to which the path is followed at least.
     """
-    groups, (*rows, offset) = None if judged is None else judged.groups, rows
+    *rows, offset = rows
     X, weight, offset = dss_cv.weighted(model, *rows, [given_rows(model, rows[0], None, offset).offset])
-    path = dss_cv.search(model, X, weight, level, n_columns, groups, offset)
-    supports = path.supports
-    if judged is not None:  # also columns whose posterior mean is 0
-        supports = np.array([judged.as_a_whole(support) for support in supports])
-        path = path._replace(supports=supports)
+    path = dss_cv.search(model, X, weight, level, n_columns, judged.owners, offset)
+    supports = np.array([judged.as_a_whole(support) for support in path.supports])  # also columns of posterior mean 0
+    path = path._replace(supports=supports)
     joins = np.where(supports.any(axis=0), supports.argmax(axis=0), len(supports))
     facts = {"path": {**path._asdict(), "chosen": path.chosen, "level": level}}
     return Choice(supports[path.chosen], joins, facts)

@@ -10,7 +10,7 @@ from .._utils.names import class_texts, name_of_levels, names_of, printable
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .claim_errors import column_intervals, indicator_sets_of, lfsr, slab_that_bounds
 from .column_group_weights import column_group_weights
-from .estimates import interval, other_quantities
+from .estimates import excludes_zero, interval, other_quantities
 from .grouped_prediction import group_roots, is_grouped
 from .table import Summary
 
@@ -174,11 +174,10 @@ def _outcome(model, frame, level):
     if model._rough:
         rough = f"(R-hat {rhat.max():.2f}, ess {ess.min():.0f})"
         state = f"converged for {model._rough[0]}; single columns are rough {rough}"
-    lower, upper = column_intervals(model, level)
-    matter = ((lower > 0) | (upper < 0)).sum()
+    matters = excludes_zero(column_intervals(model, level))
     return (
-        f"{n_chains} chain{'s' if n_chains > 1 else ''} of {n_draws} draws, {state}; {matter} of {len(lower)} columns "
-        f"clearly matter; {favoured(model)}"
+        f"{n_chains} chain{'s' if n_chains > 1 else ''} of {n_draws} draws, {state}; {matters.sum()} of {len(matters)} "
+        f"columns clearly matter; {favoured(model)}"
     )
 
 

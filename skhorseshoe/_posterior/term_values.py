@@ -4,30 +4,22 @@ import numpy as np
 
 from .._utils.names import level_of_name, names_of
 from . import terms as _terms
-from .input_rows import input_names
 from .table import value_text
 
 _MOST_COLUMNS = 3  # most columns whose values are shown for one term
 
 
-def sources_of(steps, model, X):
-    """For each column of the classifier the columns of X of which it is made, () if unknown."""
-    if steps is None:
-        return [(j,) for j in range(model.n_features_in_)]
-    return _terms.sources(steps, model, input_names(X.X))[0]
-
-
-def values_of(term, model, sources, X, rows):
+def values_of(term, model, origins, X, rows):
     """The value of a term in each row of X, ``InputRows``; (n,) object.
 
     A term that is made of one column of X has its value. Level columns have the level of the row, a few columns their
     values in a list, a single column of unknown origin the classifier's value, and other terms an empty text.
 
-    sources : as ``sources_of`` returns them. rows : X as the classifier has it, (n, p).
+    origins : the ``Origin`` of each column of the classifier. rows : X as the classifier has it, (n, p).
     """
     columns = term.columns.tolist()
-    is_known = all(sources[j] for j in columns)
-    places = sorted({place for j in columns for place in sources[j]}) if is_known else []
+    is_known = all(origins[j].inputs for j in columns)
+    places = sorted({place for j in columns for place in origins[j].inputs}) if is_known else []
     if len(places) == 1:
         return X.objects(places[0])
     if (indicators := _terms.indicator_sets_by_columns(model).get(tuple(columns))) is not None:

@@ -5,6 +5,7 @@ beta_l. Its size is the standard deviation of f over the rows; for a single colu
 selector's rule "fsr". If the columns of a term sum to a constant, no single coefficient is known, but f is.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from .._utils.arrays import dense
 from .._utils.memmap import cut, read_ahead
 from .._utils.names import finder, name_of_levels, names_of, printable
 from .claim_errors import indicator_sets_of
-from .origins import walked
+from .origins import of_columns
 
 _NUMBERS_AT_A_TIME = 2**20  # elements of X to read at a time
 _NO_VARIANCE = 1e-10  # variance of a direction, relative to the largest, below which it counts as 0
@@ -34,10 +35,10 @@ def found_terms(steps, classifier, inputs=None):
 
     steps : those before the classifier, or None. inputs : names of the input columns in a table, or None.
     """
-    names, (column_sources, inputs) = names_of(classifier), sources(steps, classifier, inputs)
+    names, (origins, inputs) = names_of(classifier), of_columns(classifier, steps, inputs)
     places, titles = {}, {}
     for j, name in enumerate(names):
-        key = column_sources[j] if steps is not None and column_sources[j] else j  # j : of unknown origin
+        key = origins[j].inputs if steps is not None and origins[j].inputs else j  # j : of unknown origin
         places.setdefault(key, []).append(j)
         titles[key] = name if key is j else " x ".join(str(inputs[i]) for i in key)
     alone = {columns[0]: key for key, columns in places.items() if len(columns) == 1}
@@ -48,7 +49,16 @@ def found_terms(steps, classifier, inputs=None):
             titles[first] = name_of_levels([names[j] for j in indicators.columns])
             for key in other_keys:
                 del places[key]
-    return _with_distinct_names([Term(titles[key], np.asarray(columns)) for key, columns in places.items()], names)
+    distinct = distinct_titles([titles[key] for key in places], [names[columns[0]] for columns in places.values()])
+    return [Term(title, np.asarray(columns)) for title, columns in zip(distinct, places.values(), strict=True)]
+
+
+def owners(terms):
+    """The place of the term that has each column; (p,)."""
+    columns = np.concatenate([term.columns for term in terms])
+    places = np.empty(len(columns), int)
+    places[columns] = np.repeat(np.arange(len(terms)), [len(term.columns) for term in terms])
+    return places
 
 
 def asked_terms(terms, steps, classifier, inputs=None):
@@ -63,27 +73,10 @@ def indicator_sets_by_columns(classifier):
     return {tuple(indicators.columns.tolist()): indicators for indicators in indicator_sets_of(classifier)}
 
 
-def sources(steps, classifier, inputs):
-    """For each column the places of the input columns of which it is made, and the names of these; see
-    ``origins.walked``."""
-    if steps is None:
-        return [], []
-    (origins, inputs), p = walked(steps, inputs), classifier.n_features_in_
-    if len(origins) != p:
-        raise ValueError(
-            f"The steps before the classifier make {len(origins)} columns as far as their names tell, and the "
-            f"classifier has {p}: give terms as a dict of names and columns of the classifier."
-        )
-    return [origin.inputs for origin in origins], inputs
-
-
-def _with_distinct_names(terms, names):
-    """The terms with distinct names."""
-    times = {}
-    for term in terms:
-        times[term.name] = times.get(term.name, 0) + 1
-    distinct = [f"{t.name} ({names[t.columns[0]]})" if times[t.name] > 1 else t.name for t in terms]
-    return [term._replace(name=name) for term, name in zip(terms, distinct, strict=True)]
+def distinct_titles(titles, firsts):
+    """Titles of groups of columns, those that are alike with the names of their first columns behind them."""
+    times = Counter(titles)
+    return [f"{title} ({first})" if times[title] > 1 else title for title, first in zip(titles, firsts, strict=True)]
 
 
 def given_terms(terms, steps, classifier, inputs=None):
@@ -95,36 +88,43 @@ def given_terms(terms, steps, classifier, inputs=None):
             f"{terms!r:.60}."
         )
     names, p = names_of(classifier), classifier.n_features_in_
-    origins_of_all = sources(steps, classifier, inputs)
+    origins = of_columns(classifier, steps, inputs)
     find = finder(names, "columns of this model", f" Give names, or numbers below {p}.", numbered=True)
-    asked, owner = [], {}
+    asked = []
     for title, members in terms.items():
         if isinstance(members, str) or not np.iterable(members) or not len(list(members)):
             raise ValueError(f"The term {title!r} must be a list of columns, one at least; got {members!r:.80}.")
-        columns = _columns(list(members), names, origins_of_all, partial(find, where=f"The term {title!r}"))
-        for j in columns:
-            if owner.setdefault(j, title) != title:
-                raise ValueError(
-                    f"terms must not overlap: {printable(repr(names[j]))} is in {owner[j]!r} and in {title!r}. Leave "
-                    "it out of one, or make one term of both."
-                )
+        columns = _columns(list(members), names, *origins, partial(find, where=f"The term {title!r}"))
         if not (classifier._column_sd[columns] > 0).any():
             raise ValueError(
                 f"The term {title!r} has the same value in all rows of the fit, so it has no effect: leave it out."
             )
         asked.append(Term(str(title), np.array(columns)))
+    taken = columns_of_disjoint([(term.name, term.columns.tolist()) for term in asked], names, "term")
     default_terms = found_terms(steps, classifier, inputs)
-    untouched = [term for term in default_terms if not owner.keys() & {*term.columns.tolist()}]
-    columns_left = {*range(p)} - owner.keys() - {j for term in untouched for j in term.columns.tolist()}
+    untouched = [term for term in default_terms if not taken & {*term.columns.tolist()}]
+    columns_left = {*range(p)} - taken - {j for term in untouched for j in term.columns.tolist()}
     return asked + untouched + [Term(str(names[j]), np.array([j])) for j in sorted(columns_left)]
 
 
-def _columns(members, names, origins_of_all, find):
+def columns_of_disjoint(groups, names, kind):
+    """The columns of all groups, pairs of a title and numbers of columns; a ValueError if groups overlap."""
+    owner = {}
+    for title, columns in groups:
+        for j in columns:
+            if owner.setdefault(j, title) != title:
+                raise ValueError(
+                    f"{kind}s must not overlap: {printable(repr(names[j]))} is in {owner[j]!r} and in {title!r}. Leave "
+                    f"it out of one, or make one {kind} of both."
+                )
+    return owner.keys()
+
+
+def _columns(members, names, origins, inputs, find):
     """The columns for names: those of the classifier, or all that are made only of the named input columns."""
-    column_sources, inputs = origins_of_all
     asked = {i for i, name in enumerate(inputs) if name in members and name not in names}
     columns = {find(member) for member in members if member not in [inputs[i] for i in asked]}
-    return sorted(columns | {j for j, origin in enumerate(column_sources) if origin and {*origin} <= asked})
+    return sorted(columns | {j for j, origin in enumerate(origins) if origin.inputs and {*origin.inputs} <= asked})
 
 
 def without_rows(terms, classifier):

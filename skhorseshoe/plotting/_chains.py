@@ -9,8 +9,8 @@ import numpy as np
 from scipy.stats import rankdata
 
 from .._posterior import estimates
-from .._posterior.pipeline import names_of, unwrap
-from .._utils.names import finder
+from .._posterior.pipeline import named, unwrap
+from .._utils.names import finder, names_of
 from .._utils.sklearn_compat import check_matplotlib_support
 from ..diagnostics import autocorrelation, convergence
 from ._common import MUTED, Display, check_axes, check_count, drawable, ink, is_dark
@@ -252,9 +252,9 @@ class AutocorrelationDisplay(Display):
 
 def _choose(estimator, names, worst):
     """Names and draws (n_quantities, n_chains, n_draws) of the named quantities, or of those with the smallest ESS."""
-    steps, classifier = unwrap(estimator)
+    classifier = named(*unwrap(estimator))
     extra, _, ess = estimates.other_quantities(classifier)
-    known = [*names_of(steps, classifier), *extra]
+    known = [*names_of(classifier), *extra]
     if names is None:
         check_count("worst", worst)
         chosen = np.argsort(ess, kind="stable")[:worst]

@@ -11,7 +11,8 @@ import numpy as np
 from .._posterior import estimates
 from .._posterior.claim_errors import check_share
 from .._posterior.mixin import level_of
-from .._posterior.pipeline import names_of, unwrap
+from .._posterior.pipeline import named, unwrap
+from .._utils.names import names_of
 from ._common import MAX_NAMES, RowsDisplay, check_count, check_option, favoured, listing
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class CoefficientsDisplay(_FeaturesDisplay):
         -------
         display : CoefficientsDisplay
         """
-        steps, classifier = unwrap(estimator)
+        classifier = named(*unwrap(estimator))
         level = level_of(classifier, level)
         if selected is not None:
             selected = np.asarray(selected)
@@ -139,7 +140,7 @@ class CoefficientsDisplay(_FeaturesDisplay):
                     f"feature; got shape {selected.shape} of {selected.dtype}."
                 )
         return cls(
-            names=names_of(steps, classifier),
+            names=names_of(classifier),
             mean=estimates.means(classifier)[0],
             interval=estimates.interval(classifier.coef_draws_, level),
             level=level,
@@ -150,7 +151,7 @@ class CoefficientsDisplay(_FeaturesDisplay):
     def plot(self, *, top: int | None = 20, order: Order = "size", ax: Axes | None = None) -> Self:
         marked, labels = self.selected, ("selected", "not selected")
         if marked is None:
-            marked = (self.interval[0] > 0) | (self.interval[1] < 0)
+            marked = estimates.excludes_zero(self.interval)
             labels = f"{100 * self.level:g} % interval excludes zero", "includes zero"
         by_size = np.argsort(-np.abs(self.mean), kind="stable")
         return self._draw_features(
@@ -237,8 +238,8 @@ class ShrinkageDisplay(_FeaturesDisplay):
         -------
         display : ShrinkageDisplay
         """
-        steps, classifier = unwrap(estimator)
-        display = cls(names=names_of(steps, classifier), shrinkage=classifier.shrinkage_)
+        classifier = named(*unwrap(estimator))
+        display = cls(names=names_of(classifier), shrinkage=classifier.shrinkage_)
         return display.plot(top=top, order=order, threshold=threshold, ax=ax)
 
     def plot(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from .._posterior.marginal_effects import marginal_effects
+from .._posterior.effects import marginal_effects
+from .._posterior.estimates import excludes_zero
 from ._common import MAX_NAMES, PALE, RowsDisplay, class_texts, ink
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class EffectsDisplay(RowsDisplay):
             100 * self.mean,
             100 * self.interval,
             names=self.names,
-            marked=(self.interval[0] > 0) | (self.interval[1] < 0),
+            marked=excludes_zero(self.interval),
             labels=(f"{self.level} interval excludes zero", "includes zero"),
             reference=0,
             value_label=f"change of the probability{of_class}\nin percentage points: mean and {self.level} interval",

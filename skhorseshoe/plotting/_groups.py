@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from .._posterior.estimates import excludes_zero
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import unwrap
 from ._common import MAX_NAMES, RowsDisplay, check_count, favoured
@@ -108,7 +109,7 @@ class GroupEffectsDisplay(RowsDisplay):
             self.mean,
             self.interval,
             names=self.names,
-            marked=(self.interval[0] > 0) | (self.interval[1] < 0),
+            marked=excludes_zero(self.interval),
             labels=(f"{100 * self.level:g} % interval excludes zero", "includes zero"),
             reference=0,
             value_label=f"effect on the score: mean and {100 * self.level:g} % interval{favoured(self.classes)}",

@@ -10,7 +10,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._posterior.dss_cv import SMALL
-from .._posterior.pipeline import flat_steps, joined, names_of, where_it_is
+from .._posterior.pipeline import flat_steps, joined, named, where_it_is
+from .._utils.names import names_of
 from ..selection import HorseshoeSelector
 from ._common import MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_count, ink
 
@@ -89,12 +90,12 @@ class SelectionPathDisplay(RowsDisplay):
         -------
         display : SelectionPathDisplay
         """
-        steps, selector = selector_in(estimator)
+        selector = named(*selector_in(estimator))
         path = selector.path_
         if path is None:
             raise ValueError(f"Only rule='dss' has a path; this selector was fitted with rule={selector.rule!r}.")
         shown = {name: path[name] for name in ("supports", "distances", "radius", "level")}
-        return cls(names=names_of(steps, selector), **shown).plot(beyond=beyond, ax=ax)
+        return cls(names=names_of(selector), **shown).plot(beyond=beyond, ax=ax)
 
     def plot(self, *, beyond: int | None = 5, ax: Axes | None = None) -> Self:
         if beyond is not None:

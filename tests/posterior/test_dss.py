@@ -13,7 +13,7 @@ from skhorseshoe._utils.threads import open_threads
 
 def follow(draws, moments, level, given=None):
     given = np.zeros(draws.shape[2], bool) if given is None else given
-    return dss.follow(draws, dss.factor(moments), level, given)
+    return dss.follow(draws, dss.factor(moments), level, given, np.arange(len(given)))
 
 
 def sparsest(draws, moments, level):
@@ -137,7 +137,7 @@ def test_the_path_where_nothing_or_everything_is_selected(seed):
 
 def test_the_path_goes_as_far_by_many_rows_as_by_few(seed):
     draws = np.random.default_rng(seed).standard_normal((2, 400, 30)) + np.linspace(0.1, 1, 30) ** 2
-    few, many = (dss.follow(draws, np.eye(n, 30), 0.5, np.zeros(30, bool), 30) for n in (30, 20_000))
+    few, many = (dss.follow(draws, np.eye(n, 30), 0.5, np.zeros(30, bool), np.arange(30), 30) for n in (30, 20_000))
     assert np.array_equal(few.supports, many.supports)
     assert few.supports[-1].all()
 
@@ -173,7 +173,7 @@ def test_rows_and_their_matrix_give_one_path(kind, fit_intercept, weighted, seed
 
     draws = rng.standard_normal((2, 50, p)) + 3.0 * (np.arange(p) < 4)
     given = np.arange(p) == 2
-    ours, other = (dss.follow(draws, R, 0.5, given) for R in (rows, dss.factor(matrix)))
+    ours, other = (dss.follow(draws, R, 0.5, given, np.arange(p)) for R in (rows, dss.factor(matrix)))
     assert np.array_equal(ours.supports[: ours.chosen + 1], other.supports[: other.chosen + 1])
     np.testing.assert_allclose(ours.distances[: ours.chosen + 1], other.distances[: other.chosen + 1], rtol=1e-6)
     assert ours.radius == pytest.approx(other.radius)

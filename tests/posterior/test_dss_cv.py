@@ -104,7 +104,7 @@ def test_all_columns_are_the_model_itself(case, make):
     model, n = model_of(draws), len(X) // 2
     positive = np.arange(len(X) - n) % 2 == 0
     sizes = np.arange(X.shape[1] + 1)
-    scores = dss_cv._fold_scores(model, make(X[:n]), weight[:n], sizes, make(X[n:]), positive)
+    scores = dss_cv._fold_scores(model, make(X[:n]), weight[:n], sizes, make(X[n:]), positive, sizes[:-1])
     eta = X[n:] @ draws[..., :-1].reshape(60, -1).T + draws[..., -1].ravel()
     expected = np.log(norm.cdf(np.where(positive, 1, -1)[:, None] * eta).mean(axis=1))
     np.testing.assert_allclose(scores[:, -1], expected)

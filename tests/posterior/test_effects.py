@@ -1,9 +1,12 @@
 """Average effects of categories: the levels of a row are set together, and each contrast is that of the definition."""
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from laws import effect_by_hand
 from scipy.sparse import csr_array
 from scipy.stats import norm
 from sklearn.compose import make_column_transformer
@@ -19,7 +22,7 @@ from sklearn.preprocessing import (
 )
 
 from skhorseshoe import terms
-from skhorseshoe._posterior import column_changes, effects, phi_series
+from skhorseshoe._posterior import column_changes, effects, input_rows, phi_series
 from skhorseshoe.inspection import marginal_effects
 
 
@@ -46,20 +49,6 @@ def model(table, short_fit):
     return make_pipeline(steps, short_fit(steps.fit_transform(table[0]), table[1], n_iter=100, n_chains=2))
 
 
-def by_hand(model, X, column, high, low, weight=None):
-    """The definition, with all rows in turn: (n_draws,)."""
-    clf, has = model[-1], X[column].notna().to_numpy()
-    coef = clf.coef_draws_.reshape(-1, clf.n_features_in_).astype(float)
-    ends = []
-    for value in (high, low):
-        old = X.loc[has, column]
-        new = value(old) if callable(value) else pd.Series([value] * len(old), old.index, old.dtype)
-        seen = model[:-1].transform(X[has].assign(**{column: new}))
-        ends.append(norm.cdf(np.asarray(seen) @ coef.T + clf.intercept_draws_.ravel()))
-    w = np.ones(len(X)) if weight is None else weight
-    return np.average(ends[0] - ends[1], axis=0, weights=w[has])
-
-
 def agree(row, draws):
     numbers = [draws.mean(), draws.std(ddof=1), *np.quantile(draws, [0.05, 0.95])]
     np.testing.assert_allclose(row[["mean", "sd", "5%", "95%"]].astype(float), numbers, rtol=0, atol=1e-12)
@@ -77,9 +66,9 @@ def test_contrasts_are_those_of_a_loop_by_hand(model, table):
     assert frame["change"].tolist()[:4] == ["level"] * 3 + ["+1"]
     assert [*frame.attrs["features"].values()] == ["ward"] * 3 + ["age", "sex", "lab", "sodium"]
     for level in others:
-        agree(frame.loc[f"ward: {level} - {common}"], by_hand(model, X, "ward", level, common))
+        agree(frame.loc[f"ward: {level} - {common}"], effect_by_hand(model, X, "ward", level, common))
     for name in ("age", "lab", "sodium"):
-        agree(frame.loc[name], by_hand(model, X, name, lambda old: old + 1, lambda old: old))
+        agree(frame.loc[name], effect_by_hand(model, X, name, lambda old: old + 1))
 
 
 def test_a_reference_and_pairs(model, table):
@@ -90,7 +79,7 @@ def test_a_reference_and_pairs(model, table):
     assert pairs.index.tolist()[:3] == ["ward: b - a", "ward: c - a", "ward: d - a"]
     assert len(pairs) == 6 + 1 + 1
     for b, a in [("b", "a"), ("d", "c")]:
-        agree(pairs.loc[f"ward: {b} - {a}"], by_hand(model, X, "ward", b, a))
+        agree(pairs.loc[f"ward: {b} - {a}"], effect_by_hand(model, X, "ward", b, a))
     assert pairs.loc["ward: d - a", "mean"] == pytest.approx(-beside_d.loc["ward: a - d", "mean"], abs=1e-15)
     both = marginal_effects(model, X, ["ward", "sex"], reference={"ward": "c", "sex": "m"})
     assert both.index.tolist() == ["ward: a - c", "ward: b - c", "ward: d - c", "sex: f - m"]
@@ -104,8 +93,8 @@ def test_the_way_of_computing_makes_no_difference(model, table, far, weighted, m
     weight = np.random.default_rng(seed).integers(0, 3, 240).astype(float) if weighted else None
     given = {"sample_weight": weight, "change": far}
     usual = marginal_effects(model, X, **given)
-    agree(usual.loc["age"], by_hand(model, X, "age", lambda old: old + far, lambda old: old, weight))
-    ways = [(phi_series, "FURTHEST", 0.0), (effects, "_NUMBERS_HELD", 1), (effects, "_ROWS_AT_A_TIME", 57)]
+    agree(usual.loc["age"], effect_by_hand(model, X, "age", lambda old: old + far, weight=weight))
+    ways = [(phi_series, "FURTHEST", 0.0), (effects, "_NUMBERS_HELD", 1), (input_rows, "_ROWS_AT_A_TIME", 57)]
     ways += [(column_changes, "_ALIKE", -1.0), (column_changes, "_outputs", lambda *_: {})]
     for module, name, value in ways:
         with monkeypatch.context() as patch:
@@ -135,8 +124,8 @@ def test_any_steps_are_those_of_the_loop_by_hand(kind, table, short_fit):
     steps = STEPS[kind]
     model = make_pipeline(steps, short_fit(steps.fit_transform(X, y), y, n_chains=2))
     frame = marginal_effects(model, X, ["ward", "age"], reference="a")
-    agree(frame.loc["ward: c - a"], by_hand(model, X, "ward", "c", "a"))
-    agree(frame.loc["age"], by_hand(model, X, "age", lambda old: old + 1, lambda old: old))
+    agree(frame.loc["ward: c - a"], effect_by_hand(model, X, "ward", "c", "a"))
+    agree(frame.loc["age"], effect_by_hand(model, X, "age", lambda old: old + 1))
 
 
 @pytest.mark.parametrize("kind", ["object", "category", "ordered", "polars", "array", "codes"])
@@ -179,7 +168,7 @@ def test_rows_without_a_level_do_not_count(model, table, short_fit):
     whole = make_pipeline(steps, short_fit(steps.fit_transform(gaps), y, n_chains=2))
     frame = marginal_effects(whole, gaps, "ward", reference="a")
     assert frame.index.tolist() == ["ward: b - a", "ward: c - a", "ward: d - a"]
-    agree(frame.loc["ward: b - a"], by_hand(whole, gaps, "ward", "b", "a"))
+    agree(frame.loc["ward: b - a"], effect_by_hand(whole, gaps, "ward", "b", "a"))
     assert "(of those that have a" in frame.attrs["header"]
 
 
@@ -226,7 +215,7 @@ def test_booleans_are_false_or_true_whatever_numbers_change_by(table, change, sh
     model = make_pipeline(steps, short_fit(steps.fit_transform(X), table[1], n_chains=2))
     row = marginal_effects(model, X, change=change).loc["married"]
     assert row["change"] == "0 to 1"
-    agree(row, by_hand(model, X, "married", True, False))
+    agree(row, effect_by_hand(model, X, "married", True, False))
 
 
 def test_what_is_left_out_is_said(model, table):
@@ -244,6 +233,8 @@ def test_what_is_left_out_is_said(model, table):
         marginal_effects(steps, X, "empty")
     many = X.assign(name=[f"{i % 60}" for i in range(240)])
     assert (marginal_effects(steps, many, "name")["mean"] == 0).all()  # no step takes it
+    mixed = X.assign(name=[(date(2020, 1, 1), "never", 7)[i % 3] for i in range(240)])
+    assert len(marginal_effects(steps, mixed, "name")) == 2  # levels without an order
     with pytest.raises(ValueError, match="60 levels, and 50 is the most in pairs: compare them with one reference"):
         marginal_effects(steps, many, "name", change="pairs")
     with pytest.raises(ValueError, match="features is empty, or no column"):
