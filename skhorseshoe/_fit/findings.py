@@ -199,7 +199,7 @@ def _separated(rows, run, among=None):
     """
     separation = rows.separation(among)
     if separation is None:
-        return COMPLETE if among is None and run.separated() else ""
+        return COMPLETE if among is None and rows.separated_by(run.chains.state.beta) else ""
     return "" if separation == NONE else separation
 
 

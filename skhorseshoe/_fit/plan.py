@@ -47,10 +47,10 @@ class Plan(NamedTuple):
 
 def plan_fit(params, data, done):
     """The ``Plan``; a ValueError where parameters contradict the data. done : sweeps of the fit to continue, or 0."""
-    sampler, in_prior_coordinates = choose_sampler(params, data)
     settings = {name: value for name, value in vars(params).items() if name in Settings._fields}
-    settings |= {"sampler": sampler, "in_prior_coordinates": in_prior_coordinates}
-    settings = Settings(**(settings | _sweeps_and_room(params, data.shape[1], done)))
+    settings |= {"kind": choose_kind(params, data), **_sweeps_and_room(params, data.shape[1], done)}
+    settings = Settings(**settings)
+    sampler, in_prior_coordinates = settings.sampler, settings.kind == "prior"
     n_threads = count_threads(params.n_jobs)
     if data.rows is None:
         if data.weighted_by and sampler != "hmc":
@@ -73,8 +73,8 @@ def plan_fit(params, data, done):
     return Plan(settings, device, n_threads, shape, (X, *labels), copied, findings, stored)
 
 
-def choose_sampler(params, data):
-    """The sampler, and whether it takes the coordinates of the prior. "auto" is "hmc" if one of these holds:
+def choose_kind(params, data):
+    """The kind of chains, see ``Settings``. The sampler "auto" is "hmc" if one of these holds:
 
     - the coordinates of the prior fit, since data augmentation mixes badly where columns outnumber rows;
     - burn-in is long enough to tune it, and the columns are not too many for a Cholesky factor;
@@ -92,7 +92,7 @@ def choose_sampler(params, data):
     elif sampler not in taking:
         here = " with so many columns" if sampler == "gibbs" else ""
         raise ValueError(f"sampler={sampler!r} does not take {data.extras}{here}. Use sampler={taking[0]!r} or 'auto'.")
-    return sampler, in_prior_coordinates and sampler == "hmc"
+    return "prior" if in_prior_coordinates and sampler == "hmc" else sampler
 
 
 def fits_prior_coordinates(params, data):
