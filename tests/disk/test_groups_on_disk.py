@@ -99,7 +99,10 @@ def test_killed_at_any_moment_it_goes_on(seed, tmp_path):
     ("change", "words"),
     [
         (lambda f: f.assign(patient=[None, *["a"] * 599]), "The group of row 0 is missing"),
-        (lambda f: f.assign(patient=["a", 1, *["a"] * 598]), "The group of row 1 is 1: groups must be all text"),
+        (
+            lambda f: f.assign(patient=["a", 1, *["a"] * 598]),
+            "The group of row 1 is 1, the first is 'a': groups must be",
+        ),
         (lambda f: f.assign(patient="a" * 2000), "2000 letters"),
         (lambda f: f.drop(columns="patient"), "missing are .'patient'."),
     ],
