@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .._backends import device as _device
-from .._backends.limits import is_without_matrix
 from .._data import validation
 from .._data.column_checks import check_size
 from .._data.column_names import column_mask
@@ -217,11 +216,7 @@ def _validate(model, params, X, y, sample_weight, groups, offset):
 
 def _check_memory_and_log(params, plan, n_groups):
     """Refuse a fit that has no room, and log what it will need."""
-    settings, (_, device, reason) = plan.settings, plan.device
-    n_draws = min(settings.n_iter // settings.thin, settings.max_draws or settings.room or settings.n_iter)
-    no_matrix, item = plan.rows is not None and is_without_matrix(plan.rows[0]), np.dtype(settings.draws_dtype).itemsize
-    size = *plan.shape, settings.n_chains, n_draws, plan.n_threads
-    words = check_memory(*size, settings.kind, item, no_matrix, plan.copied, n_groups)
+    words, (_, device, reason) = check_memory(plan, n_groups), plan.device
     if params.verbose:
         where = f"{device} ({reason})" if reason else device
         progress.logger.info("%d rows of %d features on %s: %s", *plan.shape, where, words)

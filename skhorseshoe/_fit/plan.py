@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .._backends import device as _device
-from .._backends.limits import needs_conjugate_gradients
+from .._backends.limits import is_without_matrix, needs_conjugate_gradients
 from .._data.belonging import sign_of
 from .._data.row_blocks import layout
 from .._data.validation import copied_bytes
@@ -193,8 +193,12 @@ def forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler):
     return draws + 8 * n_chains * n_draws, of_rows + 8 * 12 * effects + 8 * matrices
 
 
-def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False, copied=0, n_groups=0):
-    """The forecast in words; a MemoryError if the fit has no room. copied : bytes of X that are held twice already."""
+def check_memory(plan, n_groups):
+    """The forecast in words; a MemoryError if the fit has no room."""
+    settings, _, n_threads, (n, p), rows, copied, *_ = plan
+    n_chains, sampler, item = settings.n_chains, settings.kind, np.dtype(settings.draws_dtype).itemsize
+    n_draws = min(settings.n_iter // settings.thin, settings.max_draws or settings.room or settings.n_iter)
+    no_matrix = rows is not None and is_without_matrix(rows[0])
     draws, working_set = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, no_matrix)
     if n_groups:
         more = forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler)
