@@ -16,7 +16,7 @@ from .._backends import device as _device
 from .._data import validation
 from .._data.column_checks import check_size
 from .._data.column_names import column_mask
-from .._data.row_groups import Groups, check_rows, check_sizes, encode_groups, refuse_dask
+from .._data.row_groups import Groups, check_groups, check_offset, check_sizes, encode_groups, refuse_dask
 from .._data.rows import Rows
 from .._data.weights import is_whole, is_wide, rows_that_count
 from .._mcmc.burn_in import AUTO
@@ -197,8 +197,10 @@ def _validate(model, params, X, y, sample_weight, groups, offset):
         original_X = X
         X, y = validation.check_X_and_y(learner, X, y)
         outnumber = X.shape[1] > X.shape[0]
-        extras = check_rows(groups, offset, X.shape[0])
-        X, y, weight, classes, groups, offset = rows_that_count(X, y, sample_weight, params.class_weight, extras)
+        groups = None if groups is None else check_groups(groups, X.shape[0])
+        offset = None if offset is None else check_offset(offset, X.shape[0])
+        more, by_class = (groups, offset), params.class_weight
+        X, y, weight, classes, groups, offset = rows_that_count(X, y, sample_weight, by_class, more)
         codes = None
         if groups is not None:
             groups, codes = encode_groups(groups)
@@ -379,5 +381,7 @@ def _summarise(params, data, plan, run, known, indicator_sets):
     fitted._fitted_rows = {"n": int(data.shape[0]), "size": float(n), "share": float(rows.share())}
     weights = f"{data.weighted_by}: {data.shape[0]} rows count as {n:.6g}" if data.weighted_by else None
     fitted._asked = {**{name: copy(getattr(params, name)) for name in _REPORTED}, "weights": weights}
-    fitted._saved_run = warm_start.saved_run(run) if params.warm_start and run.whole else None
+    fitted._saved_run = None
+    if params.warm_start and run.whole:
+        fitted._saved_run = {"what": warm_start.described(run.problem, run.settings), **run.arrays()}
     return fitted

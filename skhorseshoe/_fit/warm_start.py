@@ -13,11 +13,6 @@ from .._utils.warn import warn
 _NONE = {"groups": None, "offset": None, "columns that are not empty": None}
 
 
-def saved_run(run):
-    """What a model keeps of a run, without the draws."""
-    return {"what": described(run.problem, run.settings), **run.arrays()}
-
-
 def earlier(model):
     """What a fitted model keeps of its chains, with the draws; None if it keeps nothing."""
     saved = vars(model).get("_saved_run")

@@ -106,11 +106,9 @@ class GroupedPriorCoordinateChains(_Measured, PriorCoordinateChains):
 
     def _measure(self, beta, effects, scale):
         rows, fixed, _, _ = self.problem
-        shift = rows.rows.shift(rows.n_chains, effects)
-        rows.rows.score(beta, shift)  # leaves x beta in shift.predictors, for information_weights
         s_sq = np.exp(2 * np.log(scale).mean())  # square of the geometric mean of s
         shared = rows.groups.codes, np.full(rows.n_chains, s_sq)
-        weights = rows.rows.information_weights(shift)
+        weights = rows.rows.information_weights(beta, effects)
         return rows.ops.ShrinkageByRows(rows.rows, fixed.variances, beta, weights, shared)
 
 

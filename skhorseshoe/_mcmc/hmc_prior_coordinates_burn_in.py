@@ -62,7 +62,8 @@ class PriorCoordinateChains(PlainChains):
             self.exchanges = ops.Exchanges(fixed, precision, square, rows.threads)
         self._tune_from(_FIRST_STEP)
         self.accepted = np.zeros(3)  # sums of both acceptances after burn-in, and their number
-        self.centre, self.size = self._first_sizes(start)
+        self.centre = np.concatenate([np.zeros(p), start.beta[:, p:].mean(axis=0), [log(problem.tau_0)]])
+        self.size = np.concatenate([np.ones(p), self.width, [_LOG_TAU_SIZES[1]]])
         self.seen = None  # averages of coordinates: their number, the first, sums of differences and squares
         if saved is not None:
             self._restore(saved)
@@ -79,12 +80,6 @@ class PriorCoordinateChains(PlainChains):
         others = np.append(rows.columns.sd[p:], 1.0)[: len(fixed.anchor) - p]
         width = 1.0 / np.sqrt(_KNOWN_SHARE * information * np.where(others > 0, others, 1.0) ** 2)
         return distance, _KNOWN_SHARE * information * square, width
-
-    def _first_sizes(self, start):
-        """The first centres and sizes."""
-        p = self.problem.rows.columns.n_shrunk
-        centre = np.concatenate([np.zeros(p), start.beta[:, p:].mean(axis=0), [log(self.problem.tau_0)]])
-        return centre, np.concatenate([np.ones(p), self.width, [_LOG_TAU_SIZES[1]]])
 
     def _make_coordinates(self):
         rows, fixed, tau_0, _ = self.problem
