@@ -1,5 +1,6 @@
-"""What tests of processes that are killed share."""
+"""What tests of folders share: processes that are killed, and what they leave."""
 
+import json
 import os
 import signal
 
@@ -22,6 +23,12 @@ def killed_before(k, name, work):
         finally:
             os._exit(0)
     return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+
+
+def named(folder):
+    """The manifest of a checkpoint, and the files that it names."""
+    body = json.loads((folder / "manifest.json").read_text())["body"]
+    return {"manifest.json", body["state"][0], *(name for name, *_ in body["draws"])}
 
 
 def contents(folder):

@@ -1,7 +1,6 @@
 """What happens to the folder of a checkpoint while a fit writes to it: nothing is lost, and nothing else is touched."""
 
 import itertools
-import json
 import os
 import shutil
 import time
@@ -9,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 
 import numpy as np
 import pytest
-from killing import contents
+from killing import contents, named
 from laws import same_draws
 
 from skhorseshoe import HorseshoeProbitClassifier, disk
@@ -45,11 +44,6 @@ def one_warning(words):
     with pytest.warns(UserWarning, match=f"could not be written: .*{words}") as caught:
         yield
     assert sum("could not be written" in str(one.message) for one in caught) == 1
-
-
-def named(folder):
-    body = json.loads((folder / "manifest.json").read_text())["body"]
-    return {"manifest.json", body["state"][0], *(name for name, *_ in body["draws"])}
 
 
 # Answers that are lost ------------------------------------------------------------------------------------------------
