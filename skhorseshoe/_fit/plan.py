@@ -84,7 +84,9 @@ def choose_kind(params, data):
     columns for a Cholesky factor "hmc" alone is left.
     """
     too_wide, in_prior_coordinates = needs_conjugate_gradients(data.shape[1]), fits_prior_coordinates(params, data)
-    sampler, taking = params.sampler, _taking(data, too_wide)
+    sampler, taking = params.sampler, ("hmc", "gibbs", "pxda")
+    if data.extras:
+        taking = ("hmc",) if data.groups is not None and too_wide else ("hmc", "gibbs")
     if sampler == "auto":
         can_tune = params.burn_in == AUTO or params.burn_in >= _FEWEST_TUNING_SWEEPS
         can_repeat = data.whole_weights and (too_wide or data.expansion <= _LARGEST_EXPANSION)
@@ -99,13 +101,6 @@ def fits_prior_coordinates(params, data):
     """Whether "hmc" takes the coordinates of the prior: with a slab and clearly more columns than rows, but not on a
     cluster."""
     return data.more_columns and params.slab_scale is not None
-
-
-def _taking(data, too_wide):
-    """Samplers that can have groups and offset. too_wide : whether columns are too many for Cholesky factors."""
-    if data.groups is not None and too_wide:
-        return ("hmc",)
-    return ("hmc", "gibbs") if data.extras else ("hmc", "gibbs", "pxda")
 
 
 def _sweeps_and_room(params, p, done):
