@@ -3,6 +3,9 @@
 import json
 import os
 import signal
+from contextlib import contextmanager
+
+import pytest
 
 
 def killed_before(k, name, work):
@@ -23,6 +26,14 @@ def killed_before(k, name, work):
         finally:
             os._exit(0)
     return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+
+
+@contextmanager
+def one_warning(words):
+    """That what is written meets this, among other warnings about the chains."""
+    with pytest.warns(UserWarning, match=f"could not be written: .*{words}") as caught:
+        yield
+    assert sum("could not be written" in str(one.message) for one in caught) == 1
 
 
 def named(folder):

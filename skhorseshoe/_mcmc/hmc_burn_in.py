@@ -100,14 +100,13 @@ class HmcChains:
     def _climb(self, state):
         """A sweep of data augmentation with the mean of z in place of z, which is defined with weights too."""
         rows, fixed, tau_0, key = self.problem
-        ops, (beta, lambda_sq_inv, tau_sq_inv, _, score, t, *rates) = rows.ops, state
+        ops, beta, t = rows.ops, state.beta, state.sweep
         noise = ops.normal(beta.shape, key, t, COEF_PURPOSE)
-        xtz = ops.times_symmetric(beta, self.precision.H) - ops.to_device(fixed).force(beta) + score  # X' E[z | beta]
-        beta = self.precision.draw(xtz, gibbs.prior_precision(state, ops), noise)
-        shrunk = beta[:, : lambda_sq_inv.shape[1]]
-        tau_sq_inv = ops.draw_tau_given_beta(shrunk, tau_sq_inv, tau_0, key, t)
-        lambda_sq_inv = ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, t)
-        return hmc.HmcState(beta, lambda_sq_inv, tau_sq_inv, *rows.score(beta), t + 1, *rates)
+        xtz = ops.times_symmetric(beta, self.precision.H) - ops.to_device(fixed).force(beta) + state.score
+        beta = self.precision.draw(xtz, gibbs.prior_precision(state, ops), noise)  # xtz is X' E[z | beta]
+        state = hmc.draw_scales(state._replace(beta=beta), tau_0, ops, key)
+        loglik, score = rows.score(beta)
+        return state._replace(loglik=loglik, score=score, sweep=t + 1)
 
     def _next_phase(self):
         """Ends the climb or a window, and begins the next one."""
