@@ -111,16 +111,13 @@ class Rows:
         return Segment(X[rows], y[rows], weight[rows], bounds - bounds[0], int(bounds[0]))
 
     def checksums(self):
-        """The checksums of X, y, the weights, the offset and the groups, by name."""
+        """The checksums of X, y and the weights, and, or None, of the groups, the offset and ``numbers``; by name."""
         values = self._total(Segment.checksum, arrays=(self.ops.to_host(self.X), self.y, self.weight))
-        checksums = dict(zip(("X", "y", "the weights"), values, strict=True))
-        if self.offset is not None:
-            checksums["offset"] = zlib.crc32(self.offset)
-        if self.groups is not None:
-            checksums["groups"] = zlib.crc32(self.groups.codes)
-        if self.numbers is not None:
-            checksums["columns that are not empty"] = zlib.crc32(self.numbers)
-        return {name: f"{value:08x}" for name, value in checksums.items()}
+        more = {"groups": self.groups and self.groups.codes, "offset": self.offset}
+        more["columns that are not empty"] = self.numbers
+        checksums = {name: None if array is None else zlib.crc32(array) for name, array in more.items()}
+        checksums |= zip(("X", "y", "the weights"), values, strict=True)
+        return {name: None if value is None else f"{value:08x}" for name, value in checksums.items()}
 
     def share(self):
         """The weighted share of the second class."""
