@@ -33,8 +33,7 @@ class Rows:
 
     Every kind of rows has ``n``, ``shape``, ``columns``, ``ops``, ``threads``, ``groups`` and ``takes_fused_calls``. It
     answers ``size``, ``gram``, ``information``, ``score``, ``line``, ``lines`` and ``separated_by``. ``groups``,
-    ``offset`` and ``numbers`` may be None, ``weight`` empty, ``X`` and ``held`` on a GPU or in a file. What else it
-    has:
+    ``offset`` and ``numbers`` may be None, ``weight`` empty, ``X`` and ``held`` on a GPU or in a file. Also:
 
     - ``Rows``: all methods below. Offsets and groups are for rows of the host, as is ``shift``.
     - ``DaskRows``, on a cluster: the same, but X, y and the weights are None, ``separation`` gives None, and ``held``,

@@ -87,7 +87,8 @@ class Run:
         if settings.kind == "prior" and problem.rows.groups is None:  # these chains are on the host
             problem = problem._replace(rows=RowsForHostChains(problem.rows))
         self.problem, self.settings = problem, settings
-        self.unbounded, self.watched, self.target = unbounded, watched, float(settings.target_ess or 0.0)
+        self.unbounded, self.watched = unbounded, watched
+        self.target = float(settings.target_ess or 0.0)  # 0 where there is none
         rows = problem.rows
         start = initial_state(settings.n_chains, rows.columns, rows.base_rate(), problem.tau_0, problem.key)
         start = rows.ops.to_device(start)
