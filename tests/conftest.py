@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import warnings
 from contextlib import ExitStack, contextmanager
 from types import SimpleNamespace
 
@@ -80,6 +81,21 @@ def short_fit(seed):
 
     def fit(X, y, **params):
         return HorseshoeProbitClassifier(**{"n_iter": 40, "burn_in": 20, "random_state": seed, **params}).fit(X, y)
+
+    return fit
+
+
+@pytest.fixture(scope="session")
+def said():
+    """A function that fits, and returns the texts of the warnings with some words in them."""
+
+    def fit(model, X, y, words="", **of_rows):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model.fit(X, y, **of_rows)
+        found = [w for w in caught if words in str(w.message)]
+        assert all(w.filename == __file__ for w in found)  # they point to the call of fit
+        return [str(w.message) for w in found]
 
     return fit
 

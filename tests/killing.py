@@ -1,7 +1,11 @@
-"""What tests of processes that are killed share."""
+"""What tests of folders share: processes that are killed, and what they leave."""
 
+import json
 import os
 import signal
+from contextlib import contextmanager
+
+import pytest
 
 
 def killed_before(k, name, work):
@@ -22,6 +26,20 @@ def killed_before(k, name, work):
         finally:
             os._exit(0)
     return os.WIFSIGNALED(os.waitpid(pid, 0)[1])
+
+
+@contextmanager
+def one_warning(words):
+    """That what is written meets this, among other warnings about the chains."""
+    with pytest.warns(UserWarning, match=f"could not be written: .*{words}") as caught:
+        yield
+    assert sum("could not be written" in str(one.message) for one in caught) == 1
+
+
+def named(folder):
+    """The manifest of a checkpoint, and the files that it names."""
+    body = json.loads((folder / "manifest.json").read_text())["body"]
+    return {"manifest.json", body["state"][0], *(name for name, *_ in body["draws"])}
 
 
 def contents(folder):

@@ -17,7 +17,7 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse as sparse_cpu
 from skhorseshoe._backends._cpu.library import record
-from skhorseshoe._data.rows import Rows
+from skhorseshoe._data.rows import Columns, Rows
 from skhorseshoe._data.weights import arrange, is_whole
 from skhorseshoe._mcmc import run
 from skhorseshoe._mcmc.prior import FixedPrior
@@ -138,6 +138,17 @@ def planted(**replaced):
     return SimpleNamespace(**{**vars(cpu), **replaced})
 
 
+def always_accepted(change, *rest):
+    """In place of ``ops.metropolis``."""
+    *state, _ = cpu.metropolis(change - 1e9, *rest)
+    return *state, np.exp(-np.maximum(change, 0.0))
+
+
+def plain_columns(p, fit_intercept=True):
+    """``Columns`` of mean 0 and standard deviation 1."""
+    return Columns(np.zeros(p), np.ones(p), np.zeros(p, bool), np.zeros(p, bool), fit_intercept, False)
+
+
 def in_full(X, fit_intercept):
     """Rows in float64, with a column of ones for an intercept."""
     rows = (X.toarray() if sparse.issparse(X) else X).astype(np.float64)
@@ -235,12 +246,12 @@ def start_further(monkeypatch):
     monkeypatch.setattr(run, "initial_state", further)
 
 
-def chains_of(rows, sampler, burn_in, saved=None):
-    """Three chains on these rows, from the start or from what was saved."""
+def chains_of(rows, kind, burn_in, saved=None, n_chains=3, slab=None, tau_0=1.0):
+    """Chains on these rows, from the start or from what was saved."""
     key = np.array([1, 2], np.uint32)
-    problem = run.Problem(rows, FixedPrior(rows.columns, None), 1.0, key)
-    start = run.initial_state(3, rows.columns, rows.base_rate(), 1.0, key)
-    return run._CHAINS[sampler](problem, rows.ops.to_device(start), burn_in, saved)
+    problem = run.Problem(rows, FixedPrior(rows.columns, slab), tau_0, key)
+    start = run.initial_state(n_chains, rows.columns, rows.base_rate(), tau_0, key)
+    return run._CHAINS[kind](problem, rows.ops.to_device(start), burn_in, saved)
 
 
 class Given(NamedTuple):

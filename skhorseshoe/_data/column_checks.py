@@ -30,9 +30,7 @@ def evidence(low, high, mean, share):
     """
     least, most, of_other = low.min(axis=0), high.max(axis=0), -np.log([share, 1 - share])
     out = np.full(len(mean), np.inf)
-    for c, other in enumerate(
-        of_other
-    ):  # class c has a single value, and rows with other values are of the other class
+    for c, other in enumerate(of_other):  # class c has a single value; rows with other values are of the other class
         distance = np.where(high[c] == least, mean - least, np.where(low[c] == most, most - mean, np.inf))
         out = np.minimum(out, other * distance / (most - least))
     return out

@@ -35,14 +35,6 @@ def refuse_dask(X, **of_rows):
             raise TypeError(_HERE.format(name=name))
 
 
-def check_rows(groups, offset, n):
-    """The labels of the groups of n rows and their offsets, checked; each (n,), or None."""
-    return (
-        None if groups is None else check_groups(groups, n),
-        None if offset is None else check_offset(offset, n),
-    )
-
-
 def check_groups(groups, n):
     """The labels of the groups of n rows, checked; (n,)."""
     shape = np.shape(groups)

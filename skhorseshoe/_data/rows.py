@@ -31,13 +31,13 @@ _MOST_NUMBERS_READ_AGAIN = 2**25  # largest X on a GPU or on disk, in numbers, t
 class Rows:
     """The contract of rows, and rows in memory or on disk, each read once per question.
 
-    Every kind of rows has ``n``, ``shape``, ``columns``, ``ops``, ``threads``, ``groups`` and ``is_near``, and answers
-    ``size``, ``gram``, ``information``, ``score``, ``line``, ``lines`` and ``separated_by``. ``groups``, ``offset`` and
-    ``numbers`` may be None, ``weight`` empty, ``X`` and ``held`` on a GPU or in a file. What else a kind has:
+    Every kind of rows has ``n``, ``shape``, ``columns``, ``ops``, ``threads``, ``groups`` and ``takes_fused_calls``. It
+    answers ``size``, ``gram``, ``information``, ``score``, ``line``, ``lines`` and ``separated_by``. ``groups``,
+    ``offset`` and ``numbers`` may be None, ``weight`` empty, ``X`` and ``held`` on a GPU or in a file. Also:
 
     - ``Rows``: all methods below. Offsets and groups are for rows of the host, as is ``shift``.
     - ``DaskRows``, on a cluster: the same, but X, y and the weights are None, ``separation`` gives None, and ``held``,
-      ``is_sparse`` and what needs a row here are absent (``shift``, ``weighted_gram``, ``sums_by_group``, ...).
+      ``is_sparse`` and what needs a row here are absent (``shift``, ``row_information``, ``sums_by_group``, ...).
     - ``GroupedRows`` of ``_mcmc``, for chains with groups: ``is_sparse``, and methods for the effects. Its ``score``,
       ``line`` and ``information`` are of beta with effects that follow it.
     - ``RowsForHostChains`` of ``_mcmc``, for chains on the host: what the wrapped rows have; ``ops`` is the host's.
@@ -110,16 +110,13 @@ class Rows:
         return Segment(X[rows], y[rows], weight[rows], bounds - bounds[0], int(bounds[0]))
 
     def checksums(self):
-        """The checksums of X, y, the weights, the offset and the groups, by name."""
+        """The checksums of X, y and the weights, and, or None, of the groups, the offset and ``numbers``; by name."""
         values = self._total(Segment.checksum, arrays=(self.ops.to_host(self.X), self.y, self.weight))
-        checksums = dict(zip(("X", "y", "the weights"), values, strict=True))
-        if self.offset is not None:
-            checksums["offset"] = zlib.crc32(self.offset)
-        if self.groups is not None:
-            checksums["groups"] = zlib.crc32(self.groups.codes)
-        if self.numbers is not None:
-            checksums["columns that are not empty"] = zlib.crc32(self.numbers)
-        return {name: f"{value:08x}" for name, value in checksums.items()}
+        more = {"groups": self.groups and self.groups.codes, "offset": self.offset}
+        more["columns that are not empty"] = self.numbers
+        checksums = {name: None if array is None else zlib.crc32(array) for name, array in more.items()}
+        checksums |= zip(("X", "y", "the weights"), values, strict=True)
+        return {name: None if value is None else f"{value:08x}" for name, value in checksums.items()}
 
     def share(self):
         """The weighted share of the second class."""
@@ -133,10 +130,11 @@ class Rows:
         """The number of rows, or the sum of their weights."""
         return self._size
 
-    def gram(self, beta=None, spare=()):
-        """X' diag(weight) X of the sampler's columns; (q, q). beta, spare : as in ``Segment.gram``."""
-        c = self.columns
-        (H,) = self._total(Segment.gram, c.centre, c.unit, c.fit_intercept, beta, spare=spare)
+    def gram(self, beta=None, spare=(), weight=None):
+        """X' diag(weight) X of the sampler's columns; (q, q). beta, spare : as in ``Segment.gram``. weight : (n,) in
+        place of that of the rows, or None."""
+        c, arrays = self.columns, None if weight is None else (*self.held[:2], weight)
+        (H,) = self._total(Segment.gram, c.centre, c.unit, c.fit_intercept, beta, spare=spare, arrays=arrays)
         return c.matrix(H)
 
     def information(self, beta, spare=()):
@@ -146,21 +144,17 @@ class Rows:
         """
         if self.offset is None:
             return self.gram(self.ops.to_host(beta)[:, self.columns.q_place], spare)
-        return self.weighted_gram(self.row_information(beta), spare)
+        return self.gram(spare=spare, weight=self.row_information(beta))
 
     def row_information(self, beta):
         """The information of each row about eta, times its weight, averaged over the rows of beta; (n,)."""
-        total = 0.0
-        for i in range(0, len(beta), _POINTS_AT_A_TIME):
-            shift = self.shift(len(beta[i : i + _POINTS_AT_A_TIME]))
-            self.score(beta[i : i + _POINTS_AT_A_TIME], shift)
-            total = total + self.information_weights(shift) * (shift.predictors.shape[1] / len(beta))
-        return total
+        parts = (beta[points] for points in cut(0, len(beta), _POINTS_AT_A_TIME))
+        return sum(self.information_weights(part) * (len(part) / len(beta)) for part in parts)
 
-    def information_weights(self, shift):
-        """The information of each row, times its weight, averaged over the chains; (n,). Uses the predictors that the
-        last score has left in ``shift``."""
-        weight = np.empty(self.n)
+    def information_weights(self, beta, effects=None):
+        """As ``row_information``, at few points. effects : of groups (n_groups, m), or None."""
+        shift, weight = self.shift(len(beta), effects), np.empty(self.n)
+        self.score(beta, shift)  # leaves x beta in shift.predictors
         for block in cut(0, self.n, _ROWS_AT_A_TIME):
             eta = shift.predictors[block].astype(np.float64)
             if self.offset is not None:
@@ -173,13 +167,6 @@ class Rows:
     def sums_by_group(self, weight):
         """Sums of weight_i (x_i, 1) over the rows of each group, in columns of X; (n_groups, p + 1). weight : (n,)."""
         return self.ops.sums_by_group(self.held[0], self.groups.codes, self.groups.n, weight)
-
-    def weighted_gram(self, weight, spare=()):
-        """X' diag(weight) X of the sampler's columns, for other weights of the rows (n,); (q, q)."""
-        c = self.columns
-        held = *self.held[:2], weight
-        (H,) = self._total(Segment.gram, c.centre, c.unit, c.fit_intercept, None, spare=spare, arrays=held)
-        return c.matrix(H)
 
     def one_sided_columns(self):
         """``OneSidedColumns``."""

@@ -122,13 +122,9 @@ def arrange(X, y, weight, sampler, *more):
 
 def _of_rows(rows, X, *others):
     """Rows, by a mask or by numbers, of X and of other arrays or None."""
-    return _take(X, rows), *(None if values is None else values[rows] for values in others)
-
-
-def _take(X, rows):
-    """Rows of X, by a mask or by numbers. With a mask CuPy would need memory for every element of X."""
-    with device.context_of(X):
-        return X[np.flatnonzero(rows) if rows.dtype == bool else rows]
+    with device.context_of(X):  # with a mask CuPy would need memory for every element of X
+        X = X[np.flatnonzero(rows) if rows.dtype == bool else rows]
+    return X, *(None if values is None else values[rows] for values in others)
 
 
 def _check_copy(X, n_rows, *words):

@@ -21,6 +21,9 @@ import numpy as np
 from .._backends.limits import MOST_LEAPFROG_STEPS
 from .._mcmc.burn_in import AUTO, MOST_EXTENSIONS, BurnIn, tuned_phases, untuned_phases
 from .._mcmc.draws import STORED
+from .._mcmc.gibbs import State
+from .._mcmc.hmc import HmcState
+from .._mcmc.hmc_prior_coordinates import PriorCoordinateState
 from .._mcmc.hmc_prior_coordinates_burn_in import is_averaged
 from .._utils import atomic_files as _files
 from .._utils.lock import alone, lock_of
@@ -233,33 +236,15 @@ def _unflatten(flat, draws):
 
 # Shapes have one letter an axis: C chains, n rows, P columns of X, p of them shrunk, q coefficients, M = P + 2 moments,
 # s = 1 + p widths, w = q + 1 coordinates; * is any number above 0, k any number.
-_STATES = {
-    "gibbs": {"lambda_sq_inv": "Cp", "nu_inv": "Cp", "xi_inv": "C", "points": "*q"},
-    "hmc": {
-        "lambda_sq_inv": "Cp",
-        "loglik": "C",
-        "score": "Cq",
-        "acceptance": "C",
-        "tau_acceptance": "C",
-        "settings": "5",
-        "slow": "k",
-        "accepted": "2",
-        "every": "",
-    },
-    "prior": {
-        "loglik": "C",
-        "score": "Cq",
-        "acceptance": "C",
-        "exchanged": "C",
-        "points": "*q",
-        "dual": "4",
-        "started": "",
-        "accepted": "3",
-        "centre": "w",
-        "size": "w",
-    },
+_STATES = {"gibbs": State, "pxda": State, "hmc": HmcState, "prior": PriorCoordinateState}
+_STATE = {"beta": "Cq", "tau_sq_inv": "C", "sweep": "", "lambda_sq_inv": "Cp", "nu_inv": "Cp", "xi_inv": "C"}
+_STATE |= {"loglik": "C", "score": "Cq", "acceptance": "C", "tau_acceptance": "C", "exchanged": "C"}
+_CHAINS = {  # what chains have beside their state
+    "gibbs": {"points": "*q"},
+    "pxda": {"points": "*q"},
+    "hmc": {"settings": "5", "slow": "k", "accepted": "2", "every": ""},
+    "prior": {"points": "*q", "dual": "4", "started": "", "accepted": "3", "centre": "w", "size": "w"},
 }
-_STATE = {"beta": "Cq", "tau_sq_inv": "C", "sweep": ""}
 _REFERENCE = {"reference_point": "q", "reference_score": "q", "reference_information": "qq", "spread": "s"}
 _STAGE = {"length": "", "n": "", "step": "4", "tau_step": "4", "rates": "2"}
 _SEEN = {"beta": "q", "score": "q", "points": "*q", "first": "q", "last": "Cq", "squares": "q", "lagged": "q"}
@@ -313,27 +298,28 @@ def _burn_in(chains, settings):
 
 
 def _check_chains(chains, sweep, burn_in, settings, sizes):
-    sampler = "gibbs" if settings.sampler == "pxda" else settings.kind
-    expected = {**_STATE, **_STATES[sampler], **burn_in.shapes(sweep), **(_GROUPS if "G" in sizes else {})}
-    if sampler == "hmc":
+    kind, has_groups = settings.kind, "G" in sizes
+    expected = {name: _STATE[name] for name in _STATES[kind]._fields} | _CHAINS[kind] | burn_in.shapes(sweep)
+    expected |= _GROUPS if has_groups else {}
+    if kind == "hmc":
         stages = burn_in.phases.ends
         expected |= {"H": "qq"} if sweep < stages[0] else _REFERENCE
-        expected |= _named("group_map", _GROUP_MAP) if "G" in sizes and sweep >= stages[0] else {}
+        expected |= _named("group_map", _GROUP_MAP) if has_groups and sweep >= stages[0] else {}
         if stages[0] <= sweep < stages[-1]:
             start, stop = max(t for t in stages if t <= sweep), min(t for t in stages if t > sweep)
             # A phase learns in its second half, and has nothing to keep before that.
             n_seen = sweep - start - (stop - start) // 2
             seen = _SEEN if n_seen > 0 else _SEEN_NOTHING
             expected |= _named("stage", _STAGE | seen)
-            if "G" in sizes and n_seen > 1 and stop < stages[-1]:
+            if has_groups and n_seen > 1 and stop < stages[-1]:
                 expected |= _named("group_seen", _GROUP_SEEN)
-    elif "G" in sizes and sweep - burn_in.end >= settings.thin:
+    elif has_groups and sweep - burn_in.end >= settings.thin:
         expected |= _MEASURED
-    expected |= _GROUP_KNOWN if "G" in sizes and sweep else {}
-    if sampler == "prior" and is_averaged(sweep, burn_in.phases.ends):
+    expected |= _GROUP_KNOWN if has_groups and sweep else {}
+    if kind == "prior" and is_averaged(sweep, burn_in.phases.ends):
         expected |= {"seen_n": "", "seen_first": "w", "seen_total": "w", "seen_squares": "w"}
     _check_arrays(chains, expected, sizes)
-    if sampler == "hmc":
+    if kind == "hmc":
         step, n_steps, tau_moves, tau_step, apart = chains["settings"].tolist()
         counts_are_valid = n_steps in range(1, MOST_LEAPFROG_STEPS + 1) and tau_moves in range(5)
         is_valid = counts_are_valid and 0 < step < 4 and 0 < tau_step < 100

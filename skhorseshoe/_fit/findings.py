@@ -199,7 +199,7 @@ def _separated(rows, run, among=None):
     """
     separation = rows.separation(among)
     if separation is None:
-        return COMPLETE if among is None and run.separated() else ""
+        return COMPLETE if among is None and rows.separated_by(run.chains.state.beta) else ""
     return "" if separation == NONE else separation
 
 
@@ -253,9 +253,8 @@ def _not_converged(params, chains, unbounded):
     )
     if chains.n_draws < 4:
         draws = "1 draw of each chain is" if chains.n_draws == 1 else f"{chains.n_draws} draws of each chain are"
-        if not chains.is_all:
-            return [Finding("too few draws", [], few_kept, {"draws": draws})]
-        return [Finding("too few draws", [], *_longer(params, chains, {"draws": draws}))]
+        cure, changes = _longer(params, chains) if chains.is_all else (few_kept, {})
+        return [Finding("too few draws", [], cure, {"draws": draws}, changes)]
     badness = np.fmax((rhat - 1) / (max_rhat - 1), least / ess)  # infinite where a chain does not move
     worst = int(np.argmax(np.where(failed, np.nan_to_num(badness, nan=0.0), -1.0)))
     facts = {"failed": failed.sum(), "judged": len(failed), "max_rhat": max_rhat[worst], "wanted": least[worst]}
@@ -271,12 +270,12 @@ def _not_converged(params, chains, unbounded):
     elif to_do.any():
         goal = np.fmax(least, params.target_ess or 0.0)  # converged quantities may miss it
         times_longer = np.nan_to_num(np.fmax(badness, goal / ess)[curable], nan=1.0, posinf=1.0).max()
-        cure, facts, changes = _longer(params, chains, facts, times_longer, (rhat[to_do] > _FAR_APART).any())
+        cure, changes = _longer(params, chains, times_longer, (rhat[to_do] > _FAR_APART).any())
     return [Finding("not converged", [], cure, facts, changes)]
 
 
-def _longer(params, chains, facts, times_longer=1.0, far=False):
-    """The cure, the facts and the changes of parameters that multiply the independent draws by ``times_longer``.
+def _longer(params, chains, times_longer=1.0, far=False):
+    """The cure and the changes of parameters that multiply the independent draws by ``times_longer``.
 
     far : whether the chains are so far apart that burn-in was too short.
     """
@@ -304,7 +303,7 @@ def _longer(params, chains, facts, times_longer=1.0, far=False):
             changes["thin"] = thin
         if far or (params.burn_in != AUTO and chains.burn_in < _FEWEST_SWEEPS):
             changes["burn_in"] = max(_FEWEST_SWEEPS, more // 2, 2 * chains.burn_in if far else 0)
-    return cure, facts, changes
+    return cure, changes
 
 
 def _short_of_target(params, chains):

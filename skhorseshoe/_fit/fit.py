@@ -13,11 +13,10 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from .._backends import device as _device
-from .._backends.limits import is_without_matrix
 from .._data import validation
 from .._data.column_checks import check_size
 from .._data.column_names import column_mask
-from .._data.row_groups import Groups, check_rows, check_sizes, encode_groups, refuse_dask
+from .._data.row_groups import Groups, check_groups, check_offset, check_sizes, encode_groups, refuse_dask
 from .._data.rows import Rows
 from .._data.weights import is_whole, is_wide, rows_that_count
 from .._mcmc.burn_in import AUTO
@@ -198,8 +197,10 @@ def _validate(model, params, X, y, sample_weight, groups, offset):
         original_X = X
         X, y = validation.check_X_and_y(learner, X, y)
         outnumber = X.shape[1] > X.shape[0]
-        extras = check_rows(groups, offset, X.shape[0])
-        X, y, weight, classes, groups, offset = rows_that_count(X, y, sample_weight, params.class_weight, extras)
+        groups = None if groups is None else check_groups(groups, X.shape[0])
+        offset = None if offset is None else check_offset(offset, X.shape[0])
+        more, by_class = (groups, offset), params.class_weight
+        X, y, weight, classes, groups, offset = rows_that_count(X, y, sample_weight, by_class, more)
         codes = None
         if groups is not None:
             groups, codes = encode_groups(groups)
@@ -217,11 +218,7 @@ def _validate(model, params, X, y, sample_weight, groups, offset):
 
 def _check_memory_and_log(params, plan, n_groups):
     """Refuse a fit that has no room, and log what it will need."""
-    settings, (_, device, reason) = plan.settings, plan.device
-    n_draws = min(settings.n_iter // settings.thin, settings.max_draws or settings.room or settings.n_iter)
-    no_matrix, item = plan.rows is not None and is_without_matrix(plan.rows[0]), np.dtype(settings.draws_dtype).itemsize
-    size = *plan.shape, settings.n_chains, n_draws, plan.n_threads
-    words = check_memory(*size, settings.kind, item, no_matrix, plan.copied, n_groups)
+    words, (_, device, reason) = check_memory(plan, n_groups), plan.device
     if params.verbose:
         where = f"{device} ({reason})" if reason else device
         progress.logger.info("%d rows of %d features on %s: %s", *plan.shape, where, words)
@@ -384,5 +381,7 @@ def _summarise(params, data, plan, run, known, indicator_sets):
     fitted._fitted_rows = {"n": int(data.shape[0]), "size": float(n), "share": float(rows.share())}
     weights = f"{data.weighted_by}: {data.shape[0]} rows count as {n:.6g}" if data.weighted_by else None
     fitted._asked = {**{name: copy(getattr(params, name)) for name in _REPORTED}, "weights": weights}
-    fitted._saved_run = warm_start.saved_run(run) if params.warm_start and run.whole else None
+    fitted._saved_run = None
+    if params.warm_start and run.whole:
+        fitted._saved_run = {"what": warm_start.described(run.problem, run.settings), **run.arrays()}
     return fitted

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .._backends import device as _device
-from .._backends.limits import needs_conjugate_gradients
+from .._backends.limits import is_without_matrix, needs_conjugate_gradients
 from .._data.belonging import sign_of
 from .._data.row_blocks import layout
 from .._data.validation import copied_bytes
@@ -47,10 +47,10 @@ class Plan(NamedTuple):
 
 def plan_fit(params, data, done):
     """The ``Plan``; a ValueError where parameters contradict the data. done : sweeps of the fit to continue, or 0."""
-    sampler, in_prior_coordinates = choose_sampler(params, data)
     settings = {name: value for name, value in vars(params).items() if name in Settings._fields}
-    settings |= {"sampler": sampler, "in_prior_coordinates": in_prior_coordinates}
-    settings = Settings(**(settings | _sweeps_and_room(params, data.shape[1], done)))
+    settings |= {"kind": choose_kind(params, data), **_sweeps_and_room(params, data.shape[1], done)}
+    settings = Settings(**settings)
+    sampler, in_prior_coordinates = settings.sampler, settings.kind == "prior"
     n_threads = count_threads(params.n_jobs)
     if data.rows is None:
         if data.weighted_by and sampler != "hmc":
@@ -73,8 +73,8 @@ def plan_fit(params, data, done):
     return Plan(settings, device, n_threads, shape, (X, *labels), copied, findings, stored)
 
 
-def choose_sampler(params, data):
-    """The sampler, and whether it takes the coordinates of the prior. "auto" is "hmc" if one of these holds:
+def choose_kind(params, data):
+    """The kind of chains, see ``Settings``. The sampler "auto" is "hmc" if one of these holds:
 
     - the coordinates of the prior fit, since data augmentation mixes badly where columns outnumber rows;
     - burn-in is long enough to tune it, and the columns are not too many for a Cholesky factor;
@@ -84,7 +84,9 @@ def choose_sampler(params, data):
     columns for a Cholesky factor "hmc" alone is left.
     """
     too_wide, in_prior_coordinates = needs_conjugate_gradients(data.shape[1]), fits_prior_coordinates(params, data)
-    sampler, taking = params.sampler, _taking(data, too_wide)
+    sampler, taking = params.sampler, ("hmc", "gibbs", "pxda")
+    if data.extras:
+        taking = ("hmc",) if data.groups is not None and too_wide else ("hmc", "gibbs")
     if sampler == "auto":
         can_tune = params.burn_in == AUTO or params.burn_in >= _FEWEST_TUNING_SWEEPS
         can_repeat = data.whole_weights and (too_wide or data.expansion <= _LARGEST_EXPANSION)
@@ -92,20 +94,13 @@ def choose_sampler(params, data):
     elif sampler not in taking:
         here = " with so many columns" if sampler == "gibbs" else ""
         raise ValueError(f"sampler={sampler!r} does not take {data.extras}{here}. Use sampler={taking[0]!r} or 'auto'.")
-    return sampler, in_prior_coordinates and sampler == "hmc"
+    return "prior" if in_prior_coordinates and sampler == "hmc" else sampler
 
 
 def fits_prior_coordinates(params, data):
     """Whether "hmc" takes the coordinates of the prior: with a slab and clearly more columns than rows, but not on a
     cluster."""
     return data.more_columns and params.slab_scale is not None
-
-
-def _taking(data, too_wide):
-    """Samplers that can have groups and offset. too_wide : whether columns are too many for Cholesky factors."""
-    if data.groups is not None and too_wide:
-        return ("hmc",)
-    return ("hmc", "gibbs") if data.extras else ("hmc", "gibbs", "pxda")
 
 
 def _sweeps_and_room(params, p, done):
@@ -193,8 +188,12 @@ def forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler):
     return draws + 8 * n_chains * n_draws, of_rows + 8 * 12 * effects + 8 * matrices
 
 
-def check_memory(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False, copied=0, n_groups=0):
-    """The forecast in words; a MemoryError if the fit has no room. copied : bytes of X that are held twice already."""
+def check_memory(plan, n_groups):
+    """The forecast in words; a MemoryError if the fit has no room."""
+    settings, _, n_threads, (n, p), rows, copied, *_ = plan
+    n_chains, sampler, item = settings.n_chains, settings.kind, np.dtype(settings.draws_dtype).itemsize
+    n_draws = min(settings.n_iter // settings.thin, settings.max_draws or settings.room or settings.n_iter)
+    no_matrix = rows is not None and is_without_matrix(rows[0])
     draws, working_set = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, no_matrix)
     if n_groups:
         more = forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler)

@@ -9,14 +9,6 @@ from .._mcmc.prior import PER_SD
 from .._utils.atomic_files import differences
 from .._utils.warn import warn
 
-# Checksums of rows without groups and offset, all of whose columns the sampler has.
-_NONE = {"groups": None, "offset": None, "columns that are not empty": None}
-
-
-def saved_run(run):
-    """What a model keeps of a run, without the draws."""
-    return {"what": described(run.problem, run.settings), **run.arrays()}
-
 
 def earlier(model):
     """What a fitted model keeps of its chains, with the draws; None if it keeps nothing."""
@@ -63,5 +55,5 @@ def described(problem, settings):
         "shape of X": rows.shape,
         "dtype of X": rows.dtype.name,
         "group_scale": None if rows.groups is None else rows.groups.scale,
-        **{f"checksum of {name}": value for name, value in {**_NONE, **rows.checksums()}.items()},
+        **{f"checksum of {name}": value for name, value in rows.checksums().items()},
     }

@@ -70,7 +70,8 @@ class BurnIn:
         if self.asked != AUTO or not start < sweep <= stop:
             return
         if self.halves is None:
-            self.halves = Halves.from_first(beta)
+            origin = beta.mean(axis=0)
+            self.halves = Halves(origin, 0 * beta, 0 * beta, 0 * origin)
         self.halves = self.halves.with_next(beta, half=int(2 * (sweep - start) > stop - start))
         if sweep == stop:
             if self.extensions < MOST_EXTENSIONS and not ops.to_host(self.halves).agree(stop - start, agreed):
@@ -101,13 +102,6 @@ class Halves(NamedTuple):
     first: object  # (n_chains, q) sums over the first half of each chain
     second: object  # (n_chains, q) sums over the second half
     squares: object  # (q,) sums of squares over all states
-
-    @classmethod
-    def from_first(cls, beta):
-        """Sums of no states; beta is the first state that will be added."""
-        origin = beta.mean(axis=0)
-        zero = 0 * beta
-        return cls(origin, zero, zero, 0 * origin)
 
     def with_next(self, beta, half):
         """Sums with one more state (n_chains, q), of the first half (0) or the second (1)."""

@@ -3,8 +3,6 @@
 All chains have ``advance()``, ``state``, ``tuning_report``, ``shrinkage()``, and ``arrays()`` to go on from later.
 """
 
-from functools import partial
-
 import numpy as np
 
 from .._backends import limits
@@ -47,6 +45,10 @@ class PlainChains:
             self.points = (*(self.points if n_seen else ()), *(point.copy() for point in points))
         self.burn_in.add(sweep, beta, self.problem.rows.ops)
 
+    def _swept(self, law, **given):
+        """The state after a sweep of all unknowns, of which ``law`` moves beta and its scales."""
+        return law(self.state, **given)
+
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""
         if self.information is None:
@@ -62,28 +64,15 @@ class PlainChains:
         """Coefficients at states of burn-in, of all chains; (m, q)."""
         return self.problem.rows.ops.concatenate(self.points)
 
-    def _lines(self):
-        """``Lines`` with widths from the rows alone, before anything is sampled."""
-        rows, fixed, _, _ = self.problem
-        columns, n = rows.columns, rows.size()
-        square = np.append(n * (columns.mean**2 + columns.sd**2), n)[: len(fixed.anchor)]  # x_j'x_j
-        return rows.lines(fixed, line_widths(columns.n_shrunk, fixed, _TYPICAL_INFORMATION * square))
-
 
 class GibbsChains(PlainChains):
     """Data augmentation. start : ``gibbs.State``."""
 
+    expand, lines = False, None  # as in ``gibbs.sweep``
+
     def __init__(self, problem, start, burn_in, saved=None):
         super().__init__(problem, start, burn_in, saved)
-        rows = problem.rows
-        self.precision = self._precision()
-        law = {"rows": rows, "precision": self.precision, "tau_0": problem.tau_0, "key": problem.key}
-        self.line_interval = line_interval(rows)
-        self.sweeps = [partial(gibbs.sweep, ops=rows.ops, **law, **options) for options in self._options()]
-
-    def _options(self):
-        """Further arguments of a sweep without line moves, and of one with them."""
-        return {}, {}
+        self.precision, self.line_interval = self._precision(), line_interval(problem.rows)
 
     def _precision(self):
         rows, fixed, _, key = self.problem
@@ -92,7 +81,9 @@ class GibbsChains(PlainChains):
         return rows.ops.Precision(fixed.add_to(rows.gram()), rows.threads)
 
     def _sweep(self, state):
-        return self.sweeps[state.sweep % self.line_interval == 0](state)
+        rows, _, tau_0, key = self.problem
+        lines = self.lines if state.sweep % self.line_interval == 0 else None
+        return gibbs.sweep(state, rows, self.precision, tau_0, rows.ops, key, expand=self.expand, lines=lines)
 
     def _information(self, beta):
         rows, fixed, _, _ = self.problem
@@ -108,8 +99,15 @@ class GibbsChains(PlainChains):
 class PxdaChains(GibbsChains):
     """Data augmentation with a scale move of z in every sweep, and line moves."""
 
-    def _options(self):
-        return {"expand": True}, {"expand": True, "lines": self._lines()}
+    expand = True
+
+    def __init__(self, problem, start, burn_in, saved=None):
+        super().__init__(problem, start, burn_in, saved)
+        rows, fixed, _, _ = problem
+        columns, n = rows.columns, rows.size()
+        square = np.append(n * (columns.mean**2 + columns.sd**2), n)[: len(fixed.anchor)]  # x_j'x_j
+        # Widths are from the rows alone, before anything is sampled.
+        self.lines = rows.lines(fixed, line_widths(columns.n_shrunk, fixed, _TYPICAL_INFORMATION * square))
 
 
 def shrinkage(information, state, fixed, ops):

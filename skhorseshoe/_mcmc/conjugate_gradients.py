@@ -31,7 +31,7 @@ _NUMBERS_PER_SUM = 4  # least number of stored numbers of a block for each of it
 def precision(rows, fixed, key):
     """``IterativePrecision`` for the likelihood of z and the fixed prior."""
     form = GramByPasses(rows, fixed, key) if is_without_matrix(rows.X) else GramMatrix(rows.gram(), rows, fixed, key)
-    return IterativePrecision(form, rows.ops)
+    return IterativePrecision(form)
 
 
 class GramByPasses:
@@ -136,11 +136,12 @@ class GramMatrix:
 class IterativePrecision:
     """Draws from N(Q^-1 b, Q^-1) with Q = H + diag(d), with b and d of each chain.
 
-    form : H, as ``GramByPasses`` or ``GramMatrix``. ops : the back end.
+    form : H, as ``GramByPasses`` or ``GramMatrix``.
     """
 
-    def __init__(self, form, ops):
-        self.form, self.ops, self.watch = form, ops, ops.Watch()
+    def __init__(self, form):
+        self.form, self.ops = form, form.rows.ops
+        self.watch = self.ops.Watch()
 
     def noise(self, ops, shape, key, sweep):
         """The random part of ``draw``: vectors with covariance H, and standard normals."""
@@ -205,4 +206,4 @@ class IterativePrecision:
 
     def information(self, beta):
         """This with the Fisher information, averaged over the rows of beta (m, q), in place of X'X."""
-        return IterativePrecision(self.form.with_information(beta), self.ops)
+        return IterativePrecision(self.form.with_information(beta))

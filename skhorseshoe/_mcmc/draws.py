@@ -252,17 +252,17 @@ class Moments:
             "prob_positive": self.positive.sum(axis=0) / n_all,
         }
 
-    def arrays(self):
-        """The argument of ``restored``."""
-        return {f"all_{name}": value for name, value in vars(self).items()}
+    def arrays(self, prefix="all_"):
+        """The arguments of ``restored``."""
+        return {prefix + name: value for name, value in vars(self).items()}
 
     @classmethod
-    def restored(cls, arrays):
+    def restored(cls, arrays, prefix="all_"):
         """The moments that ``arrays`` gave, or None if there are none."""
-        if "all_mean" not in arrays:
+        if f"{prefix}mean" not in arrays:
             return None
-        moments = cls(arrays["all_mean"].shape)
-        moments.n_draws = int(arrays["all_n_draws"])
+        moments = cls(arrays[f"{prefix}mean"].shape)
+        moments.n_draws = int(arrays[f"{prefix}n_draws"])
         for name in ("mean", "squares", "positive"):
-            setattr(moments, name, np.array(arrays[f"all_{name}"]))
+            setattr(moments, name, np.array(arrays[prefix + name]))
         return moments

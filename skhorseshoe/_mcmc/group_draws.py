@@ -5,6 +5,7 @@ import numpy as np
 from .draws import Moments, keep_every_second
 
 ROOM_BYTES = 2**28  # largest size of the draws of u, in bytes
+_MOMENTS = "group_all_"  # prefix of the names of saved moments
 
 
 class GroupDraws:
@@ -62,7 +63,7 @@ class GroupDraws:
         """The argument of ``restore``."""
         return {
             "group_stride": self.stride,
-            **{f"group_{name}": value for name, value in self.moments.arrays().items()},
+            **self.moments.arrays(_MOMENTS),
             "group_scale_draws": self.scale[:, :n].copy(),
             "group_effect_draws": self.effects[:, : self._n_effects(n_offered)].copy(),
         }
@@ -73,5 +74,4 @@ class GroupDraws:
         for name, values in (("scale", self.scale), ("effect", self.effects)):
             saved = arrays[f"group_{name}_draws"]
             values[:, : saved.shape[1]] = saved
-        of_moments = {name: value for name, value in arrays.items() if name.startswith("group_all_")}
-        self.moments = Moments.restored({name.removeprefix("group_"): value for name, value in of_moments.items()})
+        self.moments = Moments.restored(arrays, _MOMENTS)

@@ -115,7 +115,7 @@ class MapAverages:
     def information(self, rows, spare=()):
         """The information of beta (q, q) with u following, A (n_groups, q) and h (n_groups, 1). rows : ``Rows``."""
         weight = self.weight / self.n
-        H, sums = rows.weighted_gram(weight, spare), rows.sums_by_group(weight)
+        H, sums = rows.gram(spare=spare, weight=weight), rows.sums_by_group(weight)
         products, h = rows.columns.gradient(sums[:, : len(H)]), sums[:, -1:].copy()  # b (n_groups, q)
         share = 1.0 / (h + self.scale()[0] ** -2.0)
         along = (-products * share).astype(np.float32)

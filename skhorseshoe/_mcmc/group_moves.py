@@ -25,13 +25,13 @@ from .._backends.constants import LINE_PROPOSALS
 from .._backends.line_moves import N_UNIFORMS
 
 
-def sweep(state, inner, rows, fixed, tau_0, **options):
+def sweep(state, inner, rows, fixed, tau_0):
     """A sweep ``inner`` of beta and its scales with delta held, then moves of u and s.
 
-    state : of any sampler that asks rows for the score. options : further arguments of ``inner``."""
+    state : of any sampler that asks rows for the score."""
     t = state.sweep
     loglik, score = rows.begin_sweep(state.beta)
-    state = inner(state._replace(loglik=loglik, score=score), **options)
+    state = inner(state._replace(loglik=loglik, score=score))
     beta, tau_sq_inv = move_effects_and_scale(rows, state.beta, state.tau_sq_inv, fixed, tau_0, t)
     return state._replace(beta=beta, tau_sq_inv=tau_sq_inv)
 

@@ -32,10 +32,10 @@ class _Grouped:
         rows = GroupedRows(problem.rows, len(start.beta), problem.key, saved)
         super().__init__(problem._replace(rows=rows), start, burn_in, saved)
 
-    def _whole(self, sweep):
-        """A sweep of all unknowns, from ``sweep`` of beta and its scales."""
+    def _swept(self, law, **given):
+        """The state after a sweep of all unknowns, of which ``law`` moves beta and its scales."""
         rows, fixed, tau_0, _ = self.problem
-        return partial(group_moves.sweep, inner=sweep, rows=rows, fixed=fixed, tau_0=tau_0)
+        return group_moves.sweep(self.state, partial(law, **given), rows, fixed, tau_0)
 
     def _next_phase(self):
         """Ends a phase, for chains whose burn-in has phases."""
@@ -51,12 +51,6 @@ class _Grouped:
         return self.problem.rows.effects, self.problem.rows.scale
 
 
-def _hmc_sweep(state, rows, reference, **options):
-    """As ``hmc.sweep``, with the score of the reference that follows from the held effects of each chain."""
-    reference.mass_matrix.set_b(reference.information @ reference.point + rows.reference_score)
-    return hmc.sweep(state, rows, reference._replace(score=rows.reference_score), **options)
-
-
 class GroupedHmcChains(_Grouped, HmcChains):
     """As ``HmcChains``."""
 
@@ -67,8 +61,10 @@ class GroupedHmcChains(_Grouped, HmcChains):
             self.problem.rows.add_to_averages()
         super().advance()
 
-    def _law(self):
-        return _hmc_sweep
+    def _law(self, state, rows, reference, **given):
+        """As ``hmc.sweep``, with the score of the reference that follows from the held effects of each chain."""
+        reference.mass_matrix.set_b(reference.information @ reference.point + rows.reference_score)
+        return hmc.sweep(state, rows, reference._replace(score=rows.reference_score), **given)
 
     def _mode(self):
         rows = self.problem.rows
@@ -108,17 +104,11 @@ class _Measured(_Grouped):
 class GroupedPriorCoordinateChains(_Measured, PriorCoordinateChains):
     """As ``PriorCoordinateChains``."""
 
-    def __init__(self, problem, start, burn_in, saved=None):
-        super().__init__(problem, start, burn_in, saved)
-        self.law = self._whole(self.law)
-
     def _measure(self, beta, effects, scale):
         rows, fixed, _, _ = self.problem
-        shift = rows.rows.shift(rows.n_chains, effects)
-        rows.rows.score(beta, shift)  # leaves x beta in shift.predictors, for information_weights
         s_sq = np.exp(2 * np.log(scale).mean())  # square of the geometric mean of s
         shared = rows.groups.codes, np.full(rows.n_chains, s_sq)
-        weights = rows.rows.information_weights(shift)
+        weights = rows.rows.information_weights(beta, effects)
         return rows.ops.ShrinkageByRows(rows.rows, fixed.variances, beta, weights, shared)
 
 

@@ -144,9 +144,7 @@ class GroupedRows:
         """The information of beta (q, q) with u following along the map that ``set_reference`` will take, by the
         averages; if u does not follow, the information at beta (m, q)."""
         if not self.follows:
-            shift = self.rows.shift(len(beta), self.at(beta))
-            self.rows.score(beta, shift)  # leaves x beta in shift.predictors, for information_weights
-            return self.rows.weighted_gram(self.rows.information_weights(shift), spare)
+            return self.rows.gram(spare=spare, weight=self.rows.information_weights(beta, self.at(beta)))
         if not self.averages.n:
             self.add_to_averages()
         H, *along_and_h = self.averages.information(self.rows, spare)

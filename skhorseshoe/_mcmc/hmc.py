@@ -54,7 +54,7 @@ def sweep(state, rows, reference, tuning, tau_0, ops, key, lines=None):
     state = _trajectories(state, rows, reference, tuning, tau_0, ops, key, with_scales)
     if lines is not None:  # (beta, tau), (beta_j, lambda_j), z integrated out
         beta, *scales = ops.move_along_lines(*state[:3], rows, lines, tau_0, key, t)
-        state = _draw_scales(HmcState(beta, *scales, *rows.score(beta), *state[5:]), tau_0, ops, key)
+        state = draw_scales(HmcState(beta, *scales, *rows.score(beta), *state[5:]), tau_0, ops, key)
     return state._replace(sweep=t + 1)
 
 
@@ -72,10 +72,10 @@ def _trajectories(state, rows, reference, tuning, tau_0, ops, key, with_scales):
         state = state._replace(sweep=t + SECOND_TRAJECTORY)
         state = _trajectory(state, rows, reference, scales_only, tau_0, ops, key, same_scales=True)
         state = state._replace(acceptance=(acceptance + state.acceptance) / 2, sweep=t)
-    return _draw_scales(state, tau_0, ops, key) if with_scales else state
+    return draw_scales(state, tau_0, ops, key) if with_scales else state
 
 
-def _draw_scales(state, tau_0, ops, key):
+def draw_scales(state, tau_0, ops, key):
     """The state with scales drawn given beta."""
     shrunk, t = state.beta[:, : state.lambda_sq_inv.shape[1]], state.sweep
     tau_sq_inv = ops.draw_tau_given_beta(shrunk, state.tau_sq_inv, tau_0, key, t)  # tau | beta, lambda integrated out

@@ -9,8 +9,6 @@ windows   Each tunes the step sizes and ends with a better reference: the means 
 sample    Everything is frozen.
 """
 
-from functools import partial
-
 import numpy as np
 
 from .._backends import COEF_PURPOSE, NO_SWEEP
@@ -50,10 +48,9 @@ class HmcChains:
             zero, scales = ops.to_device(np.zeros(n_chains)), (start.lambda_sq_inv, start.tau_sq_inv)
             self.state = hmc.HmcState(start.beta, *scales, *rows.score(start.beta), 0, zero, zero)
             if burn_in == 0:  # a reference is needed all the same
-                self.state = self._climb()(self.state._replace(sweep=NO_SWEEP))
+                self.state = self._climb(self.state._replace(sweep=NO_SWEEP))
                 self._set_reference(*self._mode())
                 self.state = self.state._replace(sweep=0)
-        self._choose_sweeps()
 
     @property
     def phase_ends(self):
@@ -70,61 +67,56 @@ class HmcChains:
 
     def advance(self):
         """One sweep, and the next phase of burn-in where one has ended."""
-        t, ends = self.state.sweep, self.phase_ends
-        with_lines = t % self.line_interval == 0
+        t, ends, ops = self.state.sweep, self.phase_ends, self.problem.rows.ops
         if t < ends[0]:
-            self.state = self.sweeps(self.state)
+            self.state = self._swept(self._climb)
         elif t < ends[-1]:
-            window, ops = self.window, self.problem.rows.ops
-            self.state = self.sweeps[with_lines](self.state, tuning=window.next_tuning(self.tuning, ops))
-            window.tune(self.state, ops)
-            window.add(self.state)
+            self.state = self._moved(self.window.next_tuning(self.tuning, ops))
+            self.window.tune(self.state, ops)
+            self.window.add(self.state)
         else:
-            self.state = self.sweeps[with_lines](self.state, tuning=self.tuning)
+            self.state = self._moved(self.tuning)
             total, count = self.accepted
             self.accepted = total + mean_of_chains(self.state.acceptance), count + 1
         if t < ends[-1]:
-            self.burn_in.add(t + 1, self.state.beta, self.problem.rows.ops)
+            self.burn_in.add(t + 1, self.state.beta, ops)
             if t + 1 in ends:
                 self._next_phase()
 
-    def _choose_sweeps(self):
-        """The functions of this phase for a sweep without line moves and for one with them.
+    def _moved(self, tuning):
+        """The state after a sweep that follows the climb."""
+        rows, _, tau_0, key = self.problem
+        lines = self.lines if self.state.sweep % self.line_interval == 0 else None
+        given = {"rows": rows, "reference": self.reference, "tuning": tuning, "tau_0": tau_0, "lines": lines}
+        return self._swept(self._law, **given, ops=rows.ops, key=key)
 
-        They may not refer to these chains, since a cycle of references would hold memory of a GPU after an error.
-        """
-        rows, t = self.problem.rows, self.state.sweep
-        if t < self.phase_ends[0]:
-            self.sweeps = self._whole(self._climb())
-            return
-        _, _, tau_0, key = self.problem
-        law = partial(self._law(), rows=rows, ops=rows.ops, reference=self.reference, tau_0=tau_0, key=key)
-        self.sweeps = [self._whole(law), self._whole(partial(law, lines=self.lines))]
+    def _law(self, state, **given):
+        return hmc.sweep(state, **given)
 
-    def _law(self):
-        """The sweep of beta and its scales after the climb."""
-        return hmc.sweep
+    def _swept(self, law, **given):
+        """The state after a sweep of all unknowns, of which ``law`` moves beta and its scales."""
+        return law(self.state, **given)
 
-    def _whole(self, sweep):
-        """A sweep of all unknowns, from ``sweep`` of beta and its scales."""
-        return sweep
-
-    def _climb(self):
-        """The function for a sweep of the climb."""
-        fixed = self.problem.rows.ops.to_device(self.problem.fixed)
-        return partial(_climbed, problem=self.problem, fixed=fixed, precision=self.precision)
+    def _climb(self, state):
+        """A sweep of data augmentation with the mean of z in place of z, which is defined with weights too."""
+        rows, fixed, tau_0, key = self.problem
+        ops, beta, t = rows.ops, state.beta, state.sweep
+        noise = ops.normal(beta.shape, key, t, COEF_PURPOSE)
+        xtz = ops.times_symmetric(beta, self.precision.H) - ops.to_device(fixed).force(beta) + state.score
+        beta = self.precision.draw(xtz, gibbs.prior_precision(state, ops), noise)  # xtz is X' E[z | beta]
+        state = hmc.draw_scales(state._replace(beta=beta), tau_0, ops, key)
+        loglik, score = rows.score(beta)
+        return state._replace(loglik=loglik, score=score, sweep=t + 1)
 
     def _next_phase(self):
         """Ends the climb or a window, and begins the next one."""
         rows, t = self.problem.rows, self.state.sweep
-        self.sweeps = None  # frees memory
         following = [end for end in self.phase_ends if end > t]
         if self.window is None:
             self._set_reference(*self._mode())
         else:
             self._end_window(len(following))
         self.window = Window(following[0] - t, self.tuning, rows.ops) if following else None
-        self._choose_sweeps()
 
     def _end_window(self, n_left):
         """Take over what a window has learnt. n_left : number of windows that follow."""
@@ -241,16 +233,3 @@ class HmcChains:
         if "stage_n" in saved:
             window = {name[6:]: saved[name] for name in saved if name.startswith("stage_")}
             self.window = Window.restored(window, self.tuning, rows.ops)
-
-
-def _climbed(state, problem, fixed, precision):
-    """A sweep of data augmentation with the mean of z in place of z, which is defined with weights too."""
-    rows, _, tau_0, key = problem
-    ops, (beta, lambda_sq_inv, tau_sq_inv, _, score, t, *rates) = rows.ops, state
-    noise = ops.normal(beta.shape, key, t, COEF_PURPOSE)
-    xtz = ops.times_symmetric(beta, precision.H) - fixed.force(beta) + score  # X' E[z | beta]
-    beta = precision.draw(xtz, gibbs.prior_precision(state, ops), noise)
-    shrunk = beta[:, : lambda_sq_inv.shape[1]]
-    tau_sq_inv = ops.draw_tau_given_beta(shrunk, tau_sq_inv, tau_0, key, t)
-    lambda_sq_inv = ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, t)
-    return hmc.HmcState(beta, lambda_sq_inv, tau_sq_inv, *rows.score(beta), t + 1, *rates)

@@ -6,7 +6,6 @@ not shrunk, and of those that are signals in every chain. The last phase tunes t
 everything is frozen.
 """
 
-from functools import partial
 from math import exp, log, pi
 
 import numpy as np
@@ -48,7 +47,7 @@ class PriorCoordinateChains(PlainChains):
     schedule = staticmethod(tuned_phases)
 
     def __init__(self, problem, start, burn_in, saved=None):
-        rows, fixed, _, key = problem
+        rows, fixed, _, _ = problem
         p, ops, none = rows.columns.n_shrunk, rows.ops, np.zeros(len(start.beta))
         square = rows.columns.sd[:p] ** 2
         # tau must not be far above the coefficients, whose coordinates would then be too sensitive.
@@ -57,18 +56,18 @@ class PriorCoordinateChains(PlainChains):
         at_start = start.beta, tau_sq_inv, *rows.score(start.beta)
         start = hmc_prior_coordinates.PriorCoordinateState(*at_start, none, none, 0)
         super().__init__(problem, start, burn_in, saved)
-        distance, precision, self.width = self._units(square)
+        self.distance, precision, self.width = self._units(square)
         self.exchanges = None
         if (square > 0).sum() >= _FEWEST_COLUMNS_TO_EXCHANGE:
             self.exchanges = ops.Exchanges(fixed, precision, square, rows.threads)
         self._tune_from(_FIRST_STEP)
         self.accepted = np.zeros(3)  # sums of both acceptances after burn-in, and their number
-        self.centre, self.size = self._first_sizes(start)
+        self.centre = np.concatenate([np.zeros(p), start.beta[:, p:].mean(axis=0), [log(problem.tau_0)]])
+        self.size = np.concatenate([np.ones(p), self.width, [_LOG_TAU_SIZES[1]]])
         self.seen = None  # averages of coordinates: their number, the first, sums of differences and squares
         if saved is not None:
             self._restore(saved)
-        self._make_coordinates(distance)
-        self.law = partial(hmc_prior_coordinates.sweep, rows=rows, exchanges=self.exchanges, ops=ops, key=key)
+        self._make_coordinates()
 
     def _units(self, square):
         """The units of coordinates: d of the shrunk columns, the precision of a shrunk coefficient away from zero, and
@@ -82,17 +81,10 @@ class PriorCoordinateChains(PlainChains):
         width = 1.0 / np.sqrt(_KNOWN_SHARE * information * np.where(others > 0, others, 1.0) ** 2)
         return distance, _KNOWN_SHARE * information * square, width
 
-    def _first_sizes(self, start):
-        """The first centres and sizes."""
-        p = self.problem.rows.columns.n_shrunk
-        centre = np.concatenate([np.zeros(p), start.beta[:, p:].mean(axis=0), [log(self.problem.tau_0)]])
-        return centre, np.concatenate([np.ones(p), self.width, [_LOG_TAU_SIZES[1]]])
-
-    def _make_coordinates(self, distance):
+    def _make_coordinates(self):
         rows, fixed, tau_0, _ = self.problem
-        self.distance = distance
         arguments = self.centre, self.size, len(self.state.beta), rows.threads
-        self.coordinates = rows.ops.PriorCoordinates(fixed, distance, tau_0, *arguments)
+        self.coordinates = rows.ops.PriorCoordinates(fixed, self.distance, tau_0, *arguments)
 
     @property
     def step(self):
@@ -111,7 +103,9 @@ class PriorCoordinateChains(PlainChains):
         t, end, step = state.sweep, self.burn_in.end, self.step
         n_first, few = _FIRST_SWEEPS
         n_steps = hmc_prior_coordinates.number_of_steps(t, step, few if t < n_first else _MOST_LEAPFROG_STEPS)
-        state = self.law(state, coordinates=self.coordinates, step=step, n_steps=n_steps)
+        rows, _, _, key = self.problem
+        given = {"coordinates": self.coordinates, "exchanges": self.exchanges, "step": step, "n_steps": n_steps}
+        state = self._swept(hmc_prior_coordinates.sweep, rows=rows, **given, ops=rows.ops, key=key)
         accepted, exchanged = (float(mean_of_chains(rates)) for rates in (state.acceptance, state.exchanged))
         if t < end:
             self.dual = self.dual.after(accepted - _STEP_ACCEPTANCE, self.started, log(_LARGEST_STEP), np)
@@ -144,7 +138,7 @@ class PriorCoordinateChains(PlainChains):
             n, first, total, squares = self.seen
             mean = total / n
             self._centre(first + mean, np.sqrt(np.maximum(squares / n - mean**2, 0.0)))
-            self._make_coordinates(self.distance)
+            self._make_coordinates()
         self.seen = None
         self._tune_from(exp(self.dual.log_average))
 

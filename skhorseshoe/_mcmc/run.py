@@ -42,7 +42,7 @@ class Problem(NamedTuple):
 class Settings(NamedTuple):
     """The arguments of a run."""
 
-    sampler: str
+    kind: str  # of the chains: the sampler, or "prior" for "hmc" in the coordinates of the prior
     n_iter: int  # sweeps of each chain after burn-in, those of earlier runs included
     burn_in: int | str  # sweeps, or "auto"
     n_chains: int
@@ -51,12 +51,11 @@ class Settings(NamedTuple):
     max_draws: int | None  # draws of a chain to keep at most, from the user
     room: int | None  # draws of a chain to keep at most, where max_draws is None
     draws_dtype: str
-    in_prior_coordinates: bool = False  # whether "hmc" uses the coordinates of the prior
 
     @property
-    def kind(self):
-        """The kind of chains: the sampler, or "prior" for the coordinates of the prior."""
-        return "prior" if self.in_prior_coordinates else self.sampler
+    def sampler(self):
+        """The sampler by its public name."""
+        return "hmc" if self.kind == "prior" else self.kind
 
 
 class RowsForHostChains:
@@ -85,10 +84,11 @@ class Run:
     def __init__(self, problem, settings, saved=None, unbounded=(), watched=None):
         if saved is not None:
             problem = problem._replace(key=saved["key"])
-        if settings.in_prior_coordinates and problem.rows.groups is None:  # these chains are on the host
+        if settings.kind == "prior" and problem.rows.groups is None:  # these chains are on the host
             problem = problem._replace(rows=RowsForHostChains(problem.rows))
         self.problem, self.settings = problem, settings
         self.unbounded, self.watched = unbounded, watched
+        self.target = float(settings.target_ess or 0.0)  # 0 where there is none
         rows = problem.rows
         start = initial_state(settings.n_chains, rows.columns, rows.base_rate(), problem.tau_0, problem.key)
         start = rows.ops.to_device(start)
@@ -104,7 +104,7 @@ class Run:
         if saved is not None:
             self._draws.restore(saved["draws"])
             # An earlier run with the same target has already made this check.
-            self._stop_if_enough(self._n_draws(), is_new=float(saved["target_ess"]) != self._target())
+            self._stop_if_enough(self.done // settings.thin, is_new=float(saved["target_ess"]) != self.target)
 
     @property
     def sweep(self):
@@ -165,33 +165,20 @@ class Run:
         effects = () if self.problem.rows.groups is None else self.chains.effects_and_scale()
         self._outbox.put(self._draws.add, (state.beta, state.tau_sq_inv, acceptance, *effects))
 
-    def _n_draws(self):
-        """Draws of each chain, whether they are kept or not."""
-        return self.done // self.settings.thin
-
-    def _target(self):
-        """target_ess, or 0 if there is none."""
-        return float(self.settings.target_ess or 0.0)
-
     def _stop_if_enough(self, n, is_new=False):
         """End the run if n draws reach target_ess. is_new : whether the draws so far were made for another target."""
-        target = self._target()
-        is_check = target and (_is_check(n) or (is_new and n >= _DRAWS_AT_FIRST_CHECK))
-        if is_check and self.draws.suffice(target, self.unbounded, self.watched):
+        is_check = self.target and (_next_check(n) == n or (is_new and n >= _DRAWS_AT_FIRST_CHECK))
+        if is_check and self.draws.suffice(self.target, self.unbounded, self.watched):
             self.stopped_by = "target_ess"
 
     def expected(self):
         """The sweep with which the run will probably end, by the draws so far."""
         n_iter, thin = self.settings.n_iter, self.settings.thin
-        if self._target():
-            times_longer, n = self._draws.times_longer, self._n_draws()
-            check = None if times_longer is None else _next_check(min(times_longer * n, n_iter))
+        if self.target:
+            times_longer = self._draws.times_longer
+            check = None if times_longer is None else _next_check(min(times_longer * (self.done // thin), n_iter))
             n_iter = min(n_iter, _USUAL_SWEEPS if check is None else check * thin)
         return self.burn_in + max(n_iter, self.done)
-
-    def separated(self):
-        """Whether the coefficients of a chain separate the classes completely."""
-        return self.problem.rows.separated_by(self.chains.state.beta)
 
     def interruption(self):
         """The message about a run that an interrupt has ended; empty for other runs."""
@@ -209,7 +196,7 @@ class Run:
         nested dicts."""
         return {
             "n_iter": self.done,
-            "target_ess": self._target(),
+            "target_ess": self.target,
             "room": self.room or 0,
             "key": self.problem.key,
             "chains": self.problem.rows.ops.to_host(self.chains.arrays()),
@@ -250,11 +237,6 @@ def initial_state(n_chains, columns, base_rate, tau_0, key):
     log_tau = np.log(tau_0) + _START_LOG_TAU_DEVIATION * rng.standard_normal(n_chains)
     ones = np.ones((n_chains, columns.n_shrunk))
     return State(beta, ones, ones, np.exp(-2 * log_tau), np.full(n_chains, tau_0**2), 0)
-
-
-def _is_check(n):
-    """Whether target_ess is checked after n draws."""
-    return _next_check(n) == n
 
 
 def _next_check(n):

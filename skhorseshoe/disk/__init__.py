@@ -10,9 +10,8 @@ import pandas as pd
 from .._utils import progress as _progress
 from .._utils.atomic_files import path_of
 from .._utils.errstate import guarded
-from ._conversion import to_rows
 from ._folder import DTYPES, begun, open_rows, write
-from ._sources import frames, open_source
+from ._sources import open_source
 
 if TYPE_CHECKING:
     from .._types import NDArray, Sequence
@@ -133,11 +132,7 @@ def convert(
         needed = columns and {*columns, name, by} - {None}
         with _progress.visible(verbose):
             report = _progress.reporter(verbose, None, lambda n, seconds_left: f"{n} rows written")
-
-            def rows_from(manifest, n, groups_so_far):
-                return to_rows(frames(items, n, needed), manifest, n, groups_so_far)
-
-            write(path, conversion, rows_from, report)
+            write(path, conversion, items, needed, report)
     return open_rows(path, False, groups is not None)
 
 

@@ -1,5 +1,7 @@
 """Conversion of frames and labels to rows of finite numbers and codes of labels."""
 
+import json
+
 import numpy as np
 import pandas as pd
 
@@ -12,10 +14,10 @@ _LARGEST_EXACT = 2**53  # float64 distinguishes whole numbers up to this one
 
 def to_rows(frames, known, first, groups):
     """Yields for each frame rows (m, p), float64 where float32 is not exact, and codes (m,) uint8; with groups also the
-    results of ``GroupEncoder.encode``. A ValueError if the frames do not agree.
+    results of ``group_codes``. A ValueError if the frames do not agree.
 
     known : manifest of the rows so far, with the parameters of ``convert`` as "what"; its "names" and "classes" are
-    completed from the frames. first : number of the first row. groups : ``GroupEncoder`` before it.
+    completed from the frames. first : number of the first row. groups : codes of the groups before it, by label.
     """
     y, dtype, largest = known["what"]["y"], known["what"]["dtype"], 0.0
     by = known["what"].get("groups")
@@ -24,7 +26,7 @@ def to_rows(frames, known, first, groups):
         codes = _codes(labels if y is None else frame[y], len(frame), known, first)
         X, largest = _floats(frame[names], dtype, first, largest)
         group_labels = frame[by] if isinstance(by, str) else group_labels
-        yield X, codes, *(() if group_labels is None else groups.encode(group_labels, len(frame), first))
+        yield X, codes, *(() if group_labels is None else group_codes(group_labels, len(frame), groups, first))
         first += len(frame)
 
 
@@ -56,21 +58,40 @@ def _codes(labels, m, known, first):
         raise ValueError(f"From row {first} on the source has {'no ' * (labels is None)}labels, unlike before.")
     if labels is None:
         return np.zeros(m, np.uint8)
+    codes = {label: k for k, label in enumerate(known["classes"] or [])}
+    encoded = _encoded(labels, m, codes, first, "label", MOST_LABELS)
+    known["classes"] = [*codes]
+    return encoded.astype(np.uint8)
+
+
+def group_codes(labels, m, codes, first):
+    """The codes (m,) int32 of the groups, and the lines of new groups as bytes. codes : as in ``_encoded``."""
+    n_known, encoded = len(codes), _encoded(labels, m, codes, first, "group")
+    lines = "".join(json.dumps(label) + "\n" for label in [*codes][n_known:])
+    return encoded.astype(np.int32), np.frombuffer(lines.encode("ascii"), np.uint8)
+
+
+def _encoded(labels, m, codes, first, what, most=None):
+    """The codes (m,) of labels. codes : those of the rows before ``first``, by label; new ones are added. most : the
+    largest number of different labels."""
     if np.shape(labels) != (m,):
-        raise ValueError(f"{m} rows from row {first} on need as many labels; got the shape {np.shape(labels)}.")
-    codes, distinct = pd.factorize(pd.Series(labels))
-    if (codes < 0).any():
-        raise ValueError(f"The label of row {first + np.argmin(codes)} is missing: leave the row out.")
+        raise ValueError(f"{m} rows from row {first} on need as many {what}s; got the shape {np.shape(labels)}.")
+    places, distinct = pd.factorize(pd.Series(labels))
+    if (places < 0).any():
+        raise ValueError(f"The {what} of row {first + np.argmin(places)} is missing: leave the row out.")
     distinct = distinct.tolist()
-    classes = known["classes"] = list(dict.fromkeys([*(known["classes"] or []), *distinct]))
-    kinds = str if isinstance(classes[0], str) else int | float
-    if long := next((label for label in classes if isinstance(label, str) and len(label) > LETTERS), None):
-        raise ValueError(f"The label {shorten(long, 30)!r} has {len(long)} letters, of {LETTERS} at most: shorten it.")
-    if odd := [label for label in classes if not isinstance(label, kinds)] + classes[MOST_LABELS:]:
-        row = first + np.argmax(codes == distinct.index(odd[0]))
-        rule = f"all text or numbers (astype(str)), {MOST_LABELS} at most"
-        raise ValueError(f"The label of row {row} is {odd[0]!r}, the first is {classes[0]!r}: labels must be {rule}.")
-    return np.array([classes.index(value) for value in distinct], np.uint8)[codes]
+    if long := next((label for label in distinct if isinstance(label, str) and len(label) > LETTERS), None):
+        raise ValueError(f"The {what} {shorten(long, 30)!r} has {len(long)} letters, of {LETTERS} at most: shorten it.")
+    earliest = next(iter(codes), distinct[0])
+    kinds = str if isinstance(earliest, str) else int | float
+    for place, label in enumerate(distinct):
+        if not isinstance(label, kinds) or codes.setdefault(label, len(codes)) == most:
+            row, rule = first + np.argmax(places == place), "" if most is None else f", {most} at most"
+            raise ValueError(
+                f"The {what} of row {row} is {label!r}, the first is {earliest!r}: {what}s must be all text or numbers "
+                f"(astype(str)){rule}."
+            )
+    return np.array([codes[label] for label in distinct])[places]
 
 
 def _floats(frame, dtype, first, largest):

@@ -13,8 +13,9 @@ from .._utils import atomic_files as _files
 from .._utils.lock import alone, lock_of
 from .._utils.memmap import check_whole
 from .._utils.memory import check_reading
-from ._conversion import LETTERS, MOST_LABELS
-from ._groups import CODES, LABELS, GroupEncoder, are_block_entries, block_entries, read_labels
+from ._conversion import LETTERS, MOST_LABELS, to_rows
+from ._groups import CODES, LABELS, are_block_entries, block_entries, read_labels
+from ._sources import frames
 
 DTYPES = "float16", "float32", "float64"
 BYTES_TO_A_MANIFEST = 2**26  # approximate bytes of X between two manifests
@@ -118,12 +119,11 @@ def begun(folder, conversion):
     return {**manifest, "what": conversion}
 
 
-def write(folder, conversion, rows_from, report):
+def write(folder, conversion, items, needed, report):
     """Write the rows of a source that are not in the folder yet; a RuntimeError if another conversion is at work.
 
-    rows_from : function of the manifest, of the first row to write and of the ``GroupEncoder`` before it; yields rows
-    (m, p), the codes (m,) of their labels, uint8, and, with groups, what its ``encode`` gives. report : function of the
-    number of rows that are written.
+    items : of the source. needed : names of the columns to read, or None. report : function of the number of rows that
+    are written.
     """
     _files.make(folder, f"folder={str(folder)!r}")
     with alone(folder, _TASK) as fd:
@@ -135,7 +135,8 @@ def write(folder, conversion, rows_from, report):
         n, size, at = last[0] if last else 0, 0, 0
         if blocks and len(blocks[-1]) > 4:
             at = blocks[-1][-1]
-        for X, codes, *of_groups in rows_from(manifest, n, GroupEncoder(read_labels(folder, at, _CURE) if at else ())):
+        groups = {label: k for k, label in enumerate(read_labels(folder, at, _CURE) if at else ())}
+        for X, codes, *of_groups in to_rows(frames(items, n, needed), manifest, n, groups):
             X = np.ascontiguousarray(X, np.promote_types(X.dtype, manifest["dtype"]))
             block = [n, n + len(X), _files.checksum(X.data), _files.checksum(codes.data)]
             block += block_entries(at, *of_groups) if of_groups else []

@@ -2,41 +2,9 @@
 
 import json
 
-import numpy as np
-import pandas as pd
-
 from .._utils import atomic_files as _files
-from .._utils.names import shorten
-from ._conversion import LETTERS
 
 CODES, LABELS = "groups.bin", "groups.txt"
-
-
-class GroupEncoder:
-    """The groups so far. labels : of the groups of the rows that are written."""
-
-    def __init__(self, labels=()):
-        self.codes = {label: k for k, label in enumerate(labels)}
-
-    def encode(self, values, m, first):
-        """The codes of the groups of m rows from ``first`` on, int32, and the lines of new groups, uint8."""
-        if np.shape(values) != (m,):
-            raise ValueError(f"{m} rows from row {first} on need as many groups; got the shape {np.shape(values)}.")
-        codes, labels = pd.factorize(pd.Series(values))
-        if (codes < 0).any():
-            raise ValueError(f"The group of row {first + np.argmin(codes)} is missing: leave the row out.")
-        labels, known = labels.tolist(), len(self.codes)
-        kinds = str if isinstance(next(iter(self.codes), labels[0]), str) else int | float
-        for label in labels:
-            if not isinstance(label, kinds):
-                row = first + np.argmax(codes == labels.index(label))
-                raise ValueError(f"The group of row {row} is {label!r}: groups must be all text or numbers.")
-            if isinstance(label, str) and len(label) > LETTERS:
-                raise ValueError(f"The group {shorten(label, 30)!r} has {len(label)} letters, of {LETTERS} at most.")
-            self.codes.setdefault(label, len(self.codes))
-        new = "".join(json.dumps(label) + "\n" for label in [*self.codes][known:])
-        numbers = np.array([self.codes[label] for label in labels], np.int32)[codes]
-        return numbers, np.frombuffer(new.encode("ascii"), np.uint8)
 
 
 def block_entries(start, codes, lines):

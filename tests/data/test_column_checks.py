@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
-from laws import peak_memory
+from laws import peak_memory, plain_columns
 from scipy.sparse import csr_array, issparse
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.column_checks import extremes, far_out, find_one_sided, sample, step_of, widest
 from skhorseshoe._data.row_blocks import Segment
-from skhorseshoe._data.rows import Columns, Rows
+from skhorseshoe._data.rows import Rows
 from skhorseshoe._fit import findings
 from skhorseshoe._mcmc.draws import Draws
 from skhorseshoe._utils.threads import Threads
@@ -161,9 +161,7 @@ def test_sampling_ends_without_columns_that_nothing_bounds(seed):
 def draws_of(model):
     """The ``Draws`` of a model, as its run had them."""
     n_chains, n_draws, p = model.coef_draws_.shape
-    draws = Draws(
-        n_chains, n_draws, Columns(np.zeros(p), np.ones(p), np.zeros(p, bool), np.zeros(p, bool), True, False)
-    )
+    draws = Draws(n_chains, n_draws, plain_columns(p))
     draws.coef[:], draws.intercept[:] = model.coef_draws_, model.intercept_draws_
     draws.global_scale[:], draws.n_offered, draws.kappa.weight = model.global_scale_draws_, n_draws, 1
     return draws

@@ -1,7 +1,5 @@
 """A category with a column for every level is found, in whatever form it comes; and columns that depend on others."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -104,30 +102,23 @@ def test_two_categories_are_two_terms(ward, short_fit, seed):
     assert found["sex"] == ["sex_f", "sex_m"]
 
 
-def said(X, y, fit, **params):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        fit(X, y, **params)
-    return [str(one.message) for one in caught if "weighted sum" in str(one.message)]
-
-
-def test_columns_that_depend_on_one_another_are_named_once(ward, short_fit):
+def test_columns_that_depend_on_one_another_are_named_once(ward, said):
     X, y = ward
     X = X.iloc[:, 5:]
     other = np.random.default_rng(0).standard_normal(N)
     X = X.assign(systolic=other, pulse=3 * other - 2 * X["age"] + 4)
-    (message,) = said(X, y, short_fit)
+    (message,) = said(SHORT, X, y, "weighted sum")
     assert message.startswith("Columns 'age', 'systolic', 'pulse': a weighted sum of these shrunk columns is the same")
-    assert not said(X, y, short_fit, unpenalized=["pulse"])  # the prior of the others bounds it
-    assert not said(X.assign(pulse=X["pulse"] + 0.01 * (X.index == 3)), y, short_fit)
+    free = clone(SHORT).set_params(unpenalized=["pulse"])
+    assert not said(free, X, y, "weighted sum")  # the prior of the others bounds it
+    assert not said(SHORT, X.assign(pulse=X["pulse"] + 0.01 * (X.index == 3)), y, "weighted sum")
 
 
-def test_a_copy_is_named_beside_its_original(ward, short_fit):
+def test_a_copy_is_named_beside_its_original(ward, said):
     X, y = ward
-    (message,) = said(X.assign(again=2 * X["age"] + 1), y, short_fit)
+    (message,) = said(SHORT, X.assign(again=2 * X["age"] + 1), y, "weighted sum")
     assert message.startswith("Columns 'age', 'again'")
 
 
-def test_levels_that_sum_to_one_are_no_fault(ward, short_fit):
-    X, y = ward
-    assert not said(X, y, short_fit)
+def test_levels_that_sum_to_one_are_no_fault(ward, said):
+    assert not said(SHORT, *ward, "weighted sum")

@@ -23,24 +23,26 @@ from skhorseshoe.disk import _folder
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are killed after a fork")
-def test_killed_at_any_moment_it_goes_on(seed, tmp_path):
+@pytest.mark.parametrize("has_groups", [False, True])
+def test_killed_at_any_moment_it_goes_on(has_groups, seed, tmp_path):
     rng = np.random.default_rng(seed)
     X, y = rng.integers(0, 100, (250, 4)).astype(np.float64), rng.integers(0, 2, 250)
     X[80:] += 0.1  # from here on it is float64, and all before is rewritten
-    disk.convert(X, tmp_path / "whole", y=y)
+    groups = np.minimum(rng.integers(0, 40, 250), np.arange(250) // 4)  # of which later rows bring new ones
+    of_rows = {"y": y, "groups": groups} if has_groups else {"y": y}
+    disk.convert(X, tmp_path / "whole", **of_rows)
     for k in itertools.count(1):
         folder = tmp_path / f"{k}"
-        if not killed_before(k, "fsync", lambda folder=folder: disk.convert(X, folder, y=y)):
+        if not killed_before(k, "fsync", lambda folder=folder: disk.convert(X, folder, **of_rows)):
             break
         is_whole = json.loads((folder / "manifest.json").read_text())["body"]["complete"]
         with nullcontext() if is_whole else pytest.raises(ValueError, match=r"has stopped after \d+ rows"):
             disk.load(folder)
         if is_whole:
             (folder / "conversion.lock").unlink()  # that nobody holds
-        killed_before(k % 4, "fsync", lambda folder=folder: disk.convert(X, folder, y=y))  # as it goes on
-        got, labels = disk.convert(X, folder, y=y)
-        np.testing.assert_array_equal(got, X)
-        np.testing.assert_array_equal(labels, y)
+        killed_before(k % 4, "fsync", lambda folder=folder: disk.convert(X, folder, **of_rows))  # as it goes on
+        for got, want in zip(disk.convert(X, folder, **of_rows), (X, *of_rows.values()), strict=True):
+            np.testing.assert_array_equal(got, want)
         assert contents(folder) == contents(tmp_path / "whole")
     assert k > 15
 

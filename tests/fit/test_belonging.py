@@ -1,7 +1,5 @@
 """What a fit says of rows that belong together: where nobody has said so, and of columns whose group means matter."""
 
-import warnings
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -16,11 +14,12 @@ from skhorseshoe._fit.group_findings import of_means
 SHORT = {"n_iter": 10, "burn_in": 10, "n_chains": 2, "random_state": 0}
 
 
-def heard(X, y, groups=None, **params):
-    with warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
-        HorseshoeProbitClassifier(**{**SHORT, **params}).fit(X, y, groups=groups)
-    return " ".join(str(one.message) for one in said)
+@pytest.fixture
+def heard(said):
+    """A function that fits, and returns what its warnings say."""
+    return lambda X, y, groups=None, **params: " ".join(
+        said(HorseshoeProbitClassifier(**{**SHORT, **params}), X, y, groups=groups)
+    )
 
 
 @pytest.fixture
@@ -33,21 +32,21 @@ def table(seed):
 
 
 @pytest.mark.parametrize("name", ["patient", "patient_id", "Subject no", "personId", "ID", "household.key"])
-def test_a_column_that_is_called_a_label(table, name):
+def test_a_column_that_is_called_a_label(table, name, heard):
     X, y, patient = table
     words = heard(X.assign(**{name: patient}), y)
     assert f"Column {name!r} looks like a label of what rows belong to: whole numbers, about 10 rows for each" in words
     assert f"fit(X.drop(columns={name!r}), y, groups=X[{name!r}])" in words
 
 
-def test_an_array_with_a_column_that_looks_like_a_label(table, seed):
+def test_an_array_with_a_column_that_looks_like_a_label(table, seed, heard):
     X, y, patient = table
     labels = np.random.default_rng(seed).permutation(1000)[patient]
     assert "fit(numpy.delete(X, 3, axis=1), y, groups=X[:, 3])" in heard(np.column_stack([X, labels]), y)
     assert "looks like a label" not in heard(np.column_stack([X, labels]), y, groups=patient)
 
 
-def test_blocks_of_equal_rows_with_different_labels(table):
+def test_blocks_of_equal_rows_with_different_labels(table, heard):
     X, y, patient = table
     words = heard(X.iloc[::10].iloc[patient], y)
     assert "Rows are the same in all columns in blocks of about 10" in words
@@ -111,7 +110,7 @@ def simulated(rng, between):
 
 
 @pytest.mark.parametrize("kind", [lambda X: X, lambda X: sp.csr_array(X.to_numpy())])
-def test_group_means_that_matter_by_themselves_are_told_with_their_remedy(seed, kind):
+def test_group_means_that_matter_by_themselves_are_told_with_their_remedy(seed, kind, heard):
     X, y, group = simulated(np.random.default_rng(seed), 1.0)
     words = heard(kind(X), y, group, n_iter=100, burn_in=100)
     name = "lab" if isinstance(kind(X), pd.DataFrame) else "x3"
@@ -119,7 +118,7 @@ def test_group_means_that_matter_by_themselves_are_told_with_their_remedy(seed, 
     assert f"X['{name}_mean'] = X.groupby(groups)['{name}'].transform('mean')" in words
 
 
-def test_the_remedy_cures_and_others_are_not_told(seed):
+def test_the_remedy_cures_and_others_are_not_told(seed, heard):
     X, y, group = simulated(np.random.default_rng(seed), 1.0)
     X["lab_mean"] = X.groupby(group)["lab"].transform("mean")
     assert "the means of groups" not in heard(X, y, group, n_iter=100, burn_in=100)
@@ -128,7 +127,7 @@ def test_the_remedy_cures_and_others_are_not_told(seed):
         assert "the means of groups" not in heard(X, y, group, n_iter=100, burn_in=100)
 
 
-def test_a_column_of_patients_has_no_other_means(visits):
+def test_a_column_of_patients_has_no_other_means(visits, heard):
     """The mean of a column that is constant within groups is the column itself: nothing to add."""
     X, y, groups = visits
     age = X["age"].groupby(groups).mean().to_numpy()  # which are the effects of the groups, say

@@ -1,15 +1,14 @@
 """What happens to the folder of a checkpoint while a fit writes to it: nothing is lost, and nothing else is touched."""
 
 import itertools
-import json
 import os
 import shutil
 import time
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from killing import contents
+from killing import contents, named, one_warning
 from laws import same_draws
 
 from skhorseshoe import HorseshoeProbitClassifier, disk
@@ -37,19 +36,6 @@ def whole(problem):
 @pytest.fixture(scope="module")
 def longer(problem):
     return classifier(None, SWEEPS + 5).fit(*problem)
-
-
-@contextmanager
-def one_warning(words):
-    """That what is written meets this, among others about the chains."""
-    with pytest.warns(UserWarning, match=f"could not be written: .*{words}") as caught:
-        yield
-    assert sum("could not be written" in str(one.message) for one in caught) == 1
-
-
-def named(folder):
-    body = json.loads((folder / "manifest.json").read_text())["body"]
-    return {"manifest.json", body["state"][0], *(name for name, *_ in body["draws"])}
 
 
 # Answers that are lost ------------------------------------------------------------------------------------------------

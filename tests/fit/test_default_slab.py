@@ -1,13 +1,11 @@
 """slab_scale="auto": by the shape of X alone, and said wherever the prior is."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
 from laws import same_draws
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GridSearchCV
 
 from skhorseshoe import HorseshoeProbitClassifier, disk
@@ -59,13 +57,11 @@ def test_what_the_rows_weigh_does_not_matter(wide):
 
 
 @pytest.mark.parametrize("params", [{"slab_scale": None}, {"slab_scale": 1.5}])
-def test_none_and_a_number_are_that_for_every_shape(wide, params):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        fitted = model(**params).fit(*wide)
+def test_none_and_a_number_are_that_for_every_shape(wide, params, said):
+    fitted = model(**params)
+    texts = said(fitted, *wide, "slab_scale='auto' bounds them")
     assert fitted.prior_["slab_scale"] == params["slab_scale"]
     assert CHOSEN not in header(fitted)
-    texts = [str(w.message) for w in caught if "slab_scale='auto' bounds them" in str(w.message)]
     assert len(texts) == (params["slab_scale"] is None)
 
 
@@ -111,15 +107,12 @@ def test_rows_on_disk_have_it(wide, tmp_path):
     assert fitted.sampler_ == "hmc"
 
 
-def test_separated_classes_are_bound_by_it(wide):
+def test_separated_classes_are_bound_by_it(wide, said):
     """Columns without a slab are told to have it, those that have it nothing."""
     X, y = wide[0], wide[0][:, 0] > 0
     for slab, told in ((None, True), ("auto", False)):
         fitted = model(slab_scale=slab, n_iter=300)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            fitted.fit(X, y)
-        texts = [str(w.message) for w in caught if w.category is ConvergenceWarning]
+        texts = said(fitted, X, y)
         assert any("separate the classes" in text for text in texts) == told
         assert any("Fit again with slab_scale='auto'" in text for text in texts) == told
         assert ("slab_scale='auto' bounds them" in header(fitted)) == told

@@ -109,7 +109,7 @@ def test_where_the_system_does_not_tell_itself_psutil_does(tmp_path, monkeypatch
 def test_a_sampler_that_has_no_matrices_is_not_advised_to_itself(sampler, advised, free_memory):
     free_memory(2**20)
     with pytest.raises(MemoryError) as error:
-        plan.check_memory(100, 20_000, 4, 1, 1, sampler, no_matrix=True)
+        HorseshoeProbitClassifier(n_iter=1, sampler=sampler, slab_scale=None).fit(sp.csr_array((30, 20_000)), Y)
     assert ("sampler='pxda' needs none" in str(error.value)) == advised
     assert "what takes the room" not in str(error.value)
 

@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from laws import ALONE
+from laws import ALONE, plain_columns
 from scipy.sparse import csr_array
 from scipy.special import ndtr
 from sklearn.base import clone
@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from skhorseshoe import HorseshoeProbitClassifier, groups
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse as sparse_ops
-from skhorseshoe._data.rows import Columns, Rows
+from skhorseshoe._data.rows import Rows
 from skhorseshoe._fit import fit as _fit
 from skhorseshoe._fit.watched import Watched
 from skhorseshoe._mcmc.draws import Draws
@@ -123,7 +123,7 @@ def watched(X, is_rough=True, ops=cpu):
 
 def draws_of(rng, n=800, p=P):
     """Independent draws."""
-    draws = Draws(4, n, Columns(np.zeros(p), np.ones(p), np.zeros(p, bool), np.zeros(p, bool), True, False))
+    draws = Draws(4, n, plain_columns(p))
     draws.n_offered = n
     for name in ("coef", "intercept", "global_scale"):
         values = getattr(draws, name)

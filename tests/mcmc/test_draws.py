@@ -1,15 +1,11 @@
 """What is kept of a run: evenly spaced draws in bounded memory, in either precision."""
 
-import warnings
-
 import numpy as np
 import pytest
-from laws import peak_memory
+from laws import peak_memory, plain_columns
 from scipy.special import ndtri
-from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._data.rows import Columns
 from skhorseshoe._fit.plan import forecast
 from skhorseshoe._mcmc import draws as _draws
 from skhorseshoe._mcmc.draws import Draws, Moments
@@ -20,10 +16,6 @@ STORED = "coef_draws_", "intercept_draws_", "global_scale_draws_", "acceptance_d
 
 def classifier(**params):
     return HorseshoeProbitClassifier(**{"n_iter": 100, "burn_in": 20, "random_state": 0, **params})
-
-
-def columns(p, fit_intercept):
-    return Columns(np.zeros(p), np.ones(p), np.zeros(p, bool), np.zeros(p, bool), fit_intercept, False)
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +91,7 @@ def lasting(draws, rng):
 @pytest.mark.parametrize("quantity", ["coef", "intercept", "global_scale"])
 @pytest.mark.parametrize(("fault", "target"), [(None, 800), (lasting, 800), (apart, 2)])
 def test_target_ess_and_convergence_are_those_of_every_quantity(fault, target, quantity, seed):
-    rng, draws = np.random.default_rng(seed), Draws(4, 400, columns(2, True))
+    rng, draws = np.random.default_rng(seed), Draws(4, 400, plain_columns(2))
     draws.n_offered = 400
     for name in ("coef", "intercept", "global_scale"):
         values = getattr(draws, name)
@@ -148,7 +140,10 @@ def test_moments_keep_their_digits_far_from_zero(seed):
 def test_giving_up_draws_takes_little_more_memory(seed):
     """Of a thousandth of the draws, not of all of them again."""
     p, room = 500, 1000
-    draws, beta = Draws(1, 4 * room, columns(p, False), room), np.random.default_rng(seed).standard_normal((1, p))
+    draws, beta = (
+        Draws(1, 4 * room, plain_columns(p, fit_intercept=False), room),
+        np.random.default_rng(seed).standard_normal((1, p)),
+    )
     for _ in range(room):
         draws.add(beta, np.ones(1), 1.0)
     peak = peak_memory(lambda: draws.add(beta, np.ones(1), 1.0))
@@ -165,11 +160,9 @@ def test_selected_coefficients_are_means_of_every_draw(problem, whole):
 
 
 @pytest.mark.parametrize(("max_draws", "told"), [(40, True), (400, False)])
-def test_the_warning_says_that_few_draws_are_kept(max_draws, told, weak_problem):
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
-        classifier(n_iter=2000, burn_in=200, max_draws=max_draws).fit(*weak_problem)
-    assert ["max_draws=40" in str(warning.message) for warning in caught] == [True] * told
+def test_the_warning_says_that_few_draws_are_kept(max_draws, told, weak_problem, said):
+    texts = said(classifier(n_iter=2000, burn_in=200, max_draws=max_draws), *weak_problem)
+    assert ["max_draws=40" in text for text in texts] == [True] * told
 
 
 def test_rounded_draws_predict_as_well_far_from_zero(seed, short_fit):

@@ -89,8 +89,7 @@ def run(sampler, n_iter, weighted=False):
     ops = device.resolve("cpu").ops
     how = {"offset": OFFSET, "groups": Groups(CODES, len(SIZES), SCALE), "weight": WEIGHT if weighted else None}
     rows = Rows(X, Y, True, ops, ALONE, **how)
-    transformed = sampler == "prior"  # in the coordinates of the prior
-    settings = Settings("hmc" if transformed else sampler, n_iter, 300, 4, 1, None, None, None, "float64", transformed)
+    settings = Settings(sampler, n_iter, 300, 4, 1, None, None, None, "float64")
     made = Run(Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), 1.0, KEY), settings)
     made.go(lambda t: False)
     return made.draws

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from laws import ALONE, all_draws, same_draws, same_law
+from laws import ALONE, all_draws, chains_of, same_draws, same_law
 from scipy import sparse
 
 from skhorseshoe import HorseshoeProbitClassifier
@@ -12,9 +12,6 @@ from skhorseshoe._backends import Trajectory
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu.prior_coordinates import PriorCoordinates
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._mcmc import run
-from skhorseshoe._mcmc.hmc_prior_coordinates_burn_in import PriorCoordinateChains
-from skhorseshoe._mcmc.prior import FixedPrior
 
 
 @pytest.fixture(scope="module")
@@ -72,18 +69,11 @@ def test_an_automatic_burn_in_ends(wide):
     assert 0.05 < fitted.tuning_["exchanged"] < 0.9
 
 
-def chains_of(rows, n_chains, burn_in):
-    """Chains before their first sweep."""
-    key = np.array([1, 2], np.uint32)
-    problem = run.Problem(rows, FixedPrior(rows.columns, 2.0), 0.1, key)
-    start = run.initial_state(n_chains, rows.columns, rows.base_rate(), 0.1, key)
-    return PriorCoordinateChains(problem, start, burn_in)
-
-
 def test_nothing_is_learnt_after_burn_in(wide):
     """Of the last sweep of burn-in and of the last of all, step, centres and sizes are the same."""
     X, y = wide
-    chains, seen = chains_of(Rows(X, y.astype(np.uint8), True, cpu, ALONE), 4, 40), []
+    rows, seen = Rows(X, y.astype(np.uint8), True, cpu, ALONE), []
+    chains = chains_of(rows, "prior", 40, n_chains=4, slab=2.0, tau_0=0.1)
     for _ in range(71):
         chains.advance()
         seen.append((chains.step, *chains.centre, *chains.size))
@@ -165,7 +155,7 @@ def test_a_sweep_of_fused_calls_has_the_bits_of_its_steps(name):
     X, y = (rng.standard_normal((n, p)) + np.linspace(-1, 1, p)).astype(dtype), (rng.random(n) < 0.4).astype(np.uint8)
     rows, states = Rows(X, y, ops=cpu, threads=ALONE, **told), []
     for rows.takes_fused_calls in (True, False):
-        chains = chains_of(rows, n_chains, 12)
+        chains = chains_of(rows, "prior", 12, n_chains=n_chains, slab=2.0, tau_0=0.1)
         start = chains.state
         for _ in range(15):
             chains.advance()

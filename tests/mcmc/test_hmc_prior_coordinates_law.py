@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import laws
 import numpy as np
 import pytest
-from laws import ALONE, KEY, N_CHAINS, TAU_0, mostly_slow, planted, prior_draws
+from laws import ALONE, KEY, N_CHAINS, TAU_0, always_accepted, mostly_slow, planted, prior_draws
 from scipy.special import exp1
 from scipy.stats import norm
 
@@ -153,11 +153,6 @@ class DensityForgotten(ExchangesWith):
 class PriorForgotten(cpu.Exchanges):
     def minus_log_ratio(self, old, new, out, column, score, tau_sq_inv, logs):
         return super().minus_log_ratio(old, new, out, column, score, 1e-12 * tau_sq_inv, logs)
-
-
-def always_accepted(change, *rest):
-    *state, _ = cpu.metropolis(change - 1e9, *rest)
-    return *state, np.exp(-np.maximum(change, 0.0))
 
 
 def far_is_slow(state):

@@ -44,9 +44,9 @@ def both(seed, form, *, slab=0.1, weight=None, fit_intercept=True, **settings):
     rows = Rows(X, y, fit_intercept, ops, ALONE, weight=weight, **settings)
     fixed = FixedPrior(rows.columns, slab)
     if form == "rows":
-        solver = IterativePrecision(GramByPasses(rows, fixed, KEY, () if weight is None else weight), ops)
+        solver = IterativePrecision(GramByPasses(rows, fixed, KEY, () if weight is None else weight))
     else:
-        solver = IterativePrecision(GramMatrix(rows.gram(), rows, fixed, KEY), ops)
+        solver = IterativePrecision(GramMatrix(rows.gram(), rows, fixed, KEY))
     d = np.random.default_rng(seed).exponential(size=(200, len(fixed.anchor))) ** 3 * 10
     d[:, rows.columns.n_shrunk :] = 0.0
     return solver, fixed.add_to(rows.gram()), d
