@@ -104,8 +104,8 @@ class PriorCoordinateChains(PlainChains):
         n_first, few = _FIRST_SWEEPS
         n_steps = hmc_prior_coordinates.number_of_steps(t, step, few if t < n_first else _MOST_LEAPFROG_STEPS)
         rows, _, _, key = self.problem
-        given = {"coordinates": self.coordinates, "exchanges": self.exchanges, "step": step, "n_steps": n_steps}
-        state = self._swept(hmc_prior_coordinates.sweep, rows=rows, **given, ops=rows.ops, key=key)
+        moves = {"coordinates": self.coordinates, "exchanges": self.exchanges, "step": step, "n_steps": n_steps}
+        state = self._swept(hmc_prior_coordinates.sweep, rows=rows, **moves, ops=rows.ops, key=key)
         accepted, exchanged = (float(mean_of_chains(rates)) for rates in (state.acceptance, state.exchanged))
         if t < end:
             self.dual = self.dual.after(accepted - _STEP_ACCEPTANCE, self.started, log(_LARGEST_STEP), np)
