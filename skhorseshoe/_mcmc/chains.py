@@ -45,9 +45,9 @@ class PlainChains:
             self.points = (*(self.points if n_seen else ()), *(point.copy() for point in points))
         self.burn_in.add(sweep, beta, self.problem.rows.ops)
 
-    def _swept(self, law, **given):
+    def _swept(self, law, **arguments):
         """The state after a sweep of all unknowns, of which ``law`` moves beta and its scales."""
-        return law(self.state, **given)
+        return law(self.state, **arguments)
 
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""

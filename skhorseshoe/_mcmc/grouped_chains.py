@@ -32,10 +32,10 @@ class _Grouped:
         rows = GroupedRows(problem.rows, len(start.beta), problem.key, saved)
         super().__init__(problem._replace(rows=rows), start, burn_in, saved)
 
-    def _swept(self, law, **given):
+    def _swept(self, law, **arguments):
         """The state after a sweep of all unknowns, of which ``law`` moves beta and its scales."""
         rows, fixed, tau_0, _ = self.problem
-        return group_moves.sweep(self.state, partial(law, **given), rows, fixed, tau_0)
+        return group_moves.sweep(self.state, partial(law, **arguments), rows, fixed, tau_0)
 
     def _next_phase(self):
         """Ends a phase, for chains whose burn-in has phases."""
@@ -61,10 +61,10 @@ class GroupedHmcChains(_Grouped, HmcChains):
             self.problem.rows.add_to_averages()
         super().advance()
 
-    def _law(self, state, rows, reference, **given):
+    def _law(self, state, rows, reference, **arguments):
         """As ``hmc.sweep``, with the score of the reference that follows from the held effects of each chain."""
         reference.mass_matrix.set_b(reference.information @ reference.point + rows.reference_score)
-        return hmc.sweep(state, rows, reference._replace(score=rows.reference_score), **given)
+        return hmc.sweep(state, rows, reference._replace(score=rows.reference_score), **arguments)
 
     def _mode(self):
         rows = self.problem.rows

@@ -87,15 +87,15 @@ class HmcChains:
         """The state after a sweep that follows the climb."""
         rows, _, tau_0, key = self.problem
         lines = self.lines if self.state.sweep % self.line_interval == 0 else None
-        given = {"rows": rows, "reference": self.reference, "tuning": tuning, "tau_0": tau_0, "lines": lines}
-        return self._swept(self._law, **given, ops=rows.ops, key=key)
+        arguments = {"rows": rows, "reference": self.reference, "tuning": tuning, "tau_0": tau_0, "lines": lines}
+        return self._swept(self._law, **arguments, ops=rows.ops, key=key)
 
-    def _law(self, state, **given):
-        return hmc.sweep(state, **given)
+    def _law(self, state, **arguments):
+        return hmc.sweep(state, **arguments)
 
-    def _swept(self, law, **given):
+    def _swept(self, law, **arguments):
         """The state after a sweep of all unknowns, of which ``law`` moves beta and its scales."""
-        return law(self.state, **given)
+        return law(self.state, **arguments)
 
     def _climb(self, state):
         """A sweep of data augmentation with the mean of z in place of z, which is defined with weights too."""
