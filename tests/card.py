@@ -13,7 +13,7 @@ from skhorseshoe._backends._cpu.truncated_normal import truncated_normals as _tr
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._fit import fit
 
-KEY = np.uint32(0x12345678), np.uint32(0x9ABCDEF0)
+KEY = np.array([0x12345678, 0x9ABCDEF0], np.uint32)
 NONE = np.empty(0)  # for no weights
 SHORT = {"burn_in": 10, "n_iter": 5, "n_chains": 2}
 
@@ -23,10 +23,10 @@ def module(name):
     return importlib.import_module(f"skhorseshoe._backends._gpu.{name}")
 
 
-def truncated_normals(means, sweep, first, k0, k1, chain=0):
+def truncated_normals(means, sweep, first, key, chain=0):
     """The CPU's draws of a chain for the rows from the first on, by the code for one row."""
     positive = np.ones(len(means), np.uint8)
-    return _truncated_normals(means, positive, sweep, (k0, k1), first, chain, one_by_one=True)
+    return _truncated_normals(means, positive, sweep, key, first, chain, one_by_one=True)
 
 
 def log_phi_and_ratio(t):

@@ -14,6 +14,7 @@ from scipy import sparse, stats
 from scipy.special import log_ndtr
 
 from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends import flat
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse as sparse_cpu
 from skhorseshoe._backends._cpu.library import record
@@ -25,7 +26,7 @@ from skhorseshoe._utils.threads import Threads
 from skhorseshoe.diagnostics import ess_bulk, mcse_mean
 
 TAU_0 = 0.7
-KEY = np.uint32(7), np.uint32(1)
+KEY = np.array([7, 1], np.uint32)
 ALONE = Threads(1)
 N_CHAINS = 250  # at once: a random number has 8 bits for its chain
 X = np.random.default_rng(0).standard_normal((6, 3)) + 0.3
@@ -373,8 +374,9 @@ class RowsOfManyDataSets:
 def fused_of_many(move):
     """``fused_line_moves`` for chains of which each has its own y."""
 
-    def moved(line_rows, coef, uniform, hold_uniforms, first, last, *state):
-        own, y = record("FusedLineRows", **line_rows.values), line_rows.values["y"]
+    def moved(*arguments):
+        line_rows, coef, uniform, hold_uniforms, first, last, *state = flat(arguments)
+        own, y = record("FusedLineRows", line_rows.values), line_rows.values["y"]
         for c in range(first, last):
             own.structure.y = y.ctypes.data + c * y.strides[0]
             move(own, coef, uniform, hold_uniforms, c, c + 1, *state)

@@ -12,7 +12,7 @@ from cuda_emulator import fake_cupy
 from skhorseshoe._backends._gpu import cuda
 from skhorseshoe._mcmc.hmc import HmcState, Reference, Tuning
 
-KEY = np.uint32(1), np.uint32(2)
+KEY = np.array([1, 2], np.uint32)
 
 
 def passes(ops, card, rng, sizes):

@@ -43,7 +43,8 @@ def ranks_of(seed, sampler):
     y = (rng.random(len(codes)) < ndtr(offset + intercept + X @ coef + u[codes])).astype(np.uint8)
     rows = Rows(X, y, True, device.resolve("cpu").ops, ALONE, offset=offset, groups=Groups(codes, len(SIZES), SCALE))
     settings = Settings(sampler, EACH * APART, 150, N_CHAINS, APART, None, None, None, "float64")
-    run = Run(Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), TAU_0, rng.integers(2**32, size=2)), settings)
+    key = rng.integers(2**32, size=2, dtype=np.uint32)
+    run = Run(Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), TAU_0, key), settings)
     with np.errstate(all="ignore"):  # of trajectories that are rejected
         run.go(lambda t: False)
     drawn, effects = run.draws, run.draws.groups.effects

@@ -364,7 +364,7 @@ def test_random_numbers_of_a_sweep_have_different_purposes(sampler, weak_problem
 
     def told(fill):
         def filled(*args):
-            drawn.append(args[-4:-2])  # purpose and sweep
+            drawn.append(args[-3:-1])  # purpose and sweep
             fill(*args)
 
         return filled

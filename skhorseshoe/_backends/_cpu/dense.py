@@ -120,8 +120,8 @@ def latent(X, y, coef, bounds, sweep, key, threads, first_row=0, shift=None):
     def add_blocks(first, last):
         for x, rows, edges, blocks in pieces_of_X(X, bounds, first, last):
             beta, start = by_columns.astype(x.dtype, copy=False), first_row + rows.start
-            totals = sums[blocks], squares[blocks]
-            latent_pass(x, y[rows], beta, edges, start, sweep, key, *totals, shift_record(shift, rows))
+            terms = shift_record(shift, rows)
+            latent_pass(x, y[rows], beta, edges, start, sweep, key, sums[blocks], squares[blocks], terms)
 
     threads.run(add_blocks, n_blocks)
     return by_chain(add_pairs(sums), len(coef)), add_pairs(squares)
@@ -137,8 +137,8 @@ def score(X, y, weight, coef, bounds, threads, shift=None):
 
     def add_blocks(first, last):
         for x, rows, edges, blocks in pieces_of_X(X, bounds, first, last):
-            beta, totals = by_columns.astype(x.dtype, copy=False), (sums[blocks], logliks[blocks])
-            score_pass(x, y[rows], weight[rows], beta, edges, *totals, shift_record(shift, rows))
+            beta, terms = by_columns.astype(x.dtype, copy=False), shift_record(shift, rows)
+            score_pass(x, y[rows], weight[rows], beta, edges, sums[blocks], logliks[blocks], terms)
 
     threads.run(add_blocks, n_blocks)
     return add_pairs(logliks), by_chain(add_pairs(sums), len(coef))
@@ -182,7 +182,7 @@ def metropolis(change, new, old, key, sweep):
 
     new, old : tuples of arrays of a state; ``new`` may be overwritten."""
     accepted, acceptance = np.empty(len(change), bool), np.empty(len(change))
-    _accept_proposals(change, len(change), sweep, *key, accepted, acceptance)
+    _accept_proposals(change, len(change), sweep, key, accepted, acceptance)
     if not accepted.all():
         for proposed, current in zip(new, old, strict=True):
             proposed[~accepted] = current[~accepted]
@@ -194,8 +194,8 @@ def fused_trajectories(state, rows, reference, tuning, tau_0, key, with_scales):
     many that threads share them or that calls of Python take little of the time, or where rows have an offset."""
     if len(reference.point) > _MOST_FUSED_COLUMNS or not _one_thread_suffices(rows):
         return None
-    arguments = reference, tuning, tau_0, key, with_scales
-    return reference.mass_matrix.fused_trajectories(state, _fused_score_rows(rows), *arguments)
+    score_rows = _fused_score_rows(rows)
+    return reference.mass_matrix.fused_trajectories(state, score_rows, reference, tuning, tau_0, key, with_scales)
 
 
 def fused_trajectory_in_prior_coordinates(state, rows, coordinates, step, n_steps, key):
@@ -209,7 +209,7 @@ def fused_exchanges(state, rows, exchanges, numbers, stride, key):
     """``_exchange`` of ``hmc_prior_coordinates.py`` in one call of the core, or None as for ``fused_trajectories``."""
     if not _one_thread_suffices(rows, _MOST_FUSED_BLOCKS):
         return None
-    return exchanges.fused(state, _fused_score_rows(rows), *numbers, stride, key)
+    return exchanges.fused(state, _fused_score_rows(rows), numbers, stride, key)
 
 
 def fused_score(rows, beta):
@@ -232,13 +232,11 @@ def _fused_score_rows(rows):
         X, y, weight = rows.held
         columns, (n, p) = rows.columns, X.shape
         order, place, unit, centre = columns.q_order, columns.q_place, columns.q_unit, columns.q_centre
-        _records[rows] = record(
-            "FusedScoreRows",
-            **{"is_double": X.dtype == np.float64, "X": X, "n": n, "p": p, "y": y, "weight": or_none(weight)},
-            **{"bounds": rows.bounds, "n_blocks": len(rows.bounds) - 1},
-            **{"q": len(order), "fit_intercept": columns.fit_intercept, "translated": columns.translated},
-            **{"order": order, "place": place, "unit": unit, "centre": centre},
-        )
+        fields = {"is_double": X.dtype == np.float64, "X": X, "n": n, "p": p, "y": y, "weight": or_none(weight)}
+        fields |= {"bounds": rows.bounds, "n_blocks": len(rows.bounds) - 1}
+        fields |= {"q": len(order), "fit_intercept": columns.fit_intercept, "translated": columns.translated}
+        fields |= {"order": order, "place": place, "unit": unit, "centre": centre}
+        _records[rows] = record("FusedScoreRows", fields)
     return _records[rows]
 
 
@@ -248,11 +246,11 @@ def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, s
         return line_moves.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep)
     out = beta.copy(), lambda_sq_inv.copy(), tau_sq_inv.copy()
     numbers = line_moves.random_numbers(beta, lines, rows.ops, key, sweep)
-    arguments = fused_line_rows(rows, lines, tau_0), np.ascontiguousarray(rows.columns.of_X(beta)), *numbers
+    inputs = fused_line_rows(rows, lines, tau_0), np.ascontiguousarray(rows.columns.of_X(beta)), numbers
     if rows.n * len(beta) < _LEAST_SHARED_PREDICTORS:
-        fused_line_moves(*arguments, 0, len(beta), *out)
+        fused_line_moves(inputs, 0, len(beta), out)
     else:
-        rows.threads.run(lambda first, last: fused_line_moves(*arguments, first, last, *out), len(beta))
+        rows.threads.run(lambda first, last: fused_line_moves(inputs, first, last, out), len(beta))
     return out
 
 
@@ -290,7 +288,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
                 row_weight = row_weight * information_weights(scaled, beta, 0.0)
             if np.ndim(row_weight):
                 scaled *= np.sqrt(row_weight)[:, None]
-            add_products(scaled, *scaled.shape, total, True)
+            add_products(scaled, scaled.shape, total, True)
 
     return sum_of_shards(add, q, n_shards, spare, threads)
 

@@ -25,5 +25,5 @@ def fused_line_rows(rows, lines, tau_0):
         moves = np.array(kinds(lines))
         fields |= {"kinds": moves, "n_moves": len(moves), "n_splits": lines.n_splits}
         fields |= {"p": len(lines.square), "q": columns.shape[1]}
-        _records[rows] = last = lines, y, tau_0, record("FusedLineRows", **fields)
+        _records[rows] = last = lines, y, tau_0, record("FusedLineRows", fields)
     return last[3]

@@ -1,7 +1,8 @@
 """The core as a shared library: the level for this processor, and its exports as functions of Python.
 
 Prototypes are read from the sources, which are installed with the library, so that Python cannot disagree with them. A
-call releases the GIL. Arrays are passed by address, after a check of their type and order.
+call releases the GIL. Arrays are passed by address, after a check of their type and order; a tuple, such as a shape or
+a key, is passed as its members.
 """
 
 import ctypes
@@ -12,6 +13,7 @@ from functools import cache, partial
 from pathlib import Path
 from weakref import WeakSet
 
+from .. import flat
 from .lapack import ROUTINES
 
 _FOLDER = Path(__file__).parent
@@ -91,7 +93,7 @@ class function:
         self._raw.argtypes, self._raw.restype = self._types, ctypes.c_int32
 
     def __call__(self, *values):
-        status = self._raw(*[convert(value) for convert, value in zip(self._convert, values, strict=True)])
+        status = self._raw(*[convert(value) for convert, value in zip(self._convert, flat(values), strict=True)])
         if status == _NO_MEMORY:
             raise MemoryError(f"no memory for the working space of {self.name}")
         return status
@@ -116,7 +118,7 @@ def _take(library):
         export._find()
 
 
-def record(name, **values):
+def record(name, values):
     """A ``Record`` of the struct with this name, from the values of its fields."""
     structure, fields = _structure(name)
     return Record(structure(*[convert(values[field]) for field, convert in fields]), values)

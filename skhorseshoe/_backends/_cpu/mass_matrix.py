@@ -44,13 +44,15 @@ class MassMatrix:
 
     def _record(self):
         """Make the record ``Gaussians``."""
-        arrays = {"cholesky_factors": self.cholesky_factors, "mean": self.mean, "log_norm": self.log_norm}
-        self._all = record("Gaussians", H=self.H, b=self._by_chain(self.b), p=self._p, q=len(self.H), **arrays)
+        fields = {"cholesky_factors": self.cholesky_factors, "mean": self.mean, "log_norm": self.log_norm}
+        fields |= {"H": self.H, "b": self._by_chain(self.b), "p": self._p, "q": len(self.H)}
+        self._all = record("Gaussians", fields)
 
     def _reference_record(self, reference):
         if self._last_reference is not reference:
             point, score, information, _ = self._last_reference = reference
-            self._reference = record("Reference", point=point, score=self._by_chain(score), information=information)
+            fields = {"point": point, "score": self._by_chain(score), "information": information}
+            self._reference = record("Reference", fields)
         return self._reference
 
     def _by_chain(self, values):
@@ -58,45 +60,45 @@ class MassMatrix:
 
     def begin(self, reference, state, key, same_scales=False):
         """A ``Trajectory`` from a state, with fresh v. same_scales : whether the one before ended with its scales."""
-        trajectory = Trajectory(*np.empty((3, *state.beta.shape)), np.empty(len(state.beta)))
-        records, arrays = (self._all, self._reference_record(reference)), map(np.ascontiguousarray, state[:5])
-        arguments = *records, *arrays, state.sweep, *key, same_scales
-        self._share(lambda spare, *chains: _begin_trajectory(*arguments, *chains, *trajectory))
+        trajectory = empty_trajectory(state.beta.shape)
+        arrays = tuple(map(np.ascontiguousarray, state[:5]))
+        inputs = self._all, self._reference_record(reference), arrays, state.sweep, key, same_scales
+        self._share(lambda spare, first, last: _begin_trajectory(inputs, first, last, trajectory))
         return trajectory
 
     def kick_and_rotate(self, trajectory, angle):
         """A half-kick of v, and a rotation of (u, v) by an angle."""
-        kick_and_rotate_trajectory(angle, *trajectory[:3], trajectory.u.size)
+        kick_and_rotate_trajectory(angle, trajectory[:3], trajectory.u.size)
         return trajectory
 
     def to_beta(self, trajectory):
         """beta = m + L^-T u."""
         beta = np.empty_like(trajectory.u)
-        self._share(lambda spare, *chains: _trajectory_beta(self._all, *chains, trajectory.u, beta))
+        self._share(lambda spare, first, last: _trajectory_beta(self._all, first, last, trajectory.u, beta))
         return beta
 
     def kick(self, trajectory, angle, reference, beta, loglik, score):
         """A half-kick of v at beta, with the force and the energy there."""
-        arguments = angle, self._all, self._reference_record(reference), beta, loglik, np.ascontiguousarray(score)
-        self._share(lambda spare, *chains: _kick_trajectory(*arguments, *chains, *trajectory))
+        inputs = angle, self._all, self._reference_record(reference), beta, loglik, np.ascontiguousarray(score)
+        self._share(lambda spare, first, last: _kick_trajectory(inputs, first, last, trajectory))
         return trajectory
 
     def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key):
         """lambda^-2 and tau^-2 after moves of tau, of the slow lambda_j and of tau again, which is reversible, with u
         held; and the share of the moves of tau that were accepted."""
         scales = lambda_sq_inv.copy(), tau_sq_inv.copy(), np.empty(len(tau_sq_inv))
-        arguments = self._all, tau_0, *_moves(tuning), sweep, *key
-        self._share(lambda spare, *chains: _move_scales(*arguments, *chains, spare, *scales))
+        inputs = self._all, tau_0, _moves(tuning), sweep, key
+        self._share(lambda spare, first, last: _move_scales(inputs, first, last, spare, scales))
         return scales
 
     def fused_trajectories(self, state, rows, reference, tuning, tau_0, key, with_scales):
         """The state after the trajectories of a sweep, in one call. rows : their record."""
-        new, acceptance = [np.array(values, order="C") for values in state[:5]], np.empty(len(state.beta))
+        new, acceptance = tuple(np.array(values, order="C") for values in state[:5]), np.empty(len(state.beta))
         tau_acceptance = np.empty(len(acceptance)) if tuning.tau_moves else None
-        records, steps = (self._all, self._reference_record(reference), rows), (tuning.step, tuning.n_steps)
-        arguments = *records, *steps, tuning.apart and tuning.tau_moves > 0, tau_0, *_moves(tuning)
-        outputs = self.spare[0], *new, acceptance, tau_acceptance
-        self._check(_fused_trajectories(*arguments, state.sweep, *key, with_scales, len(acceptance), *outputs))
+        records, apart = (self._all, self._reference_record(reference), rows), tuning.apart and tuning.tau_moves > 0
+        moves = tuning.step, tuning.n_steps, apart, tau_0, _moves(tuning)
+        outputs = self.spare[0], new, acceptance, tau_acceptance
+        self._check(_fused_trajectories(records, moves, state.sweep, key, with_scales, len(acceptance), outputs))
         return *new, state.sweep, acceptance, state.tau_acceptance if tau_acceptance is None else tau_acceptance
 
     def _share(self, task):
@@ -110,6 +112,11 @@ class MassMatrix:
     def _check(self, minor):
         if minor:
             raise not_definite(len(self.H), minor)
+
+
+def empty_trajectory(shape):
+    """A ``Trajectory`` of chains by coordinates, to be filled."""
+    return Trajectory(np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape[0]))
 
 
 def _moves(tuning):

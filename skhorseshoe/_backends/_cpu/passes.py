@@ -53,30 +53,28 @@ class Shift(NamedTuple):
         fields = self._replace(**cut)._asdict()
         widths = [fields[name].shape[1] for name in ("effects", "terms") if fields[name] is not None]
         n_known = 0 if self.known is None else self.known.shape[1]
-        return record("Shift", n_chains=max(widths, default=0), n_known=n_known, **fields)
+        return record("Shift", fields | {"n_chains": max(widths, default=0), "n_known": n_known})
 
 
 def latent_pass(X, y, coef, bounds, first_row, sweep, key, sums, squares, shift=None):
     """Draws latents z and adds to the sums of z_i x_i and of z_i^2."""
-    where = *coef.shape, bounds, *squares.shape, first_row
-    _latent_pass(*rows_of(X), y, shift, coef, *where, sweep, *key, sums, squares)
+    _latent_pass(rows_of(X), y, shift, coef, coef.shape, bounds, squares.shape, first_row, sweep, key, sums, squares)
 
 
 def score_pass(X, y, weight, coef, bounds, sums, logliks, shift=None):
     """Adds to the log-likelihood and the score."""
-    where = *coef.shape, bounds, *logliks.shape
-    _score_pass(*rows_of(X), y, or_none(weight), shift, coef, *where, sums, logliks)
+    _score_pass(rows_of(X), y, or_none(weight), shift, coef, coef.shape, bounds, logliks.shape, sums, logliks)
 
 
 def line_pass(X, y, weight, both, steps, bounds, logliks, shift=None):
     """Adds to the log-likelihoods at steps along lines."""
-    where = *both.shape, steps, *steps.shape, bounds, len(logliks)
-    _line_pass(*rows_of(X), y, or_none(weight), shift, both, *where, logliks)
+    along = both, both.shape, steps, steps.shape
+    _line_pass(rows_of(X), y, or_none(weight), shift, along, bounds, len(logliks), logliks)
 
 
 def product_pass(X, weight, vectors, bounds, sums):
     """Adds X' diag(weight) X vectors to sums, for a CSR matrix X; the other arrays are float64."""
-    _product_pass(*rows_of(X), or_none(weight), vectors, *vectors.shape, bounds, len(sums), sums)
+    _product_pass(rows_of(X), or_none(weight), vectors, vectors.shape, bounds, len(sums), sums)
 
 
 def pieces_of_X(X, bounds, first, last):

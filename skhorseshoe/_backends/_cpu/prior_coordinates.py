@@ -2,10 +2,9 @@
 
 import numpy as np
 
-from .. import Trajectory
 from ..horseshoe_quantile import quantile_table
 from .library import function, record
-from .mass_matrix import kick_and_rotate_trajectory
+from .mass_matrix import empty_trajectory, kick_and_rotate_trajectory
 
 _coordinates, _begin = function("prior_coordinates"), function("begin_in_prior_coordinates")
 _place, _kick = function("beta_of_prior_coordinates"), function("kick_in_prior_coordinates")
@@ -29,7 +28,7 @@ class PriorCoordinates:
         fields = {"anchor": fixed.anchor, "diagonal": fixed.diagonal, "distance": distance}
         fields |= {"centre": centre, "size": size, "tau_0": tau_0}
         fields |= {"cubics": table.cubics, "starts": table.starts, "n_starts": len(table.starts)}
-        self.record = record("PriorCoordinates", **fields, **scratch, p=p, q=len(centre) - 1)
+        self.record = record("PriorCoordinates", fields | scratch | {"p": p, "q": len(centre) - 1})
         self.shape = n_chains, len(centre)
 
     def of(self, beta, tau_sq_inv):
@@ -40,33 +39,35 @@ class PriorCoordinates:
 
     def begin(self, state, key):
         """A ``Trajectory`` from a state, with fresh v."""
-        trajectory = Trajectory(*np.empty((3, *self.shape)), np.empty(self.shape[0]))
-        arguments = self.record, *map(np.ascontiguousarray, (state.beta, state.tau_sq_inv, state.loglik, state.score))
-        _share(self.threads, self.shape, lambda *chains: _begin(*arguments, state.sweep, *key, *chains, *trajectory))
+        trajectory = empty_trajectory(self.shape)
+        arrays = tuple(map(np.ascontiguousarray, (state.beta, state.tau_sq_inv, state.loglik, state.score)))
+        inputs = self.record, arrays, state.sweep, key
+        _share(self.threads, self.shape, lambda first, last: _begin(inputs, first, last, trajectory))
         return trajectory
 
     def kick_and_rotate(self, trajectory, step):
         """A half-kick of v, and a rotation of (u, v)."""
-        kick_and_rotate_trajectory(step, *trajectory[:3], trajectory.u.size)
+        kick_and_rotate_trajectory(step, trajectory[:3], trajectory.u.size)
         return trajectory
 
     def to_beta(self, trajectory):
         """beta and tau^-2."""
         beta, tau_sq_inv = np.empty((len(trajectory.u), trajectory.u.shape[1] - 1)), np.empty(len(trajectory.u))
-        _share(self.threads, beta.shape, lambda *chains: _place(self.record, trajectory.u, *chains, beta, tau_sq_inv))
-        return beta, tau_sq_inv
+        inputs, outputs = (self.record, trajectory.u), (beta, tau_sq_inv)
+        _share(self.threads, beta.shape, lambda first, last: _place(inputs, first, last, outputs))
+        return outputs
 
     def kick(self, trajectory, step, beta, loglik, score):
         """A half-kick of v at beta, with the force and the energy there."""
-        arguments = self.record, step, beta, loglik, np.ascontiguousarray(score)
-        _share(self.threads, trajectory.u.shape, lambda *chains: _kick(*arguments, *chains, *trajectory))
+        inputs = self.record, step, beta, loglik, np.ascontiguousarray(score)
+        _share(self.threads, trajectory.u.shape, lambda first, last: _kick(inputs, first, last, trajectory))
         return trajectory
 
     def fused_trajectory(self, state, rows, step, n_steps, key):
         """beta, tau^-2, log-likelihood, score and acceptance after a trajectory and its test, in one call. rows : their
         record."""
         new, acceptance = _copies(state), np.empty(len(state.beta))
-        _fused_trajectory(self.record, rows, step, n_steps, state.sweep, *key, len(acceptance), *new, acceptance)
+        _fused_trajectory(self.record, rows, step, n_steps, state.sweep, key, len(acceptance), new, acceptance)
         return *new, acceptance
 
 
@@ -80,44 +81,42 @@ class Exchanges:
     def __init__(self, fixed, precision, square, threads):
         self.threads = threads
         fields = {"precision": precision * (square > 0), "square": square, "p": len(square), "q": len(fixed.anchor)}
-        self.record = record("ExchangePrior", **fields, anchor=fixed.anchor, diagonal=fixed.diagonal)
+        self.record = record("ExchangePrior", fields | {"anchor": fixed.anchor, "diagonal": fixed.diagonal})
 
     def propose_leaving(self, beta, uniform):
         """The columns that leave, the logarithms of their probabilities, and the coefficients without them."""
         out, log_probability, without = np.empty(len(beta), np.int64), np.empty(len(beta)), np.empty(beta.shape)
-        arguments = self.record, beta, np.ascontiguousarray(uniform)
-        answers = out, log_probability, without
-        _share(self.threads, beta.shape, lambda *chains: _propose_leaving(*arguments, *chains, *answers))
+        inputs, answers = (self.record, beta, np.ascontiguousarray(uniform)), (out, log_probability, without)
+        _share(self.threads, beta.shape, lambda first, last: _propose_leaving(inputs, first, last, answers))
         return answers
 
     def propose_entering(self, beta, out, score, uniform, standard):
         """The columns that enter, the log-densities of this choice, and the coefficients with and without them."""
         column, log_density = np.empty(len(beta), np.int64), np.empty(len(beta))
         new, without = np.empty(beta.shape), np.empty(beta.shape)
-        arguments = self.record, beta, out, *map(np.ascontiguousarray, (score, uniform, standard))
+        inputs = self.record, beta, out, tuple(map(np.ascontiguousarray, (score, uniform, standard)))
         answers = column, log_density, new, without
-        _share(self.threads, beta.shape, lambda *chains: _propose_entering(*arguments, *chains, *answers))
+        _share(self.threads, beta.shape, lambda first, last: _propose_entering(inputs, first, last, answers))
         return answers
 
     def minus_log_ratio(self, old, new, out, column, score, tau_sq_inv, logs):
         """Minus the logarithm of the Metropolis ratio (n_chains,). old, new : beta and log-likelihood."""
         change = np.empty(len(out))
-        arrays = map(np.ascontiguousarray, (*old, *new, out, column, score, tau_sq_inv, *logs))
-        arguments = self.record, *arrays
-        _share(self.threads, score.shape, lambda *chains: _minus_log_ratio(*arguments, *chains, change))
+        inputs = self.record, *map(np.ascontiguousarray, (*old, *new, out, column, score, tau_sq_inv, *logs))
+        _share(self.threads, score.shape, lambda first, last: _minus_log_ratio(inputs, first, last, change))
         return change
 
-    def fused(self, state, rows, uniform, standard, stride, key):
-        """The state after m exchanges and their tests, in one call. uniform : (n_chains, 2 m). standard : (n_chains, m)
-        normals. stride : added to the number of the sweep for each exchange."""
-        new, acceptance, n = _copies(state), np.empty(len(state.beta)), standard.shape[1]
-        arguments = self.record, rows, uniform, standard, n, state.sweep, stride, *key
-        _fused_exchanges(*arguments, len(acceptance), *new, acceptance)
+    def fused(self, state, rows, numbers, stride, key):
+        """The state after m exchanges and their tests, in one call. numbers : uniforms (n_chains, 2 m) and normals
+        (n_chains, m). stride : added to the number of the sweep for each exchange."""
+        new, acceptance, n = _copies(state), np.empty(len(state.beta)), numbers[1].shape[1]
+        inputs = self.record, rows, numbers, n, state.sweep, stride, key
+        _fused_exchanges(inputs, len(acceptance), new, acceptance)
         return *new, acceptance
 
 
 def _copies(state):
-    return [np.array(values, order="C") for values in state[:4]]
+    return tuple(np.array(values, order="C") for values in state[:4])
 
 
 def _share(threads, shape, task):

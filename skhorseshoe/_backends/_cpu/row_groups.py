@@ -21,11 +21,9 @@ class RowGroups:
         order = np.argsort(codes, kind="stable")
         starts = np.append(0, np.cumsum(np.bincount(codes, minlength=n_groups)))
         self.codes, self.n, self.bounds, self.threads = codes, n_groups, bounds, threads
-        self._record = record(
-            "RowGroups",
-            **{"is_double": dtype == np.float64, "n_chains": n_chains, "order": order, "starts": starts},
-            **{"codes": codes, "y": y, "weight": or_none(weight), "offset": offset},
-        )
+        fields = {"is_double": dtype == np.float64, "n_chains": n_chains, "order": order, "starts": starts}
+        fields |= {"codes": codes, "y": y, "weight": or_none(weight), "offset": offset}
+        self._record = record("RowGroups", fields)
 
     def sums(self, values):
         """Sums of values by row (n, n_chains) over each group; (n_groups, n_chains) float64."""
@@ -37,15 +35,15 @@ class RowGroups:
         """Minus the second derivative of the log-likelihood of each row by its linear predictor (n,), and sums of the
         first derivatives over each group (n_groups,), averaged over chains. Arguments are as in ``logliks``."""
         curvature, slopes = np.empty(len(self.codes)), np.empty(self.n)
-        arguments = self._record, predictors, factor, effects, effects.shape[1]
-        self._share(lambda first, last: _curvature(*arguments, first, last, curvature, slopes))
+        inputs = self._record, predictors, factor, effects, effects.shape[1]
+        self._share(lambda first, last: _curvature(inputs, first, last, curvature, slopes))
         return curvature, slopes
 
     def move_effects(self, effects, predictors, factor, precision, information, sweep, key):
         """A slice step for each effect (n_groups, n_chains), in place, given x beta as in ``logliks``. precision :
         (n_chains,) s^-2. information : (n_groups,) approximate information of the rows of a group about its effect."""
-        arguments = self._record, predictors, factor, precision, information, sweep, *key
-        self._share(lambda first, last: _move_effects(*arguments, first, last, effects))
+        inputs = self._record, predictors, factor, precision, information, sweep, key
+        self._share(lambda first, last: _move_effects(inputs, first, last, effects))
 
     def logliks(self, predictors, factor, effects, asked):
         """The log-likelihoods (n_chains,) of the chains ``asked`` (n_chains,) bool, 0 for others. x beta is predictors
@@ -65,8 +63,8 @@ class RowGroups:
         out = np.empty_like(u)
 
         def compute(start, stop):
-            groups, grid = (first + start, first + stop), u[start:stop]
-            _logliks_on_grid(self._record, predictors, grid, u.shape[1], *groups, out[start:stop])
+            grid = u[start:stop]
+            _logliks_on_grid(self._record, predictors, grid, u.shape[1], first + start, first + stop, out[start:stop])
 
         self.threads.run(compute, len(u))
         return out
@@ -80,5 +78,5 @@ def sums_by_group(X, codes, n_groups, weight):
     """Sums of weight_i (x_i, 1) over the rows of each group; (n_groups, p + 1) float64. codes : (n,) int32."""
     out = np.zeros((n_groups, X.shape[1] + 1))
     for x, rows, *_ in pieces_of_X(X, np.array([0, X.shape[0]]), 0, 1):
-        _add_rows_by_group(*rows_of(x), codes[rows], weight[rows], out)
+        _add_rows_by_group(rows_of(x), codes[rows], weight[rows], out)
     return out

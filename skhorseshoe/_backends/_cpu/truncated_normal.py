@@ -12,12 +12,12 @@ def truncated_normals(means, positive, sweep, key, first_row=0, chain=0, one_by_
     first_row on; (n,) float32 or float64, like the means. one_by_one : row by row in place of tile by tile."""
     z = means.copy()
     is_single = means.dtype == np.float32
-    _truncated_normals(is_single, z, positive, len(z), first_row, one_by_one, chain, sweep, *key)
+    _truncated_normals(is_single, z, positive, len(z), first_row, one_by_one, chain, sweep, key)
     return z
 
 
 def standard_variates(word):
     """-log(u) of a uniform u from each random word, and cosine and sine of 2 pi u; float32."""
     out = np.empty((3, len(word)), np.float32)
-    _standard_variates(word, *out, len(word))
+    _standard_variates(word, tuple(out), len(word))
     return out

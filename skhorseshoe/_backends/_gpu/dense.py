@@ -94,8 +94,8 @@ def times_symmetric(v, M, threads=None):
 def metropolis(change, new, old, key, sweep):
     """As ``cpu.metropolis``."""
     accept, acceptance = cp.empty(len(change), bool), cp.empty(len(change))
-    arguments = cp.ascontiguousarray(change), i32(len(change)), *random_arguments(key, sweep), accept, acceptance
-    launch(kernel("chains", "accept_proposals"), blocks_for(len(change)), *arguments)
+    arguments = cp.ascontiguousarray(change), i32(len(change)), random_arguments(key, sweep), accept, acceptance
+    launch(kernel("chains", "accept_proposals"), blocks_for(len(change)), arguments)
     pairs = zip(new, old, strict=True)
     return *(cp.where(accept[:, None] if a.ndim > 1 else accept, a, b) for a, b in pairs), acceptance
 

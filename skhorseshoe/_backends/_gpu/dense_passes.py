@@ -79,8 +79,8 @@ class _Plan:
     def __init__(self, device, name, shape, dtype, n_chains, q):
         (self.n, self.p), self.q = shape, q
         self.n_chains = min(n_chains, PASS_CHAINS)  # of one launch
-        limits, adds_rows = (shared_limits(device), cached_bytes(device)), name != "line_pass"
-        self.layout = layout(self.p, q, self.n_chains, dtype, *limits, adds_rows)
+        limits, cached, adds_rows = shared_limits(device), cached_bytes(device), name != "line_pass"
+        self.layout = layout(self.p, q, self.n_chains, dtype, limits, cached, adds_rows)
         self.definitions = definitions(self.layout.chains, dtype, self.layout.staged)
         _, _, element, self.real = TYPES[dtype]  # bytes of a number of X, and of the type of arithmetic
         self.function = kernel("dense_passes", name, self.definitions)
@@ -124,9 +124,9 @@ class _Plan:
         for (block, end), row, rows in self._parts(X):  # all chains share a part of X
             cut = i32(self.layout.tile), i64(row), i32(block), i32(self.blocks)
             for first, n_chains, by_column, sums in launches:
-                sizes = i64(self.n), i32(self.p), i32(self.q), *chain_arguments(first, n_chains)
-                arguments = rows, *columns, by_column, sums[block:end], *sizes, *cut, *random
-                launch(self.function, end - block, *arguments, shared_bytes=self.layout.shared_bytes)
+                sizes = i64(self.n), i32(self.p), i32(self.q), chain_arguments(first, n_chains)
+                arguments = rows, columns, by_column, sums[block:end], sizes, cut, random
+                launch(self.function, end - block, arguments, shared_bytes=self.layout.shared_bytes)
         return [(first, n_chains, sums) for first, n_chains, _, sums in launches]
 
     def _parts(self, X):

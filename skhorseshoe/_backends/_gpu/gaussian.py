@@ -54,7 +54,7 @@ class Cholesky:
 
     def _by_blocks(self, d, factors, verdict):
         arguments = self.H, d, factors, i32(self.q), verdict
-        launch(kernel("chains", "factorise_few"), len(d), *arguments, shared_bytes=self.shared_bytes)
+        launch(kernel("chains", "factorise_few"), len(d), arguments, shared_bytes=self.shared_bytes)
 
     def _by_library(self, d, factors, verdict):
         add_diagonal, repair = kernel("chains", "add_diagonal"), kernel("chains", "repair")
@@ -72,7 +72,7 @@ class Cholesky:
         if self.fits:
             out = cp.empty(x.shape)
             arguments = factors, cp.ascontiguousarray(x), out, i32(self.q), i32(transposed)
-            launch(kernel("chains", "solve_few"), (m, len(x)), *arguments, shared_bytes=16)
+            launch(kernel("chains", "solve_few"), (m, len(x)), arguments, shared_bytes=16)
             return out
         out = x.copy()
         side_by_side(lambda c, lane: solve_lower(factors[c], out[c], transposed, lane), len(out), self.q)

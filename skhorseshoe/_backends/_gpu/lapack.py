@@ -83,18 +83,18 @@ def workspaces_for(matrix):
 
 def potrf(matrix, workspace, info, lane=None):
     """The Cholesky factor in place of a matrix (q, q). info : (1,) int32, the minor that is not positive, or 0."""
-    q, where = len(matrix), (workspace.data.ptr, workspace.size, info.data.ptr)
+    q, memory = len(matrix), workspace.data.ptr
     handle = lane.solver if lane else device.get_cusolver_handle()
-    cusolver.dpotrf(handle, _LOWER, q, matrix.data.ptr, q, *where)
+    cusolver.dpotrf(handle, _LOWER, q, matrix.data.ptr, q, memory, workspace.size, info.data.ptr)
 
 
 def solve_lower(factor, rows, transposed=False, lane=None):
     """L^-1 x or L^-T x in place for each of the rows x (m, q), or for one x (q,); contiguous."""
-    q = len(factor)
+    q, handle = len(factor), lane.blas if lane else device.get_cublas_handle()
+    side, diagonal = cublas.CUBLAS_SIDE_LEFT, cublas.CUBLAS_DIAG_NON_UNIT
     operation = cublas.CUBLAS_OP_T if transposed else cublas.CUBLAS_OP_N
-    kind = cublas.CUBLAS_SIDE_LEFT, _LOWER, operation, cublas.CUBLAS_DIAG_NON_UNIT
-    sizes = q, rows.size // q, _ONE.ctypes.data, factor.data.ptr, q, rows.data.ptr, q
-    cublas.dtrsm(lane.blas if lane else device.get_cublas_handle(), *kind, *sizes)
+    one, L, x = _ONE.ctypes.data, factor.data.ptr, rows.data.ptr
+    cublas.dtrsm(handle, side, _LOWER, operation, diagonal, q, rows.size // q, one, L, q, x, q)
 
 
 class _Verdict(threading.local):

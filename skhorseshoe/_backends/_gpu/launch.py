@@ -5,6 +5,7 @@ import functools
 import cupy as cp
 import numpy as np
 
+from .. import flat
 from .cuda import OPTIONS, THREADS, source
 
 i32, i64 = np.int32, np.int64  # integers of kernels: CuPy passes those of Python with 64 bits
@@ -32,9 +33,10 @@ def _module(device, name, definitions):
 
 
 def launch(function, grid, *arguments, shared_bytes=0):
-    """Start a kernel in blocks of THREADS threads. grid : number of blocks, or several numbers."""
+    """Start a kernel in blocks of THREADS threads. grid : number of blocks, or several numbers. arguments : a tuple is
+    passed as its members."""
     grid = grid if isinstance(grid, tuple) else (grid,)
-    function(grid, (THREADS,), arguments, shared_mem=shared_bytes)
+    function(grid, (THREADS,), tuple(flat(arguments)), shared_mem=shared_bytes)
 
 
 def random_arguments(key, sweep, *purpose):

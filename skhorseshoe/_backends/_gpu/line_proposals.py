@@ -15,7 +15,7 @@ def proposals(uniform, width):
     n_chains, n_steps = len(uniform), uniform.shape[1] - 2
     out = cp.empty((n_chains, n_steps))
     arguments = cp.ascontiguousarray(uniform), width, i32(width.size > 1), out
-    launch(kernel("chains", "line_proposals"), blocks_for(n_chains), *arguments, i32(n_chains), i32(n_steps))
+    launch(kernel("chains", "line_proposals"), blocks_for(n_chains), arguments, i32(n_chains), i32(n_steps))
     return out
 
 
@@ -23,7 +23,7 @@ def first_inside(value, steps, uniform):
     """As ``cpu.first_inside``."""
     out = cp.empty(len(value))
     arguments = value, steps, cp.ascontiguousarray(uniform), out
-    launch(kernel("chains", "first_inside"), blocks_for(len(out)), *arguments, *map(i32, value.shape))
+    launch(kernel("chains", "first_inside"), blocks_for(len(out)), arguments, tuple(map(i32, value.shape)))
     return out
 
 

@@ -38,7 +38,8 @@ class MassMatrix:
         u, v = cp.empty_like(beta), normal(beta.shape, key, state.sweep, MOMENTUM_PURPOSE)
         product = kernel("chains", "multiply_transposed")
         launch(product, (blocks_for(32 * q), n_chains), self.cholesky_factors, beta - self.mean, u, i32(q))
-        return self._trajectory(u, v, *self._potential_and_force(reference, beta, state.loglik, state.score))
+        U, force = self._potential_and_force(reference, beta, state.loglik, state.score)
+        return self._trajectory(u, v, U, force)
 
     def kick_and_rotate(self, trajectory, angle):
         """As ``cpu.MassMatrix.kick_and_rotate``."""
@@ -95,9 +96,9 @@ class MassMatrix:
         n_chains, q = self.mean.shape
         proposed, level, moved, d = (cp.empty_like(a) for a in (tau_sq_inv, tau_sq_inv, lambda_sq_inv, self.mean))
         scales = cp.ascontiguousarray(lambda_sq_inv), tau_sq_inv
-        inputs = self.H, i32(self.p), i32(q), self.log_norm, np.float64(tau_0), tau_step, *scales
-        out, random = (proposed, level, moved, d), (np.uint32(move), *random_arguments(key, sweep))
-        launch(kernel("chains", "propose_scales"), n_chains, *inputs, *out, *random, shared_bytes=8 * WARPS)
+        inputs = self.H, i32(self.p), i32(q), self.log_norm, np.float64(tau_0), tau_step, scales
+        out, random = (proposed, level, moved, d), (np.uint32(move), random_arguments(key, sweep))
+        launch(kernel("chains", "propose_scales"), n_chains, inputs, out, random, shared_bytes=8 * WARPS)
         self.cholesky.factorise(d, self.spare)
         mean, log_norm = self._moments(self.spare, d)
         accept = log_norm > level
@@ -119,8 +120,8 @@ class MassMatrix:
             (half,) = self.cholesky.solve(self.cholesky_factors[c : c + 1], self.units[None])
             P[c] = half @ half.T
         out, moved = lambda_sq_inv.copy(), cp.ascontiguousarray(lambda_sq_inv[:, at])
-        arguments = P, cp.ascontiguousarray(self.mean[:, at]), moved, tau_sq_inv, i32(k), *random_arguments(key, sweep)
-        launch(kernel("chains", "move_slow_lambda"), n_chains, *arguments, shared_bytes=8 * k)
+        arguments = P, cp.ascontiguousarray(self.mean[:, at]), moved, tau_sq_inv, i32(k), random_arguments(key, sweep)
+        launch(kernel("chains", "move_slow_lambda"), n_chains, arguments, shared_bytes=8 * k)
         out[:, at] = moved
         self._set(out, tau_sq_inv)
         return out

@@ -37,9 +37,10 @@ def place(X, n_chains, sampler):
     """X, as ``HostRows`` if it must stay on the host, and the forecast in words; a MemoryError if the fit does not fit
     into the memory of the current GPU."""
     has = cp.cuda.runtime.getDeviceProperties(cp.cuda.runtime.getDevice())
-    needed = working_set(*X.shape, int(n_chains), sampler, has["multiProcessorCount"])
+    (n, p), count = X.shape, has["multiProcessorCount"]
+    needed = working_set(n, p, int(n_chains), sampler, count)
     X_bytes = 0 if isinstance(X, cp.ndarray) else X.nbytes
-    smaller = needed + buffer_bytes(X_bytes, has["multiProcessorCount"])
+    smaller = needed + buffer_bytes(X_bytes, count)
     (free, total), on_disk = _free_and_total(), is_on_disk(X)
     if X_bytes and needed + X_bytes > free and smaller < min(free, needed + X_bytes):
         return X.view(HostRows), (

@@ -65,7 +65,7 @@ def test_arrays_that_a_kernel_would_misread_are_refused():
     fill, out = library.function("fill_normal"), np.empty((4, 6))
     for wrong in (out.astype(np.float32), out.T, out[:, ::2]):
         with pytest.raises(TypeError, match="an array of type d in C order is needed"):
-            fill(wrong, *wrong.shape, 0, 1, 2, 3, 4)
+            fill(wrong, wrong.shape, 0, 1, 2, np.array([3, 4], np.uint32))
 
 
 def test_a_call_with_too_few_arguments_is_an_error():

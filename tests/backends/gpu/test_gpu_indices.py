@@ -47,6 +47,6 @@ def test_the_end_of_a_very_large_x_is_found(n, p, card):
 
     random = module("launch").random_arguments(KEY, 7)
     sums, m = last_block("latent_pass", n, p, X, (y,), on_card, (np.int32(1), np.int32(0), np.int64(0)), random)
-    z = truncated_normals(t.astype(np.float32), 7, n - m, *KEY).astype(float)
+    z = truncated_normals(t.astype(np.float32), 7, n - m, KEY).astype(float)
     np.testing.assert_allclose(sums[-1], np.square(z).sum(), rtol=1e-4)
     np.testing.assert_allclose(sums[:-1], (sign * z) @ x, rtol=1e-3, atol=1e-3)

@@ -97,7 +97,7 @@ EXPORT i32 minus_log_ratio(const void* prior, const double* beta, const double* 
 // (n_chains, 2 n_exchanges). standard : (n_chains, n_exchanges) normal. stride : added to the number of the sweep for
 // each exchange. acceptance : (n_chains,) the mean over exchanges.
 EXPORT i32 fused_exchanges(const void* prior, const FusedScoreRows* rows, const double* uniform, const double* standard,
-                           i64 n_exchanges, u32 sweep, u32 stride, u32 k0, u32 k1, i64 n_chains, double* beta,
+                           i64 n_exchanges, u32 sweep, u32 stride, const u32* key, i64 n_chains, double* beta,
                            double* tau_sq_inv, double* loglik, double* score, double* acceptance) {
     const i64 q = rows->q, size = n_chains * q;
     Scratch<double> memory(5 * size + 9 * n_chains);
@@ -124,8 +124,8 @@ EXPORT i32 fused_exchanges(const void* prior, const FusedScoreRows* rows, const 
         status = minus_log_ratio(prior, beta, loglik, with, logliks, out, in, scores + size, tau_sq_inv,
                                  log_probability, log_density, 0, n_chains, change);
         if (status) return status;
-        const Key key{sweep + u32(1 + i) * stride, k0, k1};
-        metropolis(change, key, {with, nullptr, tau_sq_inv, logliks, scores}, n_chains, 0, q, state, own_acceptance);
+        const Key of_exchange{sweep + u32(1 + i) * stride, key[0], key[1]};
+        metropolis(change, of_exchange, {with, nullptr, tau_sq_inv, logliks, scores}, n_chains, 0, q, state, own_acceptance);
         for (i64 c = 0; c < n_chains; ++c) acceptance[c] += own_acceptance[c] / double(n_exchanges);
     }
     return 0;

@@ -72,13 +72,13 @@ static void draw_scales(const Gaussians& all, const State& state, Key key, doubl
 // then drawn given beta. acceptance : (n_chains,). A minor, NO_MEMORY or 0.
 EXPORT i32 fused_trajectories(const Gaussians* all, const Reference* reference, const FusedScoreRows* rows,
                               double angle, i64 n_steps, i32 apart, double tau_0, double tau_step, i64 n_moves,
-                              const i64* slow, i64 k, u32 sweep, u32 k0, u32 k1, i32 with_scales, i64 n_chains,
+                              const i64* slow, i64 k, u32 sweep, const u32* key, i32 with_scales, i64 n_chains,
                               double* spare, double* beta, double* lambda_sq_inv, double* tau_sq_inv, double* loglik,
                               double* score, double* acceptance, double* tau_acceptance) {
     const State state{beta, lambda_sq_inv, tau_sq_inv, loglik, score};
     const ScaleMoves moves{tau_0, tau_step, n_moves, slow, k}, no_moves{};
     const auto run = [&](const TrajectoryPlan& plan, u32 t, double* out) {
-        return run_trajectory(*all, *reference, *rows, plan, {t, k0, k1}, n_chains, spare, state, out);
+        return run_trajectory(*all, *reference, *rows, plan, {t, key[0], key[1]}, n_chains, spare, state, out);
     };
     i32 status = run({angle, n_steps, apart ? no_moves : moves, false, tau_acceptance}, sweep, acceptance);
     if (apart && !status) {
@@ -88,6 +88,6 @@ EXPORT i32 fused_trajectories(const Gaussians* all, const Reference* reference, 
         for (i64 c = 0; c < n_chains; ++c) acceptance[c] = (acceptance[c] + second[c]) / 2.0;
     }
     if (with_scales && !status)
-        for (i64 c = 0; c < n_chains; ++c) draw_scales(*all, state, {sweep, k0, k1}, tau_0, c);
+        for (i64 c = 0; c < n_chains; ++c) draw_scales(*all, state, {sweep, key[0], key[1]}, tau_0, c);
     return status;
 }

@@ -145,10 +145,10 @@ static i32 draw_latents(const Rows& rows, const PassRows& pass, const Coefficien
 
 EXPORT i32 latent_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p, const u8* y,
                        const void* shift, const void* coef, i64 q, i64 width, const i64* bounds, i64 n_blocks,
-                       i64 n_chains, i64 first_row, u32 sweep, u32 k0, u32 k1, double* sums, double* squares) {
+                       i64 n_chains, i64 first_row, u32 sweep, const u32* key, double* sums, double* squares) {
     const PassRows pass = {y, nullptr, bounds, n_blocks, shift_at(shift)};
     return on_rows(kind, data, indices, indptr, n, p, [&](const auto& rows) {
-        return draw_latents(rows, pass, {coef, q, width}, n_chains, first_row, {sweep, k0, k1}, sums, squares);
+        return draw_latents(rows, pass, {coef, q, width}, n_chains, first_row, {sweep, key[0], key[1]}, sums, squares);
     });
 }
 

@@ -156,7 +156,7 @@ EXPORT i32 prior_coordinates(const void* coordinates, const double* beta, const 
 
 // u of a state, v ~ N(0, I), the force there and the energy, of the chains first to last - 1.
 EXPORT i32 begin_in_prior_coordinates(const void* coordinates, const double* beta, const double* tau_sq_inv,
-                                      const double* loglik, const double* score, u32 sweep, u32 k0, u32 k1, i64 first,
+                                      const double* loglik, const double* score, u32 sweep, const u32* key, i64 first,
                                       i64 last, double* u, double* v, double* force, double* energy) {
     const PriorCoordinates& at = *static_cast<const PriorCoordinates*>(coordinates);
     const i64 q = at.q;
@@ -167,7 +167,7 @@ EXPORT i32 begin_in_prior_coordinates(const void* coordinates, const double* bet
         double *chain_u = u + start, *chain_v = v + start, scratch_tau;
         coordinates_of(at, beta + c * q, tau_sq_inv[c], chain_u);
         for (i64 j = 0; j <= q; ++j) chain_u[j] = (chain_u[j] - at.centre[j]) / at.size[j];
-        const Stream stream({sweep, k0, k1}, u32(c), MOMENTUM_PURPOSE);
+        const Stream stream({sweep, key[0], key[1]}, u32(c), MOMENTUM_PURPOSE);
         for (i64 j = 0; j <= q; ++j) chain_v[j] = normal(stream, u32(j));
         to_beta(at, c, chain_u, scratch_beta, &scratch_tau);
         kick(at, c, 0.0, beta + c * q, loglik[c], score + c * q, chain_u, chain_v, force + start, energy + c);
@@ -199,7 +199,7 @@ EXPORT i32 kick_in_prior_coordinates(const void* coordinates, double angle, cons
 // ``_mcmc/hmc_prior_coordinates.py``. acceptance : (n_chains,). The numbers are, bit for bit, those of the functions
 // above.
 EXPORT i32 fused_trajectory_in_prior_coordinates(const void* coordinates, const FusedScoreRows* rows, double angle,
-                                                 i64 n_steps, u32 sweep, u32 k0, u32 k1, i64 n_chains, double* beta,
+                                                 i64 n_steps, u32 sweep, const u32* key, i64 n_chains, double* beta,
                                                  double* tau_sq_inv, double* loglik, double* score,
                                                  double* acceptance) {
     const i64 q = rows->q, size = n_chains * (q + 1);
@@ -208,7 +208,7 @@ EXPORT i32 fused_trajectory_in_prior_coordinates(const void* coordinates, const 
     if (memory.failed() || proposal.memory.failed()) return NO_MEMORY;
     double *u = memory, *v = u + size, *force = v + size, *energy = force + size, *change = energy + n_chains;
     const State& at = proposal.state;
-    i32 status = begin_in_prior_coordinates(coordinates, beta, tau_sq_inv, loglik, score, sweep, k0, k1, 0, n_chains, u,
+    i32 status = begin_in_prior_coordinates(coordinates, beta, tau_sq_inv, loglik, score, sweep, key, 0, n_chains, u,
                                             v, force, energy);
     for (i64 c = 0; c < n_chains; ++c) change[c] = -energy[c];
     for (i64 step = 0; step < n_steps && !status; ++step) {
@@ -219,7 +219,7 @@ EXPORT i32 fused_trajectory_in_prior_coordinates(const void* coordinates, const 
     }
     if (status) return status;
     for (i64 c = 0; c < n_chains; ++c) change[c] += energy[c];
-    metropolis(change, {sweep, k0, k1}, at, n_chains, 0, q, {beta, nullptr, tau_sq_inv, loglik, score}, acceptance);
+    metropolis(change, {sweep, key[0], key[1]}, at, n_chains, 0, q, {beta, nullptr, tau_sq_inv, loglik, score}, acceptance);
     return 0;
 }
 

@@ -178,7 +178,7 @@ static i64 end_of_moving(const RowGroups& groups, i64 first, i64 last) {
 // Moves the effects (n_groups, n_chains) of the groups first to last - 1. x beta is predictors (n, n_chains) times factor
 // (n_chains,).
 EXPORT i32 move_group_effects(const void* row_groups, const void* predictors, const double* factor,
-                              const double* precision, const double* information, u32 sweep, u32 k0, u32 k1,
+                              const double* precision, const double* information, u32 sweep, const u32* key,
                               i64 first, i64 last, double* effects) {
     const RowGroups& groups = groups_at(row_groups);
     i64 most_groups = 0, most_rows = 0;
@@ -191,7 +191,7 @@ EXPORT i32 move_group_effects(const void* row_groups, const void* predictors, co
     if (moving.failed()) return NO_MEMORY;
     for (i64 g = first, end; g < last; g = end) {
         end = end_of_moving(groups, g, last);
-        const EffectLaw law{factor, precision, information, {sweep, k0, k1}};
+        const EffectLaw law{factor, precision, information, {sweep, key[0], key[1]}};
         move_effects_of_groups(groups, predictors, law, g, end, moving, effects);
     }
     return 0;

@@ -26,10 +26,10 @@ static i32 add_noise(const Rows& rows, const double* row_weight, i64 n_chains, c
 
 EXPORT i32 noise_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p,
                       const double* row_weight, i64 n_chains, const i64* bounds, i64 n_blocks, u32 attempt, u32 sweep,
-                      u32 purpose, u32 k0, u32 k1, i64 q, i64 width, double* sums) {
+                      u32 purpose, const u32* key, i64 q, i64 width, double* sums) {
     return on_csr_rows(kind, data, indices, indptr, n, p, [&](const auto& rows) {
-        const Key key = {sweep, k0, k1};
-        return add_noise(rows, row_weight, n_chains, bounds, n_blocks, attempt, purpose, key, q, width, sums);
+        const Key of_sweep = {sweep, key[0], key[1]};
+        return add_noise(rows, row_weight, n_chains, bounds, n_blocks, attempt, purpose, of_sweep, q, width, sums);
     });
 }
 

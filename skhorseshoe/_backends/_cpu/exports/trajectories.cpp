@@ -5,13 +5,13 @@
 
 // L, m and the normalising constant, computed unless ``same_scales``; u = L'(beta - m), v ~ N(0, I), force and energy.
 EXPORT i32 begin_trajectory(const Gaussians* all, const Reference* reference, double* beta, double* lambda_sq_inv,
-                            double* tau_sq_inv, double* loglik, double* score, u32 sweep, u32 k0, u32 k1,
+                            double* tau_sq_inv, double* loglik, double* score, u32 sweep, const u32* key,
                             i32 same_scales, i64 first, i64 last, double* u, double* v, double* force, double* energy) {
     Scratch<double> work(2 * all->q);
     if (work.failed()) return NO_MEMORY;
     const State state{beta, lambda_sq_inv, tau_sq_inv, loglik, score};
     for (i64 c = first; c < last; ++c)
-        if (const i32 minor = begin_chain(*all, *reference, state, {sweep, k0, k1}, same_scales, c,
+        if (const i32 minor = begin_chain(*all, *reference, state, {sweep, key[0], key[1]}, same_scales, c,
                                           {u, v, force, energy}, work))
             return minor;
     return 0;
@@ -41,22 +41,22 @@ EXPORT i32 kick_trajectory(double angle, const Gaussians* all, const Reference* 
 
 // See ``ScaleMoves``. accepted : (n_chains,) share of the moves of tau that were accepted. spare : (q, q) scratch.
 EXPORT i32 move_scales(const Gaussians* all, double tau_0, double tau_step, i64 n_moves, const i64* slow, i64 k,
-                       u32 sweep, u32 k0, u32 k1, i64 first, i64 last, double* spare, double* lambda_sq_inv,
+                       u32 sweep, const u32* key, i64 first, i64 last, double* spare, double* lambda_sq_inv,
                        double* tau_sq_inv, double* accepted) {
     Scratch<double> work(2 * all->q + all->p);
     if (work.failed()) return NO_MEMORY;
     const ScaleMoves moves{tau_0, tau_step, n_moves, slow, k};
     const State state{nullptr, lambda_sq_inv, tau_sq_inv, nullptr, nullptr};
     for (i64 c = first; c < last; ++c)
-        if (const i32 minor = move_chain(*all, moves, state, {sweep, k0, k1}, c, accepted[c], spare, work))
+        if (const i32 minor = move_chain(*all, moves, state, {sweep, key[0], key[1]}, c, accepted[c], spare, work))
             return minor;
     return 0;
 }
 
 // Whether a Metropolis test accepts the changes of energy (n_chains,), and the probabilities with which it does.
-EXPORT i32 accept_proposals(const double* change, i64 n_chains, u32 sweep, u32 k0, u32 k1, u8* accepted,
+EXPORT i32 accept_proposals(const double* change, i64 n_chains, u32 sweep, const u32* key, u8* accepted,
                             double* acceptance) {
     for (i64 c = 0; c < n_chains; ++c)
-        accepted[c] = accepts(change[c], Stream({sweep, k0, k1}, u32(c), ACCEPT_PURPOSE), acceptance[c]);
+        accepted[c] = accepts(change[c], Stream({sweep, key[0], key[1]}, u32(c), ACCEPT_PURPOSE), acceptance[c]);
     return 0;
 }

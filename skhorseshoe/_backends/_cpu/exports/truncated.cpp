@@ -23,10 +23,10 @@ static void truncate(R* z, const u8* y, i64 n, i64 first_row, i32 one_by_one, u3
 }
 
 EXPORT i32 truncated_normals(i32 is_single, void* z, const u8* y, i64 n, i64 first_row, i32 one_by_one, u32 chain,
-                             u32 sweep, u32 k0, u32 k1) {
-    const Key key = {sweep, k0, k1};
-    if (is_single) truncate(static_cast<float*>(z), y, n, first_row, one_by_one, chain, key);
-    else truncate(static_cast<double*>(z), y, n, first_row, one_by_one, chain, key);
+                             u32 sweep, const u32* key) {
+    const Key of_sweep = {sweep, key[0], key[1]};
+    if (is_single) truncate(static_cast<float*>(z), y, n, first_row, one_by_one, chain, of_sweep);
+    else truncate(static_cast<double*>(z), y, n, first_row, one_by_one, chain, of_sweep);
     return 0;
 }
 

@@ -3,50 +3,50 @@
 #include "line_proposals.hpp"
 #include "scales_given_beta.hpp"
 
-EXPORT i32 fill_normal(double* out, i64 n_chains, i64 m, u32 attempt, u32 purpose, u32 sweep, u32 k0, u32 k1) {
+EXPORT i32 fill_normal(double* out, i64 n_chains, i64 m, u32 attempt, u32 purpose, u32 sweep, const u32* key) {
     for (i64 c = 0; c < n_chains; ++c) {
-        const Stream stream({sweep, k0, k1}, u32(c), purpose);
+        const Stream stream({sweep, key[0], key[1]}, u32(c), purpose);
         for (i64 j = 0; j < m; ++j) out[c * m + j] = normal(stream, u32(j), attempt);
     }
     return 0;
 }
 
-EXPORT i32 fill_uniform(double* out, i64 n_chains, i64 m, u32 purpose, u32 sweep, u32 k0, u32 k1) {
+EXPORT i32 fill_uniform(double* out, i64 n_chains, i64 m, u32 purpose, u32 sweep, const u32* key) {
     for (i64 c = 0; c < n_chains; ++c) {
-        const Stream stream({sweep, k0, k1}, u32(c), purpose);
+        const Stream stream({sweep, key[0], key[1]}, u32(c), purpose);
         for (i64 j = 0; j < m; ++j) out[c * m + j] = uniform(stream, u32(j));
     }
     return 0;
 }
 
-EXPORT i32 fill_exponential(double* out, i64 n_chains, i64 m, u32 purpose, u32 sweep, u32 k0, u32 k1) {
+EXPORT i32 fill_exponential(double* out, i64 n_chains, i64 m, u32 purpose, u32 sweep, const u32* key) {
     for (i64 c = 0; c < n_chains; ++c) {
-        const Stream stream({sweep, k0, k1}, u32(c), purpose);
+        const Stream stream({sweep, key[0], key[1]}, u32(c), purpose);
         for (i64 j = 0; j < m; ++j) out[c * m + j] = exponential(stream, u32(j));
     }
     return 0;
 }
 
 // Gamma with one shape and a rate for each chain.
-EXPORT i32 fill_gamma(double shape, const double* rate, double* out, i64 n_chains, u32 purpose, u32 sweep, u32 k0, u32 k1) {
+EXPORT i32 fill_gamma(double shape, const double* rate, double* out, i64 n_chains, u32 purpose, u32 sweep, const u32* key) {
     for (i64 c = 0; c < n_chains; ++c)
-        out[c] = gamma_variate(shape, Stream({sweep, k0, k1}, u32(c), purpose), 0) / rate[c];
+        out[c] = gamma_variate(shape, Stream({sweep, key[0], key[1]}, u32(c), purpose), 0) / rate[c];
     return 0;
 }
 
 EXPORT i32 draw_taus_given_beta(const double* beta, const double* tau_sq_inv, double tau_0, double* out, i64 n_chains,
-                                i64 p, u32 sweep, u32 k0, u32 k1) {
+                                i64 p, u32 sweep, const u32* key) {
     for (i64 c = 0; c < n_chains; ++c) {
-        const Stream stream({sweep, k0, k1}, u32(c), TAU_PURPOSE);
+        const Stream stream({sweep, key[0], key[1]}, u32(c), TAU_PURPOSE);
         out[c] = draw_tau_given_beta(OneThread(), beta + c * p, p, tau_sq_inv[c], tau_0, stream);
     }
     return 0;
 }
 
 EXPORT i32 draw_lambdas_given_beta(const double* beta, const double* tau_sq_inv, double* out, i64 n_chains, i64 p,
-                                   u32 sweep, u32 k0, u32 k1) {
+                                   u32 sweep, const u32* key) {
     for (i64 c = 0; c < n_chains; ++c) {
-        const Stream stream({sweep, k0, k1}, u32(c), LAMBDA_PURPOSE);
+        const Stream stream({sweep, key[0], key[1]}, u32(c), LAMBDA_PURPOSE);
         draw_lambdas_of_chain(beta + c * p, p, tau_sq_inv[c], stream, out + c * p);
     }
     return 0;
