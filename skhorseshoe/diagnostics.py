@@ -68,7 +68,7 @@ def convergence(draws: Any) -> Convergence:
     TypeError
         If `draws` does not hold real numbers.
     """
-    return Convergence(*_diagnose(draws, Convergence._fields))
+    return Convergence._make(_diagnose(draws, Convergence._fields))
 
 
 def rhat(draws: Any) -> Any:
@@ -178,7 +178,7 @@ def autocorrelation(draws: Any, max_lag: int) -> np.ndarray:
     chains = np.array(flat.transpose(2, 0, 1), dtype=np.float64, order="C")  # a copy: it is centred in place
     _check_finite(chains, 0, trailing)
     with np.errstate(all="ignore"):
-        rho, _ = _autocorrelation(*_spread(_split(_in_units(chains)[0])))
+        rho, _ = _autocorrelation(_spread(_split(_in_units(chains)[0])))
     return rho[:, : max_lag + 1].T.reshape(max_lag + 1, *trailing)
 
 
@@ -245,15 +245,15 @@ class _Block:
         refold = _flat_order(distances, kind="stable")
         folded = self._rank_normalised(np.take(order, refold), np.take(distances, refold))
         # The folded draws can be all equal where the draws are not (a fair coin), hence fmax.
-        return np.fmax(_rhat(*self._bulk_spread), _rhat(*_spread(folded)))
+        return np.fmax(_rhat(self._bulk_spread), _rhat(_spread(folded)))
 
     @property
     def ess_bulk(self):
-        return _ess(*self._bulk_spread)
+        return _ess(self._bulk_spread)
 
     @property
     def ess_tail(self):
-        return np.minimum(*(_ess(*_spread(self._at_most_quantile(p))) for p in _TAIL_PROBABILITIES))
+        return np.minimum.reduce([_ess(_spread(self._at_most_quantile(p))) for p in _TAIL_PROBABILITIES])
 
     @property
     def mcse_mean(self):
@@ -263,7 +263,7 @@ class _Block:
         squares = np.einsum("pcn,pcn->p", deviations, deviations)
         # Mean and median are within a standard deviation of each other, so little cancels.
         variance = (squares - n * deviations.mean(axis=(1, 2)) ** 2) / (n - 1)
-        return np.ldexp(np.sqrt(variance / _ess(*_spread(_split(deviations)))), power)
+        return np.ldexp(np.sqrt(variance / _ess(_spread(_split(deviations)))), power)
 
     @cached_property
     def _ascending(self):
@@ -280,7 +280,7 @@ class _Block:
 
     @cached_property
     def _bulk_spread(self):
-        return _spread(self._rank_normalised(*self._ascending))
+        return _spread(self._rank_normalised(self._ascending[0], self._ascending[1]))
 
     def _rank_normalised(self, order, values):
         """Normal scores of the (average) ranks, in the shape of the half-chains."""
@@ -355,14 +355,16 @@ def _spread(chains):
     return chains, within, between
 
 
-def _rhat(centred, within, between):
+def _rhat(spread):
     """R-hat of chains from their `_spread`; NaN where nothing moves."""
+    centred, within, between = spread
     n = centred.shape[2]
     return np.sqrt(between / within + (n - 1) / n)
 
 
-def _autocorrelation(centred, within, between):
+def _autocorrelation(spread):
     """Autocorrelations (parameters, lags) over all chains, from the `_spread`, and the total variance (parameters,)."""
+    centred, within, between = spread
     _, n_chains, n = centred.shape
     length = next_fast_len(2 * n, real=True)
     squares = np.fft.rfft(centred, length).view(np.float64)
@@ -376,11 +378,11 @@ def _autocorrelation(centred, within, between):
     return rho, total
 
 
-def _ess(centred, within, between):
+def _ess(spread):
     """Effective sample size of the mean from the `_spread`, by Geyer's initial monotone sequence."""
-    n_parameters, n_chains, n = centred.shape
+    n_parameters, n_chains, n = spread[0].shape
     size = n_chains * n
-    rho, total = _autocorrelation(centred, within, between)
+    rho, total = _autocorrelation(spread)
 
     # Lags in pairs: sums up to the first that is not positive (or the last pair), made to descend.
     limit = max(0, (n - 3) // 2)

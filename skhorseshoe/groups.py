@@ -254,9 +254,10 @@ def credible_sets(
             if len(merges := merges[merges[:, 2] <= 1 - threshold + ROUNDING]):
                 candidates += search.of_tree(shrunk[members], r(shrunk[members], shrunk[members]), merges)
     if groups is not None:
-        for group in _user_groups(classifier, groups, scale, r):
-            candidates += search.of_group(*group)
-    return CredibleSets(*set_frames(search, choose_sets(candidates, q), r, q, level_of(classifier, None)))
+        for columns, weights, title in _user_groups(classifier, groups, scale, r):
+            candidates += search.of_group(columns, weights, title)
+    sets, members = set_frames(search, choose_sets(candidates, q), r, q, level_of(classifier, None))
+    return CredibleSets(sets, members)
 
 
 def _several(terms, steps, classifier, inputs, r, scale):
@@ -321,7 +322,7 @@ def _user_groups(model, groups, scale, r):
     weights = column_group_weights(groups, model)
     members = []
     for k, (title, group) in enumerate(groups.items()):
-        entries = slice(*weights.indptr[k : k + 2])
+        entries = slice(weights.indptr[k], weights.indptr[k + 1])
         columns, group_weights = weights.indices[entries], weights.data[entries]
         if not isinstance(group, Mapping):
             group_weights = scale[columns]

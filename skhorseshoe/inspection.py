@@ -16,7 +16,7 @@ from ._posterior.contributions import contributions
 from ._posterior.effects import marginal_effects
 from ._posterior.input_rows import input_names
 from ._posterior.loo import LeaveOneOut, leave_one_out
-from ._posterior.pipeline import named, prepared, unwrap
+from ._posterior.pipeline import named, named_classifier, prepared, unwrap
 from ._posterior.terms import asked_terms
 from ._utils.errstate import guarded
 from .selection import HorseshoeSelector
@@ -151,7 +151,7 @@ def summary(model: Model, level: float | None = None, sort_by: str | None = None
     >>> summary(model).index[:2].tolist()
     ['mean radius', 'mean texture']
     """
-    return named(*unwrap(model)).summary(level, sort_by)
+    return named_classifier(model).summary(level, sort_by)
 
 
 def group_summary(model: Model, groups: Mapping[str, Any], level: float | None = None) -> DataFrame:
@@ -171,7 +171,7 @@ def group_summary(model: Model, groups: Mapping[str, Any], level: float | None =
     -------
     frame : pandas.DataFrame
     """
-    return named(*unwrap(model)).group_summary(groups, level)
+    return named_classifier(model).group_summary(groups, level)
 
 
 def predict_interval(
@@ -262,12 +262,13 @@ def select(
         Fitted, with the names of the Pipeline: ``selector.get_feature_names_out()`` are those of the columns to keep.
         Its ``transform`` takes rows behind the steps before the classifier.
     """
-    steps, classifier = unwrap(model)
-    known = named(steps, classifier)
+    steps, model = unwrap(model)
+    known = named(steps, model)
     if terms is not None and steps is not None:
         terms = {term.name: term.columns.tolist() for term in asked_terms(terms, steps, known, input_names(X))}
-    options = {"level": level, "q": q, "effect": effect, "cv": cv, "min_features": min_features, "terms": terms}
-    selector = HorseshoeSelector(classifier, prefit=True, rule=rule, **options)
+    selector = HorseshoeSelector(
+        model, prefit=True, rule=rule, level=level, q=q, effect=effect, cv=cv, min_features=min_features, terms=terms
+    )
     selector.fit(prepared(steps, X), y, sample_weight, groups, offset)
     if hasattr(known, "feature_names_in_"):
         selector.feature_names_in_ = known.feature_names_in_

@@ -292,15 +292,15 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             if not self.prefit:
                 with task(model := clone(model)):
                     model.fit(X, y, **metadata)
-            group_labels, averaged = metadata.pop("groups", None), population(model)
-            judged = self._judged(averaged, X, y, metadata.get("sample_weight"))
-            support, rank, facts = self._select(averaged, judged, X, y, **metadata)
+            weight, groups, offset = map(metadata.get, ("sample_weight", "groups", "offset"))
+            judged = self._judged(averaged := population(model), X, y, weight)
+            support, rank, facts = self._select(averaged, judged, X, y, weight, offset)
             if splits:
-                if group_labels is None and is_grouped(model):
+                if groups is None and is_grouped(model):
                     raise ValueError("cv fits anew: give the groups of the model's rows too, groups=...")
-                arguments = {**metadata, "together": judged.owners, "groups": group_labels}
-                supports = facts["path"]["supports"]
-                support, facts["sizes"] = dss_cv.compare(model, supports, splits, task, X, y, **arguments)
+                support, facts["sizes"] = dss_cv.compare(
+                    model, facts["path"]["supports"], splits, task, X, y, judged.owners, weight, groups
+                )
         support = support | (model.shrinkage_ == 0)  # unpenalised columns
         support[np.lexsort((rank, ~support))[: self.min_features]] = True
         self._take_names(model, X)

@@ -32,16 +32,15 @@ def from_model(model, rows, max_draws):
     groups["sample_stats"] = {"acceptance_rate": predict.evenly(model.acceptance_draws_, max_draws)}
     priors = log_prior(model, max_draws)
     if rows is not None:
-        groups["log_likelihood"] = {"y": predict.log_likelihood(model, *rows, max_draws)}
-        groups["observed_data"] = {"y": rows[1].astype(int)}
+        X, positive, weight = rows
+        groups["log_likelihood"] = {"y": predict.log_likelihood(model, X, positive, weight, max_draws)}
+        groups["observed_data"] = {"y": positive.astype(int)}
     columns = [str(name) if isinstance(name, tuple) else name for name in names_of(model)]
     free = [name for name, kappa in zip(columns, model.shrinkage_, strict=True) if kappa == 0]
-    names = {
-        "coords": {"feature": columns, "unpenalized_feature": free},
-        "dims": {"coef": ["feature"], "unpenalized": ["unpenalized_feature"], "y": ["row"], "group_effect": ["group"]},
-    }
+    coords = {"feature": columns, "unpenalized_feature": free}
+    dims = {"coef": ["feature"], "unpenalized": ["unpenalized_feature"], "y": ["row"], "group_effect": ["group"]}
     if is_grouped(model):
-        names["coords"]["group"] = model.groups_.tolist()
+        coords["group"] = model.groups_.tolist()
     attrs = {
         "inference_library": "skhorseshoe",
         "inference_library_version": __version__,
@@ -49,10 +48,11 @@ def from_model(model, rows, max_draws):
         **{f"tuning_{name}": value for name, value in model.tuning_.items()},
     }
     if int(arviz.__version__.split(".")[0]) == 0:
-        data = arviz.from_dict(**groups, **names, posterior_attrs=attrs)
-        data.add_groups({"log_prior": priors}, **names)
+        data = arviz.from_dict(**groups, coords=coords, dims=dims, posterior_attrs=attrs)
+        data.add_groups({"log_prior": priors}, coords=coords, dims=dims)
         return data
-    return arviz.from_dict({**groups, "log_prior": priors}, **names, attrs={"posterior": attrs})
+    groups["log_prior"] = priors
+    return arviz.from_dict(groups, coords=coords, dims=dims, attrs={"posterior": attrs})
 
 
 def log_prior(model, max_draws):

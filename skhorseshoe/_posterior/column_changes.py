@@ -51,11 +51,12 @@ class ColumnChanger:
         for i, change in enumerate(self._changes):
             for k in range(len(change.states)):
                 if (i, k) not in done:
-                    yield self._column_change(i, k, rows, *self._alone(change, k, rows, block, base))
+                    columns, values = self._alone(change, k, rows, block, base)
+                    yield self._column_change(i, k, rows, columns, values)
 
     def _together(self, rows, block, base):
         """Yields those of changes that share no column behind the steps, from one state of each of them at once."""
-        everything = [*chain(*self._outputs.values())]
+        everything = [*chain.from_iterable(self._outputs.values())]
         for k in range(max(len(self._changes[i].states) for i in self._outputs)):
             active = [i for i in self._outputs if k < len(self._changes[i].states)]
             changed = block

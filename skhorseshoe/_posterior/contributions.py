@@ -178,10 +178,10 @@ def _of_terms(model, steps, X, differences, level, terms, top):
     numbers = np.concatenate([*blocks, total[:, None], proba[:-1, None]], axis=1) + 0.0  # no -0
     last = [*([f"({n_others} others)"] if n_others else []), "(total)", "(probability)"]
     texts, (origins, _) = {}, of_columns(model, steps, input_names(X.X))
-    texts["value"] = _placed(terms, shown, len(last), lambda term: values_of(term, model, origins, X, differences.rows))
-    if differences.reference is not None:
-        arguments = differences.reference, differences.origin[None]
-        texts["reference"] = _placed(terms, shown, len(last), lambda term: values_of(term, model, origins, *arguments))
+    texts["value"] = _placed(terms, shown, len(last), lambda t: values_of(t, model, origins, X, differences.rows))
+    if (reference := differences.reference) is not None:
+        origin = differences.origin[None]
+        texts["reference"] = _placed(terms, shown, len(last), lambda t: values_of(t, model, origins, reference, origin))
     titles = np.column_stack([_objects([t.name for t in terms])[shown], *np.tile(_objects(last)[:, None], len(shown))])
     index = pd.MultiIndex.from_arrays(
         [X.labels.repeat(titles.shape[1]), pd.Index(titles.ravel(), tupleize_cols=False)], names=["row", "term"]

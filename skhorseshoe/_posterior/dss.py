@@ -75,13 +75,13 @@ def root_of(model, X, weight, informed=True, offset=None):
 
 def _information(model, X, weight, offset):
     """The Fisher information of rows with an offset, times their weights; (n,)."""
-    most = max(_AVERAGED_DRAWS, len(model.coef_draws_))
-    out = np.empty(X.shape[0])
+    most, out = max(_AVERAGED_DRAWS, len(model.coef_draws_)), np.empty(X.shape[0])
+    coef, intercept = flat_draws(model, most)
 
     def use(eta, block, ops):
         out[block] = device.host_back_end().fisher_weight(ops.to_host(eta)).mean(axis=1)
 
-    each_predictor(model, GivenRows(X, None, offset), *flat_draws(model, most), use, offset_factors(model, most))
+    each_predictor(model, GivenRows(X, None, offset), coef, intercept, use, offset_factors(model, most))
     return out * weight if len(weight) else out
 
 

@@ -75,16 +75,16 @@ def compare(model, supports, splits, task, X, y, together, sample_weight=None, g
     scores, times = np.zeros((len(y), len(sizes))), np.zeros(len(y))  # a row may be held out more than once
     messages = []
     for train, test in splits:
-        weights = {} if sample_weight is None else {"sample_weight": sample_weight[train]}
-        fold_groups = {} if labels_of_groups is None else {"groups": labels_of_groups[train]}
+        train_weight = None if sample_weight is None else sample_weight[train]
+        train_groups = None if labels_of_groups is None else labels_of_groups[train]
         with task(fold := clone(unfrozen(model)).set_params(checkpoint=None)), catch_warnings(record=True) as caught:
-            fold.fit(X_train := _safe_indexing(X, train), y[train], **weights, **fold_groups)
+            fold.fit(X_train := _safe_indexing(X, train), y[train], train_weight, train_groups)
         messages += caught
         fold = population(fold)
-        rows = weighted(fold, X_train, y[train], **weights)
+        X_fit, weight_fit = weighted(fold, X_train, y[train], train_weight)
         held_out = device.to_host(validation.check_X(fold, _safe_indexing(X, test), reset=False))
         positive = labels.is_second(y[test], held_out, fold.classes_)
-        np.add.at(scores, test, _fold_scores(fold, *rows, sizes[:-1], held_out, positive, together))
+        np.add.at(scores, test, _fold_scores(fold, X_fit, weight_fit, sizes[:-1], held_out, positive, together))
         np.add.at(times, test, 1)
     _warn(messages, len(splits))
     counts = (times > 0) & (weight > 0)
@@ -189,7 +189,7 @@ def _fold_scores(model, X, weight, sizes, held_out, positive, groups):
     supports = map(np.flatnonzero, _supports_of(path.supports, model.shrinkage_ == 0, sizes))
     summaries = [(columns, projection.onto(columns)) for columns in supports]
     summaries.append((np.arange(X.shape[1]), projection.draws))
-    return np.column_stack([projection.log_score(held_out, positive, *summary) for summary in summaries])
+    return np.column_stack([projection.log_score(held_out, positive, columns, coef) for columns, coef in summaries])
 
 
 class Projection:

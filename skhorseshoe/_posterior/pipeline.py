@@ -65,6 +65,12 @@ def where_it_is(estimator):
     return ""
 
 
+def named_classifier(estimator):
+    """The fitted classifier, or a copy of it with the names of the steps before it."""
+    steps, classifier = unwrap(estimator)
+    return named(steps, classifier)
+
+
 def named(steps, classifier):
     """The classifier, or a copy of it with the names of the steps before it."""
     if steps is None or hasattr(classifier, "feature_names_in_") or hasattr(classifier, "_column_labels"):

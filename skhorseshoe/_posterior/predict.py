@@ -54,7 +54,8 @@ def draws_for_rows(model, rows, max_draws=None, alike=False):
     max_draws : largest number of draws.
     """
     if not is_grouped(model):
-        return DrawsForRows(*flat_draws(model, max_draws))
+        coef, intercept = flat_draws(model, max_draws)
+        return DrawsForRows(coef, intercept)
     selected = draws_with_effects(model) if alike and rows.codes is not None else slice(None)
     draws = model.coef_draws_, model.intercept_draws_, group_roots(model)
     coef, intercept, root = (evenly(values[:, selected], max_draws) for values in draws)

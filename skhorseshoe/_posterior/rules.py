@@ -94,8 +94,8 @@ def by_dss(model, rows, level, n_columns, judged):
 
     rows : X, y, and weights and offsets or None. n_columns : up to which the path is followed at least.
     """
-    *rows, offset = rows
-    X, weight, offset = dss_cv.weighted(model, *rows, [given_rows(model, rows[0], None, offset).offset])
+    X, y, sample_weight, offset = rows
+    X, weight, offset = dss_cv.weighted(model, X, y, sample_weight, [given_rows(model, X, None, offset).offset])
     path = dss_cv.search(model, X, weight, level, n_columns, judged.owners, offset)
     supports = np.array([judged.as_a_whole(support) for support in path.supports])  # also columns of posterior mean 0
     path = path._replace(supports=supports)

@@ -57,7 +57,8 @@ class Summary(pd.DataFrame):
         -------
         text : str or None
         """
-        return markup.given_to(buf, markup.markdown(*self._for_markup(), index))
+        shown, header = _as_texts(self), self.attrs.get("header")
+        return markup.given_to(buf, markup.markdown(shown, header, self._are_numbers(), index))
 
     def to_latex(self, buf=None, *, index=True, caption=None, label=None):
         """The table in LaTeX as it is printed; no other package of Python is needed, and of LaTeX booktabs.
@@ -77,10 +78,11 @@ class Summary(pd.DataFrame):
         -------
         text : str or None
         """
-        return markup.given_to(buf, markup.latex(*self._for_markup(), index, caption, label))
+        shown, header = _as_texts(self), self.attrs.get("header")
+        return markup.given_to(buf, markup.latex(shown, header, self._are_numbers(), index, caption, label))
 
-    def _for_markup(self):
-        return _as_texts(self), self.attrs.get("header"), [_is_number(self.iloc[:, j]) for j in range(self.shape[1])]
+    def _are_numbers(self):
+        return [_is_number(self.iloc[:, j]) for j in range(self.shape[1])]
 
 
 def _as_texts(frame):
@@ -132,12 +134,12 @@ def _write_numbers(frame, shown):
     signed = ((ends.min(axis=1) > 0) | (ends.max(axis=1) < 0)).to_numpy()
     for name in ("mean", *ends, "sd"):
         if name in numbers:
-            shown[name] = [_number(*each) for each in zip(frame[name], errors, signed & (name != "sd"), strict=True)]
+            shown[name] = list(map(_number, frame[name], errors, signed & (name != "sd")))
     if _LONG in numbers:
         p = frame[_LONG].to_numpy(float)
         with np.errstate(all="ignore"):
             errors = np.sqrt(p * (1 - p) / ess)
-        shown[_LONG] = [_share(*each) for each in zip(p, errors, strict=True)]
+        shown[_LONG] = list(map(_share, p, errors))
 
 
 def _number(value, error, signed):

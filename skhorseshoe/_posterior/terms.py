@@ -88,13 +88,13 @@ def given_terms(terms, steps, classifier, inputs=None):
             f"{terms!r:.60}."
         )
     names, p = names_of(classifier), classifier.n_features_in_
-    origins = of_columns(classifier, steps, inputs)
+    origins, known_inputs = of_columns(classifier, steps, inputs)
     find = finder(names, "columns of this model", f" Give names, or numbers below {p}.", numbered=True)
     asked = []
     for title, members in terms.items():
         if isinstance(members, str) or not np.iterable(members) or not len(list(members)):
             raise ValueError(f"The term {title!r} must be a list of columns, one at least; got {members!r:.80}.")
-        columns = _columns(list(members), names, *origins, partial(find, where=f"The term {title!r}"))
+        columns = _columns(list(members), names, origins, known_inputs, partial(find, where=f"The term {title!r}"))
         if not (classifier._column_sd[columns] > 0).any():
             raise ValueError(
                 f"The term {title!r} has the same value in all rows of the fit, so it has no effect: leave it out."
@@ -147,7 +147,7 @@ def roots(terms, classifier, rows=None):
         )
     known = indicator_sets_by_columns(classifier)
     open_groups = [t.columns for t in terms if len(t.columns) > 1 and tuple(t.columns) not in known]
-    covariances = iter(_covariances(*rows, open_groups, classifier._column_means) if open_groups else ())
+    covariances = iter(_covariances(rows, open_groups, classifier._column_means) if open_groups else ())
     matrices = []
     for term in terms:
         if len(term.columns) == 1:
@@ -160,15 +160,16 @@ def roots(terms, classifier, rows=None):
     return matrices
 
 
-def _covariances(X, weight, groups, centre):
+def _covariances(rows, groups, centre):
     """The weighted covariances (k, k) of groups of columns, in one pass over the rows."""
+    X, weight = rows
     sums = [(np.zeros(len(g)), np.zeros((len(g), len(g)))) for g in groups]
     columns = np.concatenate(groups)
     starts = np.cumsum([0, *map(len, groups)])
     n, total = X.shape[0], 0.0
-    for rows in read_ahead(X, cut(0, n, max(1, _NUMBERS_AT_A_TIME // max(1, X.shape[1]))), n):
-        block = np.asarray(dense(X[rows][:, columns]), np.float64) - centre[columns]
-        w = weight[rows] if weight is not None and len(weight) else np.ones(len(block))
+    for part in read_ahead(X, cut(0, n, max(1, _NUMBERS_AT_A_TIME // max(1, X.shape[1]))), n):
+        block = np.asarray(dense(X[part][:, columns]), np.float64) - centre[columns]
+        w = weight[part] if weight is not None and len(weight) else np.ones(len(block))
         total += w.sum()
         for (first, second), start, stop in zip(sums, starts[:-1], starts[1:], strict=True):
             values = block[:, start:stop]

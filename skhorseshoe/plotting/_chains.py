@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from .._posterior import estimates
-from .._posterior.pipeline import named, unwrap
+from .._posterior.pipeline import named_classifier
 from .._utils.names import finder, names_of
 from .._utils.sklearn_compat import check_matplotlib_support
 from ..diagnostics import autocorrelation, convergence
@@ -111,10 +111,12 @@ class TraceDisplay(Display):
         self.lines_, self.bars_ = [], []
         checks = convergence(np.moveaxis(self.draws, 0, -1))
         colours = _shades(n_chains, axes[0, 0])
-        style = {"linewidth": 0.5 * min(1, (1000 / n_draws) ** 0.5), "alpha": 0.8}  # lines of long chains overlap
+        width = 0.5 * min(1, (1000 / n_draws) ** 0.5)  # lines of long chains overlap
         for row, (name, (trace, ranks)) in enumerate(zip(drawable(self.names), axes, strict=True)):
             chains = zip(self.draws[row], colours, strict=True)
-            self.lines_.append([trace.plot(chain, color=colour, **style)[0] for chain, colour in chains])
+            self.lines_.append(
+                [trace.plot(chain, color=colour, linewidth=width, alpha=0.8)[0] for chain, colour in chains]
+            )
             gap = " " if len(name) <= _BESIDE else "\n"
             numbers = f"R-hat {checks.rhat[row]:.3f}, ESS {checks.ess_bulk[row]:.0f}"
             trace.set_title(f"{name}:{gap}{numbers}", fontsize="medium", loc="left")
@@ -129,25 +131,25 @@ class TraceDisplay(Display):
 
     def _grid(self, ax):
         """An array of axes: the given one, or made in the place of a single one or in a new figure."""
-        shape = len(self.names), 2
+        n = len(self.names)
         if isinstance(ax, np.ndarray):
-            if ax.shape != shape:
-                raise ValueError(f"ax: {shape[0]} quantities need axes of shape {shape}; got shape {ax.shape}.")
+            if ax.shape != (n, 2):
+                raise ValueError(f"ax: {n} quantities need axes of shape {(n, 2)}; got shape {ax.shape}.")
             return ax
         if ax is None:
             import matplotlib.pyplot as plt
 
-            figure = plt.figure(figsize=(8, 0.6 + 1.7 * shape[0]), layout="constrained")
-            return figure.subplots(*shape, squeeze=False, width_ratios=(3, 2))
+            figure = plt.figure(figsize=(8, 0.6 + 1.7 * n), layout="constrained")
+            return figure.subplots(n, 2, squeeze=False, width_ratios=(3, 2))
         check_axes(ax)
         place = ax.get_subplotspec()
         if place is None:
-            raise ValueError(f"ax: only axes of plt.subplots can be split; give such, or an array of shape {shape}.")
+            raise ValueError(f"ax: only axes of plt.subplots can be split; give such, or an array of shape {(n, 2)}.")
         ax.set_axis_off()
         layout = ax.figure.get_layout_engine()
         # A constrained layout makes room for the titles, and interprets hspace as a share of the whole figure.
         hspace = 0.5 if layout is None or layout.adjust_compatible else None
-        within = place.subgridspec(*shape, width_ratios=(3, 2), hspace=hspace)
+        within = place.subgridspec(n, 2, width_ratios=(3, 2), hspace=hspace)
         return within.subplots(squeeze=False)
 
 
@@ -252,7 +254,7 @@ class AutocorrelationDisplay(Display):
 
 def _choose(estimator, names, worst):
     """Names and draws (n_quantities, n_chains, n_draws) of the named quantities, or of those with the smallest ESS."""
-    classifier = named(*unwrap(estimator))
+    classifier = named_classifier(estimator)
     extra, _, ess = estimates.other_quantities(classifier)
     known = [*names_of(classifier), *extra]
     if names is None:

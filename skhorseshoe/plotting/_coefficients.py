@@ -11,7 +11,7 @@ import numpy as np
 from .._posterior import estimates
 from .._posterior.claim_errors import check_share
 from .._posterior.mixin import level_of
-from .._posterior.pipeline import named, unwrap
+from .._posterior.pipeline import named_classifier
 from .._utils.names import names_of
 from ._common import MAX_NAMES, RowsDisplay, check_count, check_option, favoured, listing
 
@@ -45,8 +45,9 @@ class _FeaturesDisplay(RowsDisplay):
             shown = np.sort(shown)
         if len(shown) > MAX_NAMES:  # the axis has no room for names
             labels = labels[0] + listing(self.names, shown[marked[shown]]), labels[1]
-        options |= {"names": self.names, "marked": marked, "labels": labels, "row_label": row_label}
-        return self._draw(ax, shown, values, ends, **options)
+        return self._draw(
+            ax, shown, values, ends, names=self.names, marked=marked, labels=labels, row_label=row_label, **options
+        )
 
 
 @dataclass(kw_only=True, repr=False, eq=False)
@@ -130,7 +131,7 @@ class CoefficientsDisplay(_FeaturesDisplay):
         -------
         display : CoefficientsDisplay
         """
-        classifier = named(*unwrap(estimator))
+        classifier = named_classifier(estimator)
         level = level_of(classifier, level)
         if selected is not None:
             selected = np.asarray(selected)
@@ -238,7 +239,7 @@ class ShrinkageDisplay(_FeaturesDisplay):
         -------
         display : ShrinkageDisplay
         """
-        classifier = named(*unwrap(estimator))
+        classifier = named_classifier(estimator)
         display = cls(names=names_of(classifier), shrinkage=classifier.shrinkage_)
         return display.plot(top=top, order=order, threshold=threshold, ax=ax)
 
@@ -334,7 +335,7 @@ class CredibleSetsDisplay(RowsDisplay):
             is_set.append(True)
             if row["n_columns"] > 1:
                 members: Any = found.members.xs(title)
-                names += [f"\N{MIDDLE DOT} {_row(*pair)}" for pair in members["probability"].items()]
+                names += [f"\N{MIDDLE DOT} {_row(name, alone)}" for name, alone in members["probability"].items()]
                 rows += list(members[["mean", *ends]].to_numpy(np.float64))
                 is_set += [False] * len(members)
         mean, *interval = np.reshape(rows, (-1, 3)).T

@@ -133,13 +133,16 @@ class Display:
         interval = self.ax_.vlines if upright else self.ax_.hlines
         dark, muted, face = (ink(self.ax_, colour) for colour in (DARK, MUTED, "white"))
         styles = [(marked, dark, "s", dark, 4, 1), (~marked, muted, "o", face, 3, 1 if few else 0.5)]
+        size, width = (5, 1.8) if few else (3, 1.4)
         for (rows, colour, marker, face, zorder, alpha), label in zip(styles, labels, strict=False):
             if ends is not None:
-                style = {"colors": colour, "linewidth": 1.8 if few else 1.4 * alpha, "alpha": alpha, "zorder": 2}
-                self.lines_.append(interval(at[rows], *ends[:, rows], **style))
-            place = (at[rows], values[rows]) if upright else (values[rows], at[rows])
-            style = {"color": colour, "markerfacecolor": face, "markersize": 5 if few else 3, "zorder": zorder}
-            self.points_ += self.ax_.plot(*place, marker, label=label, **style)
+                low, high = ends[:, rows]
+                line = interval(at[rows], low, high, colors=colour, linewidth=width * alpha, alpha=alpha, zorder=2)
+                self.lines_.append(line)
+            x, y = (at[rows], values[rows]) if upright else (values[rows], at[rows])
+            self.points_ += self.ax_.plot(
+                x, y, marker, label=label, color=colour, markerfacecolor=face, markersize=size, zorder=zorder
+            )
 
     def _finish(self, xlabel, ylabel):
         """Label the axes, and put a legend above them if anything has a label."""

@@ -133,7 +133,7 @@ class ContributionsDisplay(Display):
         mean, *interval = numbers[["mean", *ends]].iloc[:-2].to_numpy(float).T
         last = numbers.loc["(probability)", ["mean", *ends]].to_numpy(float)
         return cls(
-            names=[_label(*each) for each in numbers["value"].iloc[:-2].items()],
+            names=[_label(term, value) for term, value in numbers["value"].iloc[:-2].items()],
             mean=mean,
             interval=np.array(interval),
             rows=[about["name"], name if hasattr(X, "index") and hasattr(X, "columns") else "this row"],
@@ -149,8 +149,9 @@ class ContributionsDisplay(Display):
         dark, muted, face, black = (ink(ax, colour) for colour in (DARK, MUTED, PALE, "black"))
         scores = self.score + np.append(0.0, np.cumsum(self.mean))  # before each term, and after the last
         at = np.arange(1, n + 1)
-        style = {"height": 0.66, "color": face, "edgecolor": muted, "linewidth": 0.8, "zorder": 2}
-        self.bars_ = ax.barh(at, self.mean, left=scores[:-1], **style)
+        self.bars_ = ax.barh(
+            at, self.mean, left=scores[:-1], height=0.66, color=face, edgecolor=muted, linewidth=0.8, zorder=2
+        )
         ax.vlines(scores, np.arange(n + 1), np.arange(1, n + 2), colors=muted, linewidth=0.8, zorder=1)
         both, places = scores[[0, -1]], [0, n + 1]
         of_rows = ndtri(np.clip(self.probability[:, 1:], _SURE, 1 - _SURE))
@@ -160,8 +161,8 @@ class ContributionsDisplay(Display):
             ax.hlines(places, of_rows[:, 0], of_rows[:, 1], colors=dark, linewidth=1.8, zorder=3),
         ]
         self.points_ = ax.plot(both, places, "s", color=dark, markersize=5, zorder=4)
-        names = [_probability(*each) for each in zip(self.rows, self.probability, strict=True)]
-        names = drawable([names[0], *self.names, names[1]], letters=_LETTERS)
+        first, last = map(_probability, self.rows, self.probability)
+        names = drawable([first, *self.names, last], letters=_LETTERS)
         ax.set(ylim=(n + 1.6, -0.6), yticks=np.arange(n + 2), yticklabels=names)
         ax.tick_params(axis="y", length=0)
         second = class_texts(self.classes)[1]

@@ -293,9 +293,10 @@ class PosteriorCalibrationDisplay(Display):
         ax = self._axes(ax, height=5.2)
         from matplotlib.ticker import MaxNLocator
 
+        low, high = self.band
         share = f"{100 * self.level:g} % band if the model is right"
         black, dark, muted, pale = (ink(ax, colour) for colour in ("black", DARK, MUTED, PALE))
-        self.band_ = ax.fill_between(self.predicted, *self.band, color=pale, linewidth=0, label=share, zorder=1)
+        self.band_ = ax.fill_between(self.predicted, low, high, color=pale, linewidth=0, label=share, zorder=1)
         (self.line_,) = ax.plot(self.predicted, self.observed, color=dark, linewidth=1.8, label="observed", zorder=3)
         ax.plot([0, 1], [0, 1], color=black, linewidth=0.8, linestyle=":", zorder=2)
         heights, edges = np.histogram(self.predicted, 40, range=(0, end), weights=self.counts)

@@ -90,12 +90,13 @@ class SelectionPathDisplay(RowsDisplay):
         -------
         display : SelectionPathDisplay
         """
-        selector = named(*selector_in(estimator))
+        selector = selector_in(estimator)
         path = selector.path_
         if path is None:
             raise ValueError(f"Only rule='dss' has a path; this selector was fitted with rule={selector.rule!r}.")
-        shown = {name: path[name] for name in ("supports", "distances", "radius", "level")}
-        return cls(names=names_of(selector), **shown).plot(beyond=beyond, ax=ax)
+        supports, distances, radius, level = path["supports"], path["distances"], path["radius"], path["level"]
+        display = cls(names=names_of(selector), supports=supports, distances=distances, radius=radius, level=level)
+        return display.plot(beyond=beyond, ax=ax)
 
     def plot(self, *, beyond: int | None = 5, ax: Axes | None = None) -> Self:
         if beyond is not None:
@@ -185,12 +186,13 @@ class ModelSizeDisplay(Display):
         -------
         display : ModelSizeDisplay
         """
-        selector = selector_in(estimator)[1]
-        sizes = selector.sizes_
-        if sizes is None:
+        selector = selector_in(estimator)
+        found = selector.sizes_
+        if found is None:
             raise ValueError("This selector was fitted without cross-validation: fit it with rule='dss', cv=5.")
-        shown = {name: sizes[name] for name in ("sizes", "difference", "se")}
-        return cls(**shown, suggested_size=selector.suggested_size_).plot(beyond=beyond, ax=ax)
+        sizes, difference, se = found["sizes"], found["difference"], found["se"]
+        display = cls(sizes=sizes, difference=difference, se=se, suggested_size=selector.suggested_size_)
+        return display.plot(beyond=beyond, ax=ax)
 
     def plot(self, *, beyond: int | None = 15, ax: Axes | None = None) -> Self:
         if beyond is not None:
@@ -236,7 +238,7 @@ def _scale(ax, along, linear, low=None):
 
 
 def selector_in(estimator):
-    """The steps before the selector, or None, and the fitted selector, which may be a step of a Pipeline."""
+    """The fitted selector, which may be a step of a Pipeline, with the names of the steps before it."""
     steps = flat_steps(estimator)
     places = [k for k, step in enumerate(steps) if isinstance(step, HorseshoeSelector)]
     if len(places) != 1:
@@ -246,7 +248,7 @@ def selector_in(estimator):
         )
     (k,) = places
     check_is_fitted(steps[k])
-    return joined(steps[:k]), steps[k]
+    return named(joined(steps[:k]), steps[k])
 
 
 def _changes(names, supports):
