@@ -237,16 +237,16 @@ class Rows:
         (misplaced,) = self._total(Segment.misplaced, points[:, :p], intercept)
         return not misplaced.all()
 
-    def shift(self, n_chains, effects=None, slopes=None, kept=True, **known):
+    def shift(self, n_chains, effects=None, slopes=None, kept=True, known=None, common=None):
         """``Shift`` by the offset and by effects of groups. kept : whether it has room for predictors and terms of
-        rows. known : fields of ``Shift`` with x beta where it is known."""
+        rows. known : ``KnownPredictors`` of the first chains, or None. common : as in ``Shift``."""
         shift = self.ops.Shift(self.offset, None if effects is None else self.groups.codes, effects, slopes)
         if not kept:
             return shift
         shape, dtype = (self.n, n_chains), np.promote_types(self.dtype, np.float32)
-        if not known:
-            shift = shift._replace(predictors=np.empty(shape, dtype))
-        return shift._replace(terms=np.empty(shape, dtype), **known)
+        if known is None:
+            return shift._replace(predictors=np.empty(shape, dtype), terms=np.empty(shape, dtype))
+        return shift._replace(known=known.values, factor=known.factor, common=common, terms=np.empty(shape, dtype))
 
     def _shifted(self, shift):
         """The keyword ``shift``; by default that of the offset, if there is one."""
