@@ -108,8 +108,8 @@ def test_what_a_sampler_is_told_is_a_density_with_its_gradient_along_the_map(spa
     steps = np.array([[0.0, 0.5, -1.0]] * N_CHAINS)
     want = np.stack([density(there + k * direction) for k in steps[0]], axis=1)
     np.testing.assert_allclose(grouped.line(there, direction, steps), want, rtol=1e-6)
-    known = grouped.predictors(there)
-    np.testing.assert_allclose(known.factor * known.values, X @ rows.columns.of_X(there)[:, :P].T + rows.columns.of_X(there)[:, P])
+    known, coef = grouped.predictors(there), rows.columns.of_X(there)
+    np.testing.assert_allclose(known.factor * known.values, X @ coef[:, :P].T + coef[:, P])
 
 
 @pytest.mark.parametrize("sparse", [False, True])
