@@ -77,14 +77,12 @@ class Segment(NamedTuple):
 
     def score(self, ops, threads, coef, shift=None):
         """Log-likelihood (n_chains,) and its gradient (n_chains, q)."""
-        score = _shifted(ops.score, shift)
-        return score(self.X, self.y, self.weight, ops.to_device(coef), self.bounds, threads)
+        return _shifted(ops.score, shift)(self.X, self.y, self.weight, ops.to_device(coef), self.bounds, threads)
 
     def line(self, ops, threads, coef, direction, steps, shift=None):
         """Log-likelihoods at coef + step direction, for the steps (n_chains, k) of each chain; (n_chains, k)."""
         coef, direction, steps = ops.to_device((coef, direction, steps))
-        line = _shifted(ops.line, shift)
-        return (line(self.X, self.y, self.weight, coef, direction, steps, self.bounds, threads),)
+        return (_shifted(ops.line, shift)(self.X, self.y, self.weight, coef, direction, steps, self.bounds, threads),)
 
     def gram(self, ops, threads, centre, scale, fit_intercept, beta=None, spare=()):
         """X' diag(weight) X, or the information averaged over beta; (q, q). spare : as in ``ops.gram``."""

@@ -107,9 +107,10 @@ class Window:
 
     # The methods below need a window that ``ops.to_host`` has moved to the host.
 
-    def steps(self):
-        """The step sizes at the end of the window, of trajectories and of tau."""
-        return [float(np.exp(DualAveraging._make(values).log_average)) for values in (self.step, self.tau_step)]
+    def last_tuning(self, tuning):
+        """``tuning`` with the step sizes at the end of the window."""
+        step, tau_step = (DualAveraging._make(values).log_average for values in (self.step, self.tau_step))
+        return tuning._replace(step=float(np.exp(step)), tau_step=float(np.exp(tau_step)))
 
     def scales_move_well(self):
         """Whether trajectories with moves of the scales are accepted often enough relative to those without."""

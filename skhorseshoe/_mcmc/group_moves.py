@@ -64,8 +64,8 @@ def move_effects_and_scale(rows, beta, tau_sq_inv, fixed, tau_0, t):
 class ScaleLine:
     """The line from s to e^r s, which u follows; r (n_chains,).
 
-    known : ``KnownPredictors``. followed : how much effects change while beta moves from 0 to beta
-    (n_groups, n_chains), and to the point of the map (n_groups, 1).
+    known : ``KnownPredictors``. followed : how much effects change while beta moves from 0 to beta (n_groups,
+    n_chains), and to the point of the map (n_groups, 1).
     """
 
     def __init__(self, rows, known, followed, effects, scale):

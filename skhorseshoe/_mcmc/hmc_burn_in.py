@@ -121,8 +121,7 @@ class HmcChains:
         """Take over what a window has learnt. n_left : number of windows that follow."""
         rows, p = self.problem.rows, self.problem.rows.columns.n_shrunk
         window = rows.ops.to_host(self.window)
-        step, tau_step = window.steps()
-        tuning = self.tuning._replace(step=step, tau_step=tau_step)
+        tuning = window.last_tuning(self.tuning)
         if n_left < 2 and not window.scales_move_well():  # the Gaussian is too poor for moves of the scales
             tuning = tuning._replace(tau_moves=0)
         self.line_interval = LONG_INTERVAL if self._needs_no_lines(tuning.step, window) else line_interval(rows)
@@ -162,8 +161,7 @@ class HmcChains:
         return not self.problem.rows.separated_by(np.concatenate(window.points))
 
     def _set_reference(self, reference, spread=None):
-        """Take a new reference, from the host, and ``precision`` from its information. spread : as ``Window.spread``
-        gives it."""
+        """Take a new reference, of the host, and ``precision`` from it. spread : as ``Window.spread`` gives it."""
         rows, fixed, _, _ = self.problem
         point, score, information, _ = reference
         self.mass_matrix.set_reference(fixed.add_to(information.copy()), information @ point + score)

@@ -104,12 +104,10 @@ class PriorCoordinateChains(PlainChains):
         t, end, step = state.sweep, self.burn_in.end, self.step
         n_first, few = _FIRST_SWEEPS
         n_steps = hmc_prior_coordinates.number_of_steps(t, step, few if t < n_first else _MOST_LEAPFROG_STEPS)
-        rows, _, _, key = self.problem
+        (rows, _, _, key), exchanges = self.problem, self.exchanges
 
         def law(state):
-            return hmc_prior_coordinates.sweep(
-                state, rows, self.coordinates, self.exchanges, step, n_steps, rows.ops, key
-            )
+            return hmc_prior_coordinates.sweep(state, rows, self.coordinates, exchanges, step, n_steps, rows.ops, key)
 
         state = self._swept(law)
         accepted, exchanged = (float(mean_of_chains(rates)) for rates in (state.acceptance, state.exchanged))
