@@ -90,7 +90,7 @@ class HmcChains:
     def _law(self, state, reference, tuning):
         rows, _, tau_0, key = self.problem
         lines = self.lines if state.sweep % self.line_interval == 0 else None
-        return hmc.sweep(state, rows, reference, tuning, tau_0, rows.ops, key, lines)
+        return hmc.sweep(state, rows, reference, tuning, tau_0, rows.ops, key, lines=lines)
 
     def _swept(self, law):
         """The state after a sweep of all unknowns, of which ``law`` moves beta and its scales."""
