@@ -72,17 +72,17 @@ class Segment(NamedTuple):
 
     def latent(self, ops, threads, coef, sweep, key, shift=None):
         """X'z (n_chains, q) and z'z (n_chains,)."""
-        latent, coef = _shifted(ops.latent, shift), ops.to_device(coef)
+        latent, coef = _bind(ops.latent, shift), ops.to_device(coef)
         return latent(self.X, self.y, coef, self.bounds, sweep, key, threads, self.start)
 
     def score(self, ops, threads, coef, shift=None):
         """Log-likelihood (n_chains,) and its gradient (n_chains, q)."""
-        return _shifted(ops.score, shift)(self.X, self.y, self.weight, ops.to_device(coef), self.bounds, threads)
+        return _bind(ops.score, shift)(self.X, self.y, self.weight, ops.to_device(coef), self.bounds, threads)
 
     def line(self, ops, threads, coef, direction, steps, shift=None):
         """Log-likelihoods at coef + step direction, for the steps (n_chains, k) of each chain; (n_chains, k)."""
         coef, direction, steps = ops.to_device((coef, direction, steps))
-        return (_shifted(ops.line, shift)(self.X, self.y, self.weight, coef, direction, steps, self.bounds, threads),)
+        return (_bind(ops.line, shift)(self.X, self.y, self.weight, coef, direction, steps, self.bounds, threads),)
 
     def gram(self, ops, threads, centre, scale, fit_intercept, beta=None, spare=()):
         """X' diag(weight) X, or the information averaged over beta; (q, q). spare : as in ``ops.gram``."""
@@ -133,7 +133,7 @@ class Segment(NamedTuple):
         return _checksum(of_X), _checksum([self.y]), _checksum([self.weight])
 
 
-def _shifted(function, shift):
+def _bind(function, shift):
     """A function of a back end, with a shift if there is one: only back ends of the host take it."""
     return function if shift is None else partial(function, shift=shift)
 
