@@ -108,7 +108,7 @@ def a_question(n_workers, rounds, segment, processes=True):
     options |= {"processes": processes, "protocol": "tcp", "memory_limit": 0}
     with LocalCluster(**options) as cluster, Client(cluster, direct_to_workers=True) as client:
         pack = delayed(segment, pure=False)
-        with dask_rows.Shards(client, pack, [FEW * P * 4] * n_workers, FEW * P * 4, P, ("cpu",)) as shards:
+        with dask_rows.Shards(client, pack, [FEW * P * 4] * n_workers, FEW * P * 4, P, ("cpu", 0)) as shards:
             shards.ask(Segment.latent, COEF, 0, KEY)  # loads the core
             return figure([seconds(lambda t=t: shards.ask(Segment.latent, COEF, t, KEY)) for t in range(rounds)])
 

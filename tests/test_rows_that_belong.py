@@ -216,16 +216,16 @@ def test_rows_of_weight_0_take_their_groups_along(visits, by):
 def test_rows_are_merged_within_a_group_alone(sampler, kind):
     X, y = kind(np.array([[1.0], [1.0], [1.0], [2.0]])), np.array([1, 1, 1, 0], np.uint8)
     codes, offset = np.array([1, 0, 1, 0], np.int32), np.array([0.5, 0.5, 0.5, 0.0])
-    A, b, weight, c, o = arrange(X, y, None, sampler, codes, offset)
+    A, b, weight, c, o = arrange(X, y, None, sampler, (codes, offset))
     A = A.toarray() if sp.issparse(A) else A
     if sampler == "hmc":
         assert weight.tolist() == [1.0, 2.0, 1.0]
         assert list(zip(A[:, 0], b, c, o, strict=True)) == [(1, 1, 0, 0.5), (1, 1, 1, 0.5), (2, 0, 0, 0)]
     else:
         assert list(zip(A[:, 0], b, c, strict=True)) == [(1, 1, 0), (1, 1, 1), (1, 1, 1), (2, 0, 0)]
-    *_, weight, c, o = arrange(X, y, None, "hmc", None, np.arange(4.0))
+    *_, weight, c, o = arrange(X, y, None, "hmc", (None, np.arange(4.0)))
     assert (weight, c) == (None, None)
-    *_, repeated, _ = arrange(X, y, np.array([1.0, 2.0, 1.0, 3.0]), "gibbs", codes, offset)
+    *_, repeated, _ = arrange(X, y, np.array([1.0, 2.0, 1.0, 3.0]), "gibbs", (codes, offset))
     assert repeated.tolist() == [0, 0, 1, 1, 0, 0, 0]
 
 

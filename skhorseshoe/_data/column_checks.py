@@ -84,8 +84,9 @@ _CENTRAL = 0.05, 0.95  # quantiles between which the usual values lie
 _FAR_OUT = 20  # most ranges of usual values in a standard deviation; 2 for a lognormal with sigma 2
 
 
-def step_of(n, p):
-    """The number of rows from which one is in the sample."""
+def step_of(shape):
+    """The number of rows from which one is in the sample. shape : (n, p) of X."""
+    n, p = shape
     return -(-n // max(_FEWEST_ROWS, min(_MOST_ROWS, _MOST_NUMBERS // p)))
 
 

@@ -52,7 +52,7 @@ def prepare(model, X, y, sample_weight):
     client, original, dtype_of_y = _client(), X, nullable_type(getattr(y, "_meta", y))
     X, lengths, y, weight = _aligned(model, client, X, y, sample_weight)
     shape, dtype = X.shape, np.dtype(np.float32 if X.dtype == np.float32 or are_small(X, []) else np.float64)
-    bounds, edges = layout(*shape)
+    bounds, edges = layout(shape)
     ends = bounds[edges].tolist()
     chunks = {0: tuple(np.diff(ends).tolist())}
     arrays = (array if array is None else array.rechunk(chunks, method="tasks") for array in (X, y, weight))
@@ -62,19 +62,20 @@ def prepare(model, X, y, sample_weight):
     names, weighted = getattr(model, "feature_names_in_", None), weight is not None or class_weights is not None
 
     def task_of(i):
-        facts = class_weights, classes, names, shape, dtype, ends[i], ends[i + 1]
-        return delayed(make_segment, pure=False)(*partitions[i], *facts)
+        part, labels, w = partitions[i]
+        make = delayed(make_segment, pure=False)
+        return make(part, labels, w, class_weights, classes, names, shape, dtype, ends[i], ends[i + 1])
 
     row = shape[1] * dtype.itemsize
     sizes, chunk = np.diff(ends) * (row + 1 + 8 * weighted), max(lengths) * row
 
     @contextmanager
-    def open_rows(*args, **kwargs):
+    def open_rows(fit_intercept, ops, threads, unpenalized, standardize):
         device = model.device, shape[0] * shape[1]  # so that all workers choose the same
         with _seceded(), Shards(client, task_of, sizes.tolist(), chunk, shape[1], device) as shards:
             token = _counted.set((original, lengths))  # gives predictions for this X, by callbacks, known lengths
             try:
-                yield DaskRows(shards, shape, dtype, *args, **kwargs)
+                yield DaskRows(shards, shape, dtype, fit_intercept, ops, threads, unpenalized, standardize)
             finally:
                 _counted.reset(token)
 

@@ -34,19 +34,20 @@ class DaskRows(Rows):
     shards : ``Shards``. shape, dtype : of all of X. The others are as in ``Rows``.
     """
 
-    def __init__(self, shards, shape, dtype, fit_intercept, ops, threads, *, unpenalized=None, standardize=False):
+    def __init__(self, shards, shape, dtype, fit_intercept, ops, threads, unpenalized, standardize):
         self.shards, self.shape, self.dtype = shards, shape, dtype
         self.ops, self.threads = ops, threads
-        self.bounds, self.edges = layout(*shape)
+        self.bounds, self.edges = layout(shape)
         self._see_columns(fit_intercept, unpenalized, standardize)
 
     X = y = weight = None  # no process has all of them
+    _given = Segment(X, y, weight, bounds=None, start=0)
     takes_fused_calls = False
 
     def separation(self, among=None):
         """None, for not known: linear programmes would have to fetch rows."""
 
-    def _total(self, question, *args, arrays=None, **options):
+    def _total(self, question, *args, rows=None, **options):
         if question is Segment.checksum:  # known since the rows were loaded
             nodes = {(0, number): checksum for number, checksum in self.shards.checksums.items()}
         else:
@@ -76,13 +77,13 @@ class Shards:
     """The segments of a collection, each held by one worker. A context, at whose end the workers hold nothing.
 
     task_of : function of a segment's number that returns the Delayed ``Segment``. sizes : bytes of the segments, by
-    number. chunk : bytes of the largest chunk of X. n_columns : of X. device : where workers compute, as arguments of
-    ``device.resolve``.
+    number. chunk : bytes of the largest chunk of X. n_columns : of X. device : where workers compute, the first two
+    arguments of ``device.resolve``.
     """
 
     def __init__(self, client, task_of, sizes, chunk, n_columns, device):
         self.client, self.task_of, self.sizes, self.device = client, task_of, sizes, device
-        self.piece = 2 * max(chunk, *sizes)  # bytes that a thread needs to make a segment
+        self.piece = 2 * max(chunk, max(sizes))  # bytes that a thread needs to make a segment
         self.working_set = 32 * (n_columns + 1) ** 2
         self.holders, self.checksums = [], {}
 
@@ -239,8 +240,10 @@ class Shards:
         for turn, segments in enumerate(np.array_split(numbers, _TURNS)):
             share = [self.task_of(number) for number in segments.tolist()]
             tasks += self.client.compute(share, priority=-turn, workers=[worker], allow_other_workers=True)
-        arguments = tasks, numbers, len(self.sizes), self.device, state["threads"]
-        future = self.client.submit(Shard, *arguments, actor=True, workers=[worker], pure=False)
+        n, n_threads = len(self.sizes), state["threads"]
+        future = self.client.submit(
+            Shard, tasks, numbers, n, self.device, n_threads, actor=True, workers=[worker], pure=False
+        )
         return _Holder(worker, state["identity"], numbers, future, tasks)
 
     def _await_loading(self, holder):

@@ -25,7 +25,7 @@ def make_segment(X, y, weight, class_weight, classes, names, shape, dtype, start
     if first := first_not_finite(X):
         raise not_finite(X[first], start + first[0], first[1], names, imputer="")
     refuse_merged(original, X)
-    bounds = layout(*shape)[0]
+    bounds = layout(shape)[0]
     bounds = bounds[(bounds >= start) & (bounds <= stop)] - start
     y = (np.asarray(y) == classes[1:]).astype(np.uint8)
     X.flags.writeable = False
@@ -55,18 +55,20 @@ def _weights(weight, class_weight, y, start):
 class Shard:
     """A Dask actor that holds some segments in the memory of its device.
 
-    segments : list of ``Segment``. numbers : theirs, of n_segments. device : arguments of ``device.resolve``.
+    segments : list of ``Segment``. numbers : theirs, of n_segments. device : the first two arguments of
+    ``device.resolve``.
     """
 
     def __init__(self, segments, numbers, n_segments, device, n_threads):
         self.n_segments, self.n_threads = n_segments, n_threads
-        self.ops, self.device, _ = _device.resolve(*device)
+        name, size = device
+        self.ops, self.device, _ = _device.resolve(name, size)
         self.sums = {number: s.checksum(self.ops, None) for number, s in zip(numbers, segments, strict=True)}
         with self.ops.using(self.device):
             self.segments = {number: self._hold(s) for number, s in zip(numbers, segments, strict=True)}
 
     def _hold(self, segment):
-        X, y, weight = self.ops.hold(*segment[:3])
+        X, y, weight = self.ops.hold(segment.X, segment.y, segment.weight)
         return segment._replace(X=X, y=y, weight=weight)
 
     def checksums(self):

@@ -6,6 +6,7 @@ has the same bits, whichever thread or machine computes a segment.
 """
 
 import zlib
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -26,11 +27,13 @@ _BYTES_AT_A_TIME = 2**20  # bytes of linear predictors to compute at a time
 _ROWS_AT_A_TIME = 4096  # rows to check at a time; nearly always the first of them show that the classes overlap
 
 
-def layout(n, p, size=None):
+def layout(shape, size=None):
     """The rows at which blocks begin, and the blocks at which segments begin; both with the end, int64.
 
-    size : how many numbers X stores, by default n p. A segment has a power of two of blocks, the last one maybe fewer.
+    shape : (n, p) of X. size : how many numbers X stores, by default n p. A segment has a power of two of blocks, the
+    last one maybe fewer.
     """
+    n, p = shape
     work = (n * p if size is None else size) + n * _DRAW_COST
     n_blocks = min(max(_MAX_BLOCKS, work // _LARGE_BLOCK), n, work // _BLOCK_WORK, _MAX_SUMS // (p + 1))
     bounds = np.linspace(0, n, max(1, n_blocks) + 1).astype(np.int64)
@@ -67,18 +70,19 @@ class Segment(NamedTuple):
 
     # With a ``shift``, offsets and effects of groups are added to the linear predictors.
 
-    def latent(self, ops, threads, coef, sweep, key, **shift):
+    def latent(self, ops, threads, coef, sweep, key, shift=None):
         """X'z (n_chains, q) and z'z (n_chains,)."""
-        return ops.latent(self.X, self.y, ops.to_device(coef), self.bounds, sweep, key, threads, self.start, **shift)
+        latent, coef = _bind(ops.latent, shift), ops.to_device(coef)
+        return latent(self.X, self.y, coef, self.bounds, sweep, key, threads, self.start)
 
-    def score(self, ops, threads, coef, **shift):
+    def score(self, ops, threads, coef, shift=None):
         """Log-likelihood (n_chains,) and its gradient (n_chains, q)."""
-        return ops.score(self.X, self.y, self.weight, ops.to_device(coef), self.bounds, threads, **shift)
+        return _bind(ops.score, shift)(self.X, self.y, self.weight, ops.to_device(coef), self.bounds, threads)
 
-    def line(self, ops, threads, coef, direction, steps, **shift):
+    def line(self, ops, threads, coef, direction, steps, shift=None):
         """Log-likelihoods at coef + step direction, for the steps (n_chains, k) of each chain; (n_chains, k)."""
-        arguments = ops.to_device((coef, direction, steps))
-        return (ops.line(self.X, self.y, self.weight, *arguments, self.bounds, threads, **shift),)
+        coef, direction, steps = ops.to_device((coef, direction, steps))
+        return (_bind(ops.line, shift)(self.X, self.y, self.weight, coef, direction, steps, self.bounds, threads),)
 
     def gram(self, ops, threads, centre, scale, fit_intercept, beta=None, spare=()):
         """X' diag(weight) X, or the information averaged over beta; (q, q). spare : as in ``ops.gram``."""
@@ -126,10 +130,15 @@ class Segment(NamedTuple):
         """The checksums of X, y and the weights, which must be on the host."""
         check_whole(self.X)
         of_X = (self.X.data, self.X.indices, self.X.indptr) if issparse(self.X) else (self.X,)
-        return _checksum(*of_X), _checksum(self.y), _checksum(self.weight)
+        return _checksum(of_X), _checksum([self.y]), _checksum([self.weight])
 
 
-def _checksum(*arrays):
+def _bind(function, shift):
+    """A function of a back end, with a shift if there is one: only back ends of the host take it."""
+    return function if shift is None else partial(function, shift=shift)
+
+
+def _checksum(arrays):
     value = 0
     for array in arrays:
         value = zlib.crc32(array.reshape(-1).view(np.uint8), value)

@@ -61,8 +61,10 @@ class Rows:
         self.ops, self.threads = ops, threads
         self.shape, self.dtype, self.is_sparse = X.shape, X.dtype, issparse(X)
         # The layout depends only on the size of X, so sums over rows have the same bits for any number of threads.
-        self.bounds, self.edges = layout(*X.shape, X.size)
-        self._all_rows = Segment(*self.held, self.bounds, 0)
+        self.bounds, self.edges = layout(X.shape, X.size)
+        self._given = Segment(X, y, self.weight, self.bounds, 0)
+        held_X, held_y, held_weight = self.held
+        self._all_rows = self._given._replace(X=held_X, y=held_y, weight=held_weight)
         self.takes_fused_calls = len(y) <= ops.MOST_FUSED_ROWS and not is_on_disk(X)
         if not ops.SEGMENTED:
             self.edges = self.edges[[0, -1]]
@@ -80,22 +82,21 @@ class Rows:
         self.columns = Columns(mean, sd, spread == 0, unpenalized, fit_intercept, standardize)
         self._translate = self.ops.to_device(self.columns)
 
-    def _total(self, question, *args, arrays=None, **options):
+    def _total(self, question, *args, rows=None, **options):
         """The answer of all rows to a question, a method of ``Segment``.
 
-        options : further arguments, used only if the question is answered in one pass or there is one segment. arrays :
-        X, y and the weights to read; by default those that the back end holds.
+        options : further arguments, used only if the question is answered in one pass or there is one segment. rows :
+        ``Segment`` of all rows to read; by default that which the back end holds.
         """
-        n = len(self.edges) - 1
+        n, rows = len(self.edges) - 1, self._all_rows if rows is None else rows
         if n == 1 or question in _IN_ONE_PASS:
-            segment = self._all_rows if arrays is None else Segment(*arrays, self.bounds, 0)
-            return question(segment, self.ops, self.threads, *args, **options)
+            return question(rows, self.ops, self.threads, *args, **options)
         nodes = {}
 
         def ask_segments(first, last):
             range_nodes = {}
             for i in range(first, last):
-                range_nodes[0, i] = question(self._segment(i, arrays), self.ops, Threads(1), *args)
+                range_nodes[0, i] = question(self._segment(i, rows), self.ops, Threads(1), *args)
                 collapse(range_nodes, n, ADD[question])
             nodes.update(range_nodes)
 
@@ -103,15 +104,14 @@ class Rows:
         (total,) = collapse(nodes, n, ADD[question]).values()
         return total
 
-    def _segment(self, i, arrays):
-        X, y, weight = arrays or self.held
+    def _segment(self, i, rows):
         bounds = self.bounds[self.edges[i] : self.edges[i + 1] + 1]
-        rows = slice(bounds[0], bounds[-1])
-        return Segment(X[rows], y[rows], weight[rows], bounds - bounds[0], int(bounds[0]))
+        at = slice(bounds[0], bounds[-1])
+        return Segment(rows.X[at], rows.y[at], rows.weight[at], bounds - bounds[0], int(bounds[0]))
 
     def checksums(self):
         """The checksums of X, y and the weights, and, or None, of the groups, the offset and ``numbers``; by name."""
-        values = self._total(Segment.checksum, arrays=(self.ops.to_host(self.X), self.y, self.weight))
+        values = self._total(Segment.checksum, rows=self._given._replace(X=self.ops.to_host(self.X)))
         more = {"groups": self.groups and self.groups.codes, "offset": self.offset}
         more["columns that are not empty"] = self.numbers
         checksums = {name: None if array is None else zlib.crc32(array) for name, array in more.items()}
@@ -133,8 +133,8 @@ class Rows:
     def gram(self, beta=None, spare=(), weight=None):
         """X' diag(weight) X of the sampler's columns; (q, q). beta, spare : as in ``Segment.gram``. weight : (n,) in
         place of that of the rows, or None."""
-        c, arrays = self.columns, None if weight is None else (*self.held[:2], weight)
-        (H,) = self._total(Segment.gram, c.centre, c.unit, c.fit_intercept, beta, spare=spare, arrays=arrays)
+        c, rows = self.columns, None if weight is None else self._all_rows._replace(weight=weight)
+        (H,) = self._total(Segment.gram, c.centre, c.unit, c.fit_intercept, beta, spare=spare, rows=rows)
         return c.matrix(H)
 
     def information(self, beta, spare=()):
@@ -171,17 +171,17 @@ class Rows:
     def one_sided_columns(self):
         """``OneSidedColumns``."""
         c = self.columns
-        low, high = self._total(Segment.extremes, c.fit_intercept, arrays=(self.X, self.y, self.weight))
+        low, high = self._total(Segment.extremes, c.fit_intercept, rows=self._given)
         columns, spans = find_one_sided(low, high)
         varies = high.max(axis=0) > low.min(axis=0)
-        at = low[:, columns], high[:, columns], c.mean_of_X[columns]
+        nats = self._size * evidence(low[:, columns], high[:, columns], c.mean_of_X[columns], self.share())
         rounded = np.flatnonzero(varies & (self.spread == 0) & c.fit_intercept)  # else zero is among the extremes
-        return OneSidedColumns(columns, spans / c.unit[columns], self._size * evidence(*at, self.share()), rounded)
+        return OneSidedColumns(columns, spans / c.unit[columns], nats, rounded)
 
     def far_out(self):
         """Numbers of the columns whose spread comes from a few values, and the ranges of their other values."""
         weighted = self.weight is not None and len(self.weight) > 0  # None on a cluster
-        weight = sample(self.weight[:, None], 0, step_of(*self.shape))[:, 0] if weighted else None
+        weight = sample(self.weight[:, None], 0, step_of(self.shape))[:, 0] if weighted else None
         return far_out(self._sample(), self.spread, weight)
 
     def two_valued(self, columns):
@@ -205,17 +205,18 @@ class Rows:
         """The sets of a sample that all rows confirm."""
         if not sets:
             return []
-        return confirmed(sets, *self._total(Segment.level_sums, sets, arrays=(self.X, self.y, self.weight)))
+        low, high = self._total(Segment.level_sums, sets, rows=self._given)
+        return confirmed(sets, low, high)
 
     def _sample(self):
-        return self._one_of_every(step_of(*self.shape))
+        return self._one_of_every(step_of(self.shape))
 
     def evenly_spaced(self, limit):
         """At most ``limit`` rows of X, evenly spaced, on the host."""
         return self._one_of_every(-(-self.shape[0] // limit))
 
     def _one_of_every(self, step):
-        return self._total(Segment.sample, step, arrays=(self.X, self.y, self.weight))[0]
+        return self._total(Segment.sample, step, rows=self._given)[0]
 
     def separation(self, among=None):
         """How planes separate the classes, see ``separation.py``; None if not known. among : (p,) bool, the columns
@@ -237,46 +238,44 @@ class Rows:
         (misplaced,) = self._total(Segment.misplaced, points[:, :p], intercept)
         return not misplaced.all()
 
-    def shift(self, n_chains, effects=None, slopes=None, kept=True, **known):
+    def shift(self, n_chains, effects=None, slopes=None, kept=True, known=None, common=None):
         """``Shift`` by the offset and by effects of groups. kept : whether it has room for predictors and terms of
-        rows. known : fields of ``Shift`` with x beta where it is known."""
+        rows. known : ``KnownPredictors`` of the first chains, or None. common : as in ``Shift``."""
         shift = self.ops.Shift(self.offset, None if effects is None else self.groups.codes, effects, slopes)
         if not kept:
             return shift
         shape, dtype = (self.n, n_chains), np.promote_types(self.dtype, np.float32)
-        if not known:
-            shift = shift._replace(predictors=np.empty(shape, dtype))
-        return shift._replace(terms=np.empty(shape, dtype), **known)
+        if known is None:
+            return shift._replace(predictors=np.empty(shape, dtype), terms=np.empty(shape, dtype))
+        return shift._replace(known=known.values, factor=known.factor, common=common, terms=np.empty(shape, dtype))
 
     def _shifted(self, shift):
-        """The keyword ``shift``; by default that of the offset, if there is one."""
-        if shift is None and self.offset is not None:
-            shift = self.ops.Shift(self.offset)
-        return {} if shift is None else {"shift": shift}
+        """``shift``; by default that of the offset, if there is one."""
+        return self.ops.Shift(self.offset) if shift is None and self.offset is not None else shift
 
     def latent(self, beta, sweep, key, shift=None):
         """X'z (n_chains, q) and z'z (n_chains,) for z drawn given beta, minus the offset; without weights."""
-        xtz, ztz = self._total(Segment.latent, self._translate.of_X(beta), sweep, key, **self._shifted(shift))
+        xtz, ztz = self._total(Segment.latent, self._translate.of_X(beta), sweep, key, shift=self._shifted(shift))
         return self._translate.gradient(xtz), ztz
 
     def score(self, beta, shift=None):
         """Log-likelihood (n_chains,) and its gradient (n_chains, q) at beta."""
         if self.takes_fused_calls and shift is None and (answer := self.ops.fused_score(self, beta)) is not None:
             return answer
-        loglik, score = self._total(Segment.score, self._translate.of_X(beta), **self._shifted(shift))
+        loglik, score = self._total(Segment.score, self._translate.of_X(beta), shift=self._shifted(shift))
         return loglik, self._translate.gradient(score)
 
-    def lines(self, fixed, widths, **numbers):
-        """The ``Lines`` along which coefficients move. fixed : ``FixedPrior``. widths : as in ``Lines``."""
+    def lines(self, fixed, widths, n_splits=0, n_columns=None):
+        """The ``Lines`` along which coefficients move. fixed : ``FixedPrior``. The others are as in ``Lines``."""
         c = self.columns
         unit, centre = c.q_unit[c.q_order], c.q_centre[c.q_order]
         for_fused = np.array([c.q_order, unit]), np.array([centre, fixed.anchor, fixed.diagonal])
-        return choose(self, fixed, widths, for_fused, **numbers)
+        return choose(self, fixed, widths, for_fused, n_splits, n_columns)
 
     def line(self, beta, direction, steps, shift=None):
         """Log-likelihoods at beta + step direction, for the steps (n_chains, k) of each chain; (n_chains, k)."""
         beta, direction = map(self._translate.of_X, (beta, direction))
-        return self._total(Segment.line, beta, direction, steps, **self._shifted(shift))[0]
+        return self._total(Segment.line, beta, direction, steps, shift=self._shifted(shift))[0]
 
 
 class OneSidedColumns(NamedTuple):

@@ -68,10 +68,11 @@ def check_X(estimator, X, *, reset):
     _check_room(X, dtypes, types)
     if _is_sparse_table(types):
         X = _one_sparse_type(X, dtypes[0])
-    options = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": False}
     try:
         with config_context(array_api_dispatch=False):
-            checked = validate_data(estimator, X, reset=reset, **options)
+            checked = validate_data(
+                estimator, X, reset=reset, dtype=dtypes, order="C", accept_sparse="csr", ensure_all_finite=False
+            )
             check_column_labels(estimator, X, reset)
             _check_finite(checked, getattr(estimator, "feature_names_in_", None))
     except MemoryError:

@@ -33,7 +33,7 @@ def rows_that_count(X, y, sample_weight, class_weight, more=()):
     counts = weight > 0
     if not counts.all():
         _check_copy(X, counts.sum(), "Dropping the rows of weight 0")
-        X, y, weight, *more = _of_rows(counts, X, y, weight, *more)
+        X, y, weight, *more = _of_rows(counts, (X, y, weight, *more))
     classes, codes = encode_labels(y, "" if counts.all() else " without the rows of weight 0")
     if class_weight is not None:
         weight *= of_classes(class_weight, classes, y, weight)[codes]
@@ -93,7 +93,7 @@ def is_wide(X, weight):
     return X.shape[1] > _COLUMNS_TO_A_ROW * (X.shape[0] if weight is None else weight.sum())
 
 
-def arrange(X, y, weight, sampler, *more):
+def arrange(X, y, weight, sampler, more=()):
     """The same data in the form that the sampler takes: "hmc" takes weights, the others take repeated rows.
 
     A small X is sorted, and for "hmc" its equal rows are merged. Then the draws depend neither on the order of the rows
@@ -103,9 +103,9 @@ def arrange(X, y, weight, sampler, *more):
     if X.shape[0] * X.shape[1] <= _SORTED_SIZE:
         keys = [values for values in more if values is not None]
         order = np.lexsort((*keys, y, *dense(device.to_host(X)).T[::-1]))
-        X, y, weight, *more = _of_rows(order, X, y, weight, *more)
+        X, y, weight, *more = _of_rows(order, (X, y, weight, *more))
         if sampler == "hmc":
-            X, y, weight, *more = _merge(X, y, weight, *more)
+            X, y, weight, *more = _merge(X, y, weight, more)
     if weight is None or sampler == "hmc":
         return X, y, weight, *more
     if not is_whole(weight):
@@ -116,25 +116,26 @@ def arrange(X, y, weight, sampler, *more):
     why = f"Repeating rows as often as their weights say, as sampler={sampler!r} needs it,"
     _check_copy(X, weight.sum(), why, " Use sampler='hmc', which honours weights as they are.")
     times = weight.astype(np.int64)
-    X, y, *more = _of_rows(np.repeat(np.arange(len(y)), times), X, y, *more)
+    X, y, *more = _of_rows(np.repeat(np.arange(len(y)), times), (X, y, *more))
     return X, y, None, *more
 
 
-def _of_rows(rows, X, *others):
+def _of_rows(rows, arrays):
     """Rows, by a mask or by numbers, of X and of other arrays or None."""
+    X, *others = arrays
     with device.context_of(X):  # with a mask CuPy would need memory for every element of X
         X = X[np.flatnonzero(rows) if rows.dtype == bool else rows]
     return X, *(None if values is None else values[rows] for values in others)
 
 
-def _check_copy(X, n_rows, *words):
+def _check_copy(X, n_rows, what, cure=""):
     """Raise a MemoryError if the host has no room for a copy of so many rows; CuPy raises one by itself."""
     if not device.on_gpu(X):
         n_bytes = X.data.nbytes + X.indices.nbytes if issparse(X) else X.nbytes
-        check_copy(float(n_rows) * n_bytes / X.shape[0], *words)
+        check_copy(float(n_rows) * n_bytes / X.shape[0], what, cure)
 
 
-def _merge(X, y, weight, *more):
+def _merge(X, y, weight, more):
     """Merge equal neighbours into one row, with the sum of their weights."""
     values = dense(device.to_host(X))
     differ = (values[1:] != values[:-1]).any(axis=1)
@@ -145,5 +146,5 @@ def _merge(X, y, weight, *more):
     if first.all():
         return X, y, weight, *more
     at = np.flatnonzero(first)
-    X, y, *more = _of_rows(at, X, y, *more)
+    X, y, *more = _of_rows(at, (X, y, *more))
     return X, y, np.add.reduceat(np.ones(len(first)) if weight is None else weight, at), *more

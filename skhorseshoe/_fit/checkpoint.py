@@ -104,8 +104,8 @@ class Checkpoint:
                 "was made with. In a search or cross-validation set checkpoint=None."
             )
         self.files = manifest["draws"]
-        self.state = manifest["state"][0]
-        state = self._read(*manifest["state"])
+        self.state, expected = manifest["state"]
+        state = self._read(self.state, expected)
         blocks = [self._read(name, expected) for name, expected, _, _ in self.files]
         with _files.naming(self.folder / self.state, _CURE):
             ends = np.cumsum([block["coef"].shape[1] for block in blocks]).tolist()

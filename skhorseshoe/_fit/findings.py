@@ -1,6 +1,7 @@
 """Findings of a fit about chains and unbounded coefficients, with cures; ``warning_texts.py`` has the texts."""
 
-from types import MappingProxyType, SimpleNamespace
+from copy import copy
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -99,13 +100,15 @@ def of_outcome(params, chains, unbounded, columns=()):
         changes = {"slab_scale": unbounded.advised} | ({} if is_enough else {"standardize": True})
         findings.append(Finding("separated", [], "", {"how": unbounded.separated}, changes))
     if len(unbounded.shrunk):
-        findings.append(_one_sided("one-sided", unbounded.shrunk, unbounded, *_bound(params, unbounded)))
+        cure, changes = _bound(params, unbounded)
+        findings.append(_one_sided("one-sided", unbounded.shrunk, unbounded, cure, changes))
     if len(unbounded.free):
         merge = " merge a rare level with another," if unbounded.have_levels(unbounded.free) else ""
         cure = f"Remove the column from unpenalized{_and_bound(params, unbounded)},{merge} or drop the column."
         findings.append(_one_sided("one-sided, unpenalized", unbounded.free, unbounded, cure))
     if any(finding.changes for finding in findings):  # they make another model, whose chains begin anew
-        params = SimpleNamespace(**{**vars(params), "warm_start": False, "checkpoint": None})
+        params = copy(params)
+        params.warm_start, params.checkpoint = False, None
     length = _not_converged(params, chains, unbounded)
     if not length and params.target_ess is not None and chains.stopped_by == "n_iter":
         length = _short_of_target(params, chains)
@@ -130,8 +133,10 @@ def chains_of(fitted, names, informative, seconds_per_sweep, worst=None):
     if worst is not None and worst.is_rough:
         columns = slice(informative.sum())
         max_rhat[columns], least[columns] = ROUGH_RHAT, ROUGH_ESS_PER_CHAIN * n_chains
-    history = fitted.moments_ is None, fitted.burn_in_, fitted.n_iter_, fitted.stopped_by_, seconds_per_sweep
-    return Chains(names, rhat, ess, n_chains, n_draws, *history, max_rhat, least)
+    is_all, burn_in, sweeps, stopped_by = fitted.moments_ is None, fitted.burn_in_, fitted.n_iter_, fitted.stopped_by_
+    return Chains(
+        names, rhat, ess, n_chains, n_draws, is_all, burn_in, sweeps, stopped_by, seconds_per_sweep, max_rhat, least
+    )
 
 
 def are_sums_well(fitted, rows, failed, informative):
@@ -188,8 +193,8 @@ def unbounded_in(fitted, names, run, slab_scale, one_sided):
     span = spans[shrunk].max(initial=0.0)
     named = np.concatenate([sided[shrunk | free], loose])
     levels = names[named[rows.two_valued(named)]]
-    columns = names[sided[shrunk]], span, names[sided[free]], names[loose], loosened, levels
-    return Unbounded(separated, widest, *columns)
+    shrunk, free = names[sided[shrunk]], names[sided[free]]
+    return Unbounded(separated, widest, shrunk, span, free, names[loose], loosened, levels)
 
 
 def _separated(rows, run, among=None):

@@ -61,7 +61,7 @@ class Data(NamedTuple):
     rows: tuple | None = None
     groups: np.ndarray | None = None  # labels, sorted
     extras: str = ""  # which of groups and offset rows have, in words
-    open_on_cluster: object = None  # function of the arguments of ``Rows`` after y that returns a context with the rows
+    open_on_cluster: object = None  # function that returns a context with ``DaskRows``, see ``dask_input.prepare``
 
 
 class Fitted(NamedTuple):
@@ -100,7 +100,7 @@ def fit(model, X, y, of_rows, lease):
     of_rows : the other arguments of that method, by name, or None. lease : ``Lease``, which learns the device.
     """
     params = parameters.checked(model)
-    data = _validate(model, params, X, y, **of_rows)
+    data = _validate(model, params, X, y, of_rows["sample_weight"], of_rows["groups"], of_rows["offset"])
     params.slab_scale = parameters.settled_slab(params, data.outnumber)
     earlier = warm_start.earlier(model) if params.warm_start else None
     plan = plan_fit(params, data, 0 if earlier is None else int(earlier["n_iter"]))
@@ -125,8 +125,7 @@ def fit(model, X, y, of_rows, lease):
             warning_texts.warn_of(early)
             problem = _problem(params, rows, int((~data.unpenalized).sum()))
             try:
-                judged = seen.unbounded, seen.watched
-                run, seconds_per_sweep = _resume_or_start(params, problem, plan, earlier, judged, callbacks)
+                run, seconds_per_sweep = _resume_or_start(params, problem, plan, earlier, seen, callbacks)
             except BaseException:  # the columns may be its cause
                 with suppress(Warning):
                     cure = "Set standardize=True." if any(f.changes for f in seen.findings) else ""
@@ -218,49 +217,47 @@ def _validate(model, params, X, y, sample_weight, groups, offset):
 
 def _check_memory_and_log(params, plan, n_groups):
     """Refuse a fit that has no room, and log what it will need."""
-    words, (_, device, reason) = check_memory(plan, n_groups), plan.device
+    words, (_, device, reason), (n, p) = check_memory(plan, n_groups), plan.device, plan.shape
     if params.verbose:
         where = f"{device} ({reason})" if reason else device
-        progress.logger.info("%d rows of %d features on %s: %s", *plan.shape, where, words)
+        progress.logger.info("%d rows of %d features on %s: %s", n, p, where, words)
 
 
 def _open(params, data, plan, threads):
     """A context with the ``Rows``."""
-    ops = plan.device.ops
-    columns = {"unpenalized": data.unpenalized, "standardize": params.standardize}
-    if plan.stored is not None:
-        columns |= {"unpenalized": data.unpenalized[plan.stored], "numbers": plan.stored}
+    ops, fit_intercept, standardize = plan.device.ops, params.fit_intercept, params.standardize
     if data.open_on_cluster is not None:
-        return data.open_on_cluster(params.fit_intercept, ops, threads, **columns)
+        return data.open_on_cluster(fit_intercept, ops, threads, data.unpenalized, standardize)
+    unpenalized = data.unpenalized if plan.stored is None else data.unpenalized[plan.stored]
     X, y, weight, codes, offset = plan.rows
     groups = None if codes is None else Groups(codes, len(data.groups), params.group_scale)
     placed, words = ops.place(X, params.n_chains, plan.settings.kind)
     if params.verbose and words:
         progress.logger.info(words)
-    return nullcontext(
-        Rows(placed, y, params.fit_intercept, ops, threads, weight=weight, offset=offset, groups=groups, **columns)
-    )
+    return nullcontext(Rows(
+        placed, y, fit_intercept, ops, threads, weight=weight, unpenalized=unpenalized, standardize=standardize,
+        offset=offset, groups=groups, numbers=plan.stored,
+    ))  # fmt: skip
 
 
 def _problem(params, rows, n_shrunk):
     """The ``Problem``: the rows, the prior and the seed. n_shrunk : columns of X that are shrunk, empty ones too."""
     tau_0 = scale_of_tau_prior(params.global_scale, params.expected_nonzero, n_shrunk, rows.size(), rows.share())
-    seed, two = params.random_state, {"size": 2, "dtype": np.uint32}
+    seed = params.random_state
     if seed is None:  # not from NumPy's global generator, which no fit changes
         key = np.random.SeedSequence().generate_state(2)
     elif isinstance(seed, np.random.Generator):
-        key = seed.integers(0, 2**32, **two)
+        key = seed.integers(0, 2**32, size=2, dtype=np.uint32)
     else:
-        key = check_random_state(seed).randint(0, 2**32, **two)
+        key = check_random_state(seed).randint(0, 2**32, size=2, dtype=np.uint32)
     return Problem(rows, FixedPrior(rows.columns, params.slab_scale), tau_0, key)
 
 
-def _resume_or_start(params, problem, plan, earlier, judged, callbacks):
+def _resume_or_start(params, problem, plan, earlier, seen, callbacks):
     """The ``Run`` of a problem at its end, resumed from a checkpoint or an earlier fit if there is one, and the seconds
     that a sweep has taken.
 
-    earlier : saved chains of the model to go on with, or None. judged : ``unbounded`` and ``watched`` of ``Run``.
-    callbacks : function of the run.
+    earlier : saved chains of the model to go on with, or None. seen : ``Inspected``. callbacks : function of the run.
     """
     settings, saved = plan.settings, earlier
     if saved is not None:
@@ -273,7 +270,7 @@ def _resume_or_start(params, problem, plan, earlier, judged, callbacks):
     with checkpoint or nullcontext():
         if checkpoint is not None:
             saved = checkpoint.load(settings.n_iter, partial(check_saved, problem=problem, settings=settings))
-        run = Run(problem, settings, saved, *judged)
+        run = Run(problem, settings, saved, seen.unbounded, seen.watched)
         seconds_per_sweep = _go(run, params.verbose, checkpoint, callbacks(run))
     return run, seconds_per_sweep
 
@@ -360,10 +357,10 @@ def _summarise(params, data, plan, run, known, indicator_sets):
     fitted.moments_ = None if draws.moments is None else draws.moments.pooled()
     fitted.shrinkage_ = draws.shrinkage()
     fitted.inclusion_score_ = 1.0 - fitted.shrinkage_
-    options = params.coef_summary, params.credible_level
+    summary, level = params.coef_summary, params.credible_level
     coef, intercept = estimates.means(fitted)
-    fitted.coef_ = estimates.point(draws.coef, coef, *options)[None, :]
-    fitted.intercept_ = np.atleast_1d(estimates.point(draws.intercept, intercept, *options))
+    fitted.coef_ = estimates.point(draws.coef, coef, summary, level)[None, :]
+    fitted.intercept_ = np.atleast_1d(estimates.point(draws.intercept, intercept, summary, level))
     checks = convergence(draws.coef)
     fitted.rhat_, fitted.ess_ = checks.rhat, checks.ess_bulk
     fitted.n_iter_, fitted.burn_in_, fitted.stopped_by_ = run.done, run.burn_in, run.stopped_by

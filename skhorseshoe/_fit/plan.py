@@ -66,7 +66,7 @@ def plan_fit(params, data, done):
         check_copy(copied, "Computing with float16", " Have it on disk (skhorseshoe.disk).")
     y, weight, *more = labels
     findings = _costs(data, sampler) + ([] if data.groups is not None else _belonging(X, y, data.columns))
-    X, *labels = arrange(X, y, weight, sampler, *more)
+    X, *labels = arrange(X, y, weight, sampler, more)
     copied = copied or copied_bytes(data.original_X, X)
     stored = stored_columns(X, data.unpenalized) if in_prior_coordinates and params.slab_scale == AUTO else None
     shape, X = X.shape, X if stored is None else take_columns(X, stored)
@@ -167,7 +167,7 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
         blocks = 4 * n_threads * max(2**20, n)
         return draws, 8 * (matrices + vectors + blocks) + 40 * 2**20
     factors = 4 + n_threads + n_chains if sampler == "hmc" else 7 if needs_conjugate_gradients(p) else 3 + n_threads
-    segments = len(layout(n, p)[1]) - 1
+    segments = len(layout((n, p))[1]) - 1
     if segments > 1:  # a thread has the matrix of its segment, and those that it has yet to add
         factors += 6 * min(n_threads, segments)
     matrices = 8 * q * q * factors

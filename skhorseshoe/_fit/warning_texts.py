@@ -150,7 +150,7 @@ def _sentence(finding):
     more = f" and {len(columns) - _NAMED} more columns" if len(columns) > _NAMED else ""
     words = {"have": "have" if is_plural else "has", "lie": "lie" if is_plural else "lies"}
     words["columns"] = f"{'Columns' if is_plural else 'Column'} {names}{more}"
-    return _NameFormatter().format(TEMPLATES[kind], **words, cure=cure, **facts).strip()
+    return _NameFormatter().vformat(TEMPLATES[kind], (), {**words, "cure": cure, **facts}).strip()
 
 
 class _NameFormatter(Formatter):

@@ -53,8 +53,8 @@ class Watched:
         """The ``Worst`` of the quantities that move."""
         values = self.draws(draws)
         values = values[..., moving(values)]
-        worst = (rhat(values).max(), ess_bulk(values).min()) if values.size else (1.0, np.inf)
-        return Worst(WATCHED[int(self.weights.shape[1] > 0)], *worst, self.is_rough)
+        max_rhat, min_ess = (rhat(values).max(), ess_bulk(values).min()) if values.size else (1.0, np.inf)
+        return Worst(WATCHED[int(self.weights.shape[1] > 0)], max_rhat, min_ess, self.is_rough)
 
     def _of(self, coef, intercept):
         flat = coef.reshape(-1, coef.shape[-1])

@@ -74,14 +74,14 @@ class Window:
 
     def next_tuning(self, tuning, ops):
         """``tuning`` for the next sweep: the step sizes of now, and moves of tau or none."""
-        steps = {name: ops.exp(getattr(self, name)[0]) for name in ("step", "tau_step")}  # the first is ``log_step``
-        return tuning._replace(tau_moves=self.moves * tuning.tau_moves, **steps)
+        step, tau_step = ops.exp(self.step[0]), ops.exp(self.tau_step[0])  # the first is ``log_step``
+        return tuning._replace(step=step, tau_moves=self.moves * tuning.tau_moves, tau_step=tau_step)
 
     def tune(self, state, ops):
         """Tune the step size of the sweep that has ended in this state; ``add`` is called afterwards."""
         moves, name = self.moves, ("step", "tau_step")[self.moves]
         rates, target = (state.tau_acceptance, _TAU_ACCEPTANCE) if moves else (state.acceptance, _STEP_ACCEPTANCE)
-        excess, averaging = mean_of_chains(rates) - target, DualAveraging(*getattr(self, name))
+        excess, averaging = mean_of_chains(rates) - target, DualAveraging._make(getattr(self, name))
         new = ops.empty_like(getattr(self, name))
         for i, number in enumerate(averaging.after(excess, self.starts[moves], self.largest[moves], ops)):
             new[i] = number
@@ -107,9 +107,10 @@ class Window:
 
     # The methods below need a window that ``ops.to_host`` has moved to the host.
 
-    def steps(self):
-        """The step sizes at the end of the window."""
-        return {name: float(np.exp(DualAveraging(*getattr(self, name)).log_average)) for name in ("step", "tau_step")}
+    def last_tuning(self, tuning):
+        """``tuning`` with the step sizes at the end of the window."""
+        step, tau_step = (DualAveraging._make(values).log_average for values in (self.step, self.tau_step))
+        return tuning._replace(step=float(np.exp(step)), tau_step=float(np.exp(tau_step)))
 
     def scales_move_well(self):
         """Whether trajectories with moves of the scales are accepted often enough relative to those without."""
@@ -164,7 +165,7 @@ class Window:
         counts = {name: int(saved[name]) for name in ("length", "n")}
         window = cls(counts["length"], tuning, ops)
         saved = {**saved, "rates": np.array(saved["rates"])}  # a copy, since ``add`` changes it in place
-        vars(window).update(ops.to_device(saved), **counts)
+        vars(window).update(ops.to_device(saved) | counts)
         window.points = (window.points,) if len(saved["points"]) else ()
         return window
 

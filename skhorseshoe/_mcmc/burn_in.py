@@ -56,7 +56,7 @@ class BurnIn:
         self.phases = schedule(asked, self.extensions)  # with the extensions so far
         self.halves = None  # ``Halves`` of the chains from sweep ``start`` to sweep ``stop``
         if saved is not None and "halves_squares" in saved:
-            halves = Halves(*(saved[f"halves_{name}"] for name in Halves._fields))
+            halves = Halves._make(saved[f"halves_{name}"] for name in Halves._fields)
             self.halves = halves if ops is None else ops.to_device(halves)
 
     @property
@@ -106,9 +106,10 @@ class Halves(NamedTuple):
     def with_next(self, beta, half):
         """Sums with one more state (n_chains, q), of the first half (0) or the second (1)."""
         centred = beta - self.origin
-        name = ("first", "second")[half]
         squares = self.squares + (centred**2).sum(axis=0)
-        return self._replace(squares=squares, **{name: getattr(self, name) + centred})
+        if half:
+            return self._replace(second=self.second + centred, squares=squares)
+        return self._replace(first=self.first + centred, squares=squares)
 
     def agree(self, n, agreed):
         """Whether no R-hat over halves of chains is above ``agreed``, on the host. n : states of a chain."""

@@ -30,8 +30,7 @@ class PlainChains:
         if saved is None:
             self.state, points = start, start.beta
         else:
-            *names, _ = start._fields
-            state = type(start)(*(saved[name] for name in names), int(saved["sweep"]))
+            state = start._make(saved[name] for name in start._fields)._replace(sweep=int(saved["sweep"]))
             self.state, points = map(problem.rows.ops.to_device, (state, saved["points"]))
         self.points = (points,)  # arrays (m, q) of coefficients from the second half of burn-in; before it, the start
 
@@ -45,9 +44,9 @@ class PlainChains:
             self.points = (*(self.points if n_seen else ()), *(point.copy() for point in points))
         self.burn_in.add(sweep, beta, self.problem.rows.ops)
 
-    def _swept(self, law, **arguments):
+    def _swept(self, law):
         """The state after a sweep of all unknowns, of which ``law`` moves beta and its scales."""
-        return law(self.state, **arguments)
+        return law(self.state)
 
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""

@@ -48,7 +48,7 @@ class Draws:
         """s of the draws that are kept (n_chains, n), or None."""
         return None if self.groups is None else self.groups.scale[:, : self.n]
 
-    def add(self, beta, tau_sq_inv, acceptance, *effects_and_scale):
+    def add(self, beta, tau_sq_inv, acceptance, effects=None, scale=None):
         """Take the next draw: the sampler's beta (n_chains, q), tau^-2 and acceptance of each chain; with groups of
         rows u and s too.
 
@@ -64,7 +64,7 @@ class Draws:
             self.moments.add(np.column_stack([coef, intercept, tau]))
         if self.groups is not None:
             self.torn = self.groups.will_halve_effects(self.n_offered)
-            self.groups.add(self.n_offered, self.n if is_due else None, *effects_and_scale)
+            self.groups.add(self.n_offered, self.n if is_due else None, effects, scale)
             self.torn = False
         if is_due:
             at, largest = self.n, self.largest
@@ -107,21 +107,21 @@ class Draws:
         unless they are noise to the model. watched : has draws (n_chains, n, k) of quantities that must suffice too,
         as a function of this object, and may let single columns be rough; or None.
         """
-        strict = limits_of_columns = target_ess, MAX_RHAT
+        least, max_rhat = target_ess, MAX_RHAT  # of single columns
         others = [self.global_scale, *([self.intercept] if self.columns.fit_intercept else [])]
         others += [] if self.groups is None else [self.groups.scale]
-        if not all(self._suffices(values[:, : self.n], *strict) for values in others):
+        if not all(self._suffices(values[:, : self.n], target_ess, MAX_RHAT) for values in others):
             return False
         if watched is not None:
             values = watched.draws(self)
-            if not self._all_suffice("watched", values, np.flatnonzero(moving(values)), *strict):
+            if not self._all_suffice("watched", values, np.flatnonzero(moving(values)), target_ess, MAX_RHAT):
                 return False
             if watched.is_rough:
-                limits_of_columns = ROUGH_ESS_PER_CHAIN * len(self.coef), ROUGH_RHAT
+                least, max_rhat = ROUGH_ESS_PER_CHAIN * len(self.coef), ROUGH_RHAT
         columns = self.columns.informative.copy()
         if len(unbounded):
             columns[unbounded] &= self.shrinkage()[unbounded] >= NOISE
-        return self._all_suffice("columns", self.coef[:, : self.n], np.flatnonzero(columns), *limits_of_columns)
+        return self._all_suffice("columns", self.coef[:, : self.n], np.flatnonzero(columns), least, max_rhat)
 
     def _all_suffice(self, kind, values, columns, target_ess, max_rhat):
         # The columns that failed the last time come first, since they will most often fail again.

@@ -41,10 +41,11 @@ def sweep(state, rows, precision, tau_0, ops, key, expand=False, lines=None):
     xtz, ztz = rows.latent(beta, t, key)  # z_i ~ N(x_i beta, 1) on the side of y_i; X'z, z'z
 
     noise = precision.noise(ops, beta.shape, key, t)
-    factor = ()
     if expand:  # g^2 ~ Gamma(n/2, (z'z - z'X S X'z) / 2)
-        factor = ztz, ops.gamma(rows.n / 2, 1 + 0 * ztz, key, t, EXPAND_PURPOSE)
-    beta = precision.draw(xtz, d, noise, *factor)  # beta ~ N(S X'z, S), S = (X'X + D)^-1
+        gamma = ops.gamma(rows.n / 2, 1 + 0 * ztz, key, t, EXPAND_PURPOSE)
+        beta = precision.draw(xtz, d, noise, ztz, gamma)
+    else:
+        beta = precision.draw(xtz, d, noise)  # beta ~ N(S X'z, S), S = (X'X + D)^-1
 
     half_sq = beta[:, :p] ** 2 / 2
     rate = nu_inv + tau_sq_inv[:, None] * half_sq

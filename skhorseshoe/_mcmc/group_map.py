@@ -16,7 +16,7 @@ import numpy as np
 
 _SAVED = "group_seen_"  # prefix of the names of saved arrays
 _DEGREE = 3  # degree of the polynomials in log s
-_REACH = 4.0, (0.3, 2.0)  # largest |log(s / s_0)| of the polynomials: in standard deviations of log s; and its bounds
+_REACH = 4.0, 0.3, 2.0  # largest |log(s / s_0)| of the polynomials: in standard deviations of log s; and its bounds
 _SCALES = 9  # number of scales s at which the polynomials are fitted
 _NODES, _GRID_END = 49, 7.0  # number of nodes of the grid in u, and its end in standard deviations
 _GRIDS_AT_ONCE = 2**13  # number of groups whose grids are in memory at a time
@@ -98,8 +98,8 @@ class MapAverages:
             self.n = int(self.n)
 
     def add(self, row_groups, known, beta, effects, scale):
-        """Add a state: beta (m, q), effects (n_groups, m), scale (m,). known : x beta, as in ``RowGroups.logliks``."""
-        weight, terms = row_groups.curvature(*known, effects)
+        """Add a state: beta (m, q), effects (n_groups, m), scale (m,). known : ``KnownPredictors``."""
+        weight, terms = row_groups.curvature(known.values, known.factor, effects)
         self.n += 1
         self.weight, self.terms = self.weight + weight, self.terms + terms
         self.effects, self.beta = self.effects + effects.mean(axis=1), self.beta + beta.mean(axis=0)
@@ -109,8 +109,8 @@ class MapAverages:
     def scale(self):
         """s_0, and the reach of the polynomials."""
         mean = self.log_scale / self.n
-        deviations, ends = _REACH
-        return np.exp(mean), np.clip(deviations * np.sqrt(max(self.square / self.n - mean**2, 0.0)), *ends)
+        deviations, least, most = _REACH
+        return np.exp(mean), np.clip(deviations * np.sqrt(max(self.square / self.n - mean**2, 0.0)), least, most)
 
     def information(self, rows, spare=()):
         """The information of beta (q, q) with u following, A (n_groups, q) and h (n_groups, 1). rows : ``Rows``."""
@@ -129,8 +129,8 @@ class MapAverages:
         sd = (h[:, 0] + scale**-2.0) ** -0.5
         centre = (self.terms + h[:, 0] * self.effects) / self.n * sd**2
         centre += along @ (point - self.beta / self.n)
-        moments = _moments(row_groups, point_predictors, centre, sd, scale, reach)
-        return GroupMap(along, point, h, scale, reach, *moments)
+        mean, log_sd = _moments(row_groups, point_predictors, centre, sd, scale, reach)
+        return GroupMap(along, point, h, scale, reach, mean, log_sd)
 
     def arrays(self):
         """Everything that a later run needs to go on."""

@@ -40,7 +40,7 @@ def move_effects_and_scale(rows, beta, tau_sq_inv, fixed, tau_0, t):
     """beta and tau^-2 after the moves of u and s, which ``rows`` keeps."""
     ops, key, effects, known = rows.ops, rows.key, rows.at(beta), rows.predictors(beta)
     information = np.ascontiguousarray(rows.map.precision[:, 0])
-    rows.row_groups.move_effects(effects, *known, rows.scale**-2.0, information, t, key)
+    rows.row_groups.move_effects(effects, known.values, known.factor, rows.scale**-2.0, information, t, key)
 
     xi_inv = ops.exponential(rows.prior_scale**-2 + rows.scale**-2.0, key, t, GROUP_XI_PURPOSE)
     rate = xi_inv + (effects**2).sum(axis=0) / 2
@@ -64,8 +64,8 @@ def move_effects_and_scale(rows, beta, tau_sq_inv, fixed, tau_0, t):
 class ScaleLine:
     """The line from s to e^r s, which u follows; r (n_chains,).
 
-    known : x beta, as in ``RowGroups.logliks``. followed : how much effects change while beta moves from 0 to beta
-    (n_groups, n_chains), and to the point of the map (n_groups, 1).
+    known : ``KnownPredictors``. followed : how much effects change while beta moves from 0 to beta (n_groups,
+    n_chains), and to the point of the map (n_groups, 1).
     """
 
     def __init__(self, rows, known, followed, effects, scale):
@@ -95,8 +95,7 @@ class ScaleLine:
     def at(self, r, asked):
         """The log-likelihood, of the chains asked, and the other terms of the log-density."""
         c, scale, effects, log_sd = self.to(r)
-        predictors, factor = self.known
-        loglik = self.rows.row_groups.logliks(predictors, c * factor, effects, asked)
+        loglik = self.rows.row_groups.logliks(self.known.values, c * self.known.factor, effects, asked)
         scale_terms = r - np.log1p((scale / self.rows.prior_scale) ** 2)
         return loglik, log_density_of_effects(r, effects, scale, log_sd) + self.log_density_of_beta(c) + scale_terms
 

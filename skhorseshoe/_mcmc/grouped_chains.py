@@ -8,12 +8,10 @@
          s^-2)).
 """
 
-from functools import partial
-
 import numpy as np
 
 from .._backends import EFFECT_PURPOSE, XI_PURPOSE
-from . import gibbs, group_moves, hmc
+from . import gibbs, group_moves
 from .chains import GibbsChains
 from .grouped_rows import GroupedRows
 from .hmc_burn_in import HmcChains
@@ -32,10 +30,10 @@ class _Grouped:
         rows = GroupedRows(problem.rows, len(start.beta), problem.key, saved)
         super().__init__(problem._replace(rows=rows), start, burn_in, saved)
 
-    def _swept(self, law, **arguments):
+    def _swept(self, law):
         """The state after a sweep of all unknowns, of which ``law`` moves beta and its scales."""
         rows, fixed, tau_0, _ = self.problem
-        return group_moves.sweep(self.state, partial(law, **arguments), rows, fixed, tau_0)
+        return group_moves.sweep(self.state, law, rows, fixed, tau_0)
 
     def _next_phase(self):
         """Ends a phase, for chains whose burn-in has phases."""
@@ -61,24 +59,26 @@ class GroupedHmcChains(_Grouped, HmcChains):
             self.problem.rows.add_to_averages()
         super().advance()
 
-    def _law(self, state, rows, reference, **arguments):
-        """As ``hmc.sweep``, with the score of the reference that follows from the held effects of each chain."""
-        reference.mass_matrix.set_b(reference.information @ reference.point + rows.reference_score)
-        return hmc.sweep(state, rows, reference._replace(score=rows.reference_score), **arguments)
+    def _law(self, state, reference, tuning):
+        """With the score of the reference that follows from the held effects of each chain."""
+        score = self.problem.rows.reference_score
+        reference.mass_matrix.set_b(reference.information @ reference.point + score)
+        return super()._law(state, reference._replace(score=score), tuning)
 
     def _mode(self):
         rows = self.problem.rows
         rows.stay(self.state.beta)
-        point, *_ = super()._mode()
+        reference = super()._mode()
+        point = reference.point
         rows.follows = True
         information = rows.information(point[None], self.precision.work)
         rows.set_reference(point)
         _, (score,) = rows.score(point[None])
-        return point, score, information
+        return reference._replace(score=score, information=information)
 
-    def _set_reference(self, point, score, information, spread=None):
-        super()._set_reference(point, score, information, spread)
-        self.problem.rows.set_reference(point)
+    def _set_reference(self, reference, spread=None):
+        super()._set_reference(reference, spread)
+        self.problem.rows.set_reference(reference.point)
 
 
 class _Measured(_Grouped):
@@ -93,7 +93,7 @@ class _Measured(_Grouped):
         # beta, of states of burn-in, is of no use: the information depends on the effects too.
         if self.measured is None:
             self.measured = [values.copy() for values in (self.state.beta, *self.effects_and_scale())]
-        return self._measure(*self.measured)
+        return self._measure()
 
     def arrays(self):
         """The arrays of other chains with groups, and where the shrinkage is measured."""
@@ -104,8 +104,8 @@ class _Measured(_Grouped):
 class GroupedPriorCoordinateChains(_Measured, PriorCoordinateChains):
     """As ``PriorCoordinateChains``."""
 
-    def _measure(self, beta, effects, scale):
-        rows, fixed, _, _ = self.problem
+    def _measure(self):
+        (rows, fixed, _, _), (beta, effects, scale) = self.problem, self.measured
         s_sq = np.exp(2 * np.log(scale).mean())  # square of the geometric mean of s
         shared = rows.groups.codes, np.full(rows.n_chains, s_sq)
         weights = rows.rows.information_weights(beta, effects)
@@ -136,8 +136,8 @@ class GroupedGibbsChains(_Measured, GibbsChains):
         xi_inv = rows.ops.exponential(tau_0**-2 + tau_sq_inv, key, t + _SECOND_DRAW, XI_PURPOSE)
         return new._replace(beta=beta, tau_sq_inv=tau_sq_inv, xi_inv=xi_inv)
 
-    def _measure(self, beta, effects, scale):
-        rows, fixed, _, _ = self.problem
+    def _measure(self):
+        (rows, fixed, _, _), (beta, effects, scale) = self.problem, self.measured
         return rows.ops.Precision(fixed.add_to(rows.marginal(beta, effects, scale)), rows.threads)
 
 

@@ -16,7 +16,7 @@ from .known_predictors import KnownPredictors
 _FIRST_SCALE = 0.7, 0.5  # median of s at the start of chains, and the standard deviation of its logarithm
 # Width of slices in log s: the first one, for one group; its bounds; and in standard deviations of the law, whose
 # variance is half the mean square of a step from draw to draw.
-_FIRST_WIDTH, _WIDTH_BOUNDS, _WIDTH_IN_DEVIATIONS = 14.0, (1e-3, 4.0), 8.0
+_FIRST_WIDTH, _LEAST_WIDTH, _LARGEST_WIDTH, _WIDTH_IN_DEVIATIONS = 14.0, 1e-3, 4.0, 8.0
 _FEWEST_TUNING_SWEEPS = 25  # least number of sweeps whose steps tune the width
 _SHARED = "n", "shape", "columns", "is_sparse", "ops", "threads", "groups", "size", "gram", "lines", "separated_by"
 
@@ -36,8 +36,9 @@ class GroupedRows:
         codes, self.n_groups, self.prior_scale = rows.groups
         _, y, weight = rows.held
         dtype = np.promote_types(rows.dtype, np.float32)
-        arguments = y, weight, rows.offset, codes, self.n_groups, n_chains, dtype, rows.bounds, rows.threads
-        self.row_groups = rows.ops.RowGroups(*arguments)
+        self.row_groups = rows.ops.RowGroups(
+            y, weight, rows.offset, codes, self.n_groups, n_chains, dtype, rows.bounds, rows.threads
+        )
         self.follows = False  # whether u follows beta; not before the first reference
         self.map, self.pending = GroupMap.none(self.n_groups), None  # and what the next map is computed from
         self.point_predictors = None  # x r of all rows (n, 1)
@@ -53,7 +54,7 @@ class GroupedRows:
         standard = self.ops.normal((self.n_chains, 1 + self.n_groups), self.key, NO_SWEEP, EFFECT_PURPOSE)
         self.scale = median * np.exp(deviation * standard[:, 0])  # s (n_chains,)
         self.effects = (standard[:, 1:] * self.scale[:, None]).T.copy()  # u (n_groups, n_chains)
-        self.widths, self.steps = np.full(2, min(_WIDTH_BOUNDS[1], _FIRST_WIDTH / np.sqrt(self.n_groups))), np.zeros(3)
+        self.widths, self.steps = np.full(2, min(_LARGEST_WIDTH, _FIRST_WIDTH / np.sqrt(self.n_groups))), np.zeros(3)
 
     def set_origin(self, beta):
         """Take beta (n_chains, q) as where the effects are; u follows from there."""
@@ -66,12 +67,12 @@ class GroupedRows:
         if not known.are_of(beta):
             known.begin(beta, self._predictors(beta))
         self._recall()
-        shift = {"known": known.values, "factor": known.factor}
+        common = None
         if self.map.along is not None:  # one pass finds the gradient at the point of the map too
             if self.point_predictors is None:
                 self.point_predictors = self._predictors(self.map.point[None])
-            beta, shift["common"] = np.concatenate([beta, np.tile(self.map.point, (m, 1))]), self.point_predictors[:, 0]
-        loglik, score, _ = self._score(beta, **shift)
+            beta, common = np.concatenate([beta, np.tile(self.map.point, (m, 1))]), self.point_predictors[:, 0]
+        loglik, score, _ = self._score(beta, known, common)
         self.reference_score = score[m:]  # (n_chains, q) at the point of the map, with u that has followed to there
         return loglik[:m], score[:m]
 
@@ -99,10 +100,10 @@ class GroupedRows:
             self.known.add_pass(beta, predictors)
         return loglik, score
 
-    def _score(self, beta, **known):
-        """As ``score``, and x beta of all rows (n, m) if it was not known. known : as in ``Rows.shift``."""
+    def _score(self, beta, known=None, common=None):
+        """As ``score``, and x beta of all rows (n, m) if it was not known. known, common : as in ``Rows.shift``."""
         effects, precision = self.at(beta), self._precision(len(beta))
-        shift = self.rows.shift(len(beta), effects, **known)
+        shift = self.rows.shift(len(beta), effects, known=known, common=common)
         loglik, score = self.rows.score(beta, shift)
         loglik = loglik - (effects**2).sum(axis=0) * precision / 2
         if self.map.along is not None:
@@ -121,11 +122,11 @@ class GroupedRows:
             self.known.values = self._predictors(self.known.beta)
 
     def predictors(self, beta):
-        """x beta of all rows up to a factor (n, n_chains), and the factor (n_chains,), at the end of a sweep."""
+        """``KnownPredictors`` of beta at the end of a sweep."""
         self._recall()
         if not self.known.end(beta):
             self.known.begin(beta, self._predictors(beta))
-        return self.known.values, self.known.factor
+        return self.known
 
     def line(self, beta, direction, steps):
         """log p(y, u | beta, s) at beta + step direction; (n_chains, k)."""
@@ -147,14 +148,15 @@ class GroupedRows:
             return self.rows.gram(spare=spare, weight=self.rows.information_weights(beta, self.at(beta)))
         if not self.averages.n:
             self.add_to_averages()
-        H, *along_and_h = self.averages.information(self.rows, spare)
-        self.pending, self.averages = (self.averages, *along_and_h), MapAverages()
+        H, along, h = self.averages.information(self.rows, spare)
+        self.pending, self.averages = (self.averages, along, h), MapAverages()
         return H
 
     def marginal(self, beta, effects, scale):
         """The information of beta (q, q) with u following, by one state of the chains."""
-        averages = MapAverages()
-        averages.add(self.row_groups, (self._predictors(beta), np.ones(len(beta))), beta, effects, scale)
+        averages, known = MapAverages(), KnownPredictors()
+        known.begin(beta, self._predictors(beta))
+        averages.add(self.row_groups, known, beta, effects, scale)
         return averages.information(self.rows)[0]
 
     def sums_of_groups(self):
@@ -167,15 +169,16 @@ class GroupedRows:
         """Tune the widths of slices in log s to the steps since the last call."""
         n, *squares = self.steps
         if n >= _FEWEST_TUNING_SWEEPS:
-            self.widths = np.clip(_WIDTH_IN_DEVIATIONS * np.sqrt(np.array(squares) / (2 * n)), *_WIDTH_BOUNDS)
+            widths = _WIDTH_IN_DEVIATIONS * np.sqrt(np.array(squares) / (2 * n))
+            self.widths = np.clip(widths, _LEAST_WIDTH, _LARGEST_WIDTH)
         self.steps = np.zeros(3)
 
     def set_reference(self, point):
         """Let u follow about this point (q,), along the map of the last ``information``."""
         if self.pending is not None:
-            (averages, *along_and_h), self.pending = self.pending, None
+            (averages, along, h), self.pending = self.pending, None
             self.point_predictors = self._predictors(point[None])
-            self.map = averages.group_map(*along_and_h, point, self.row_groups, self.point_predictors)
+            self.map = averages.group_map(along, h, point, self.row_groups, self.point_predictors)
             self.delta = self.effects - self.followed(self.beta)
 
     def stay(self, beta):
@@ -194,5 +197,5 @@ class GroupedRows:
         self.effects, self.scale = saved["group_effects"].copy(), saved["group_scale"].copy()
         self.widths, self.steps = saved["group_widths"].copy(), saved["group_steps"].copy()
         if "group_map_along" in saved:
-            self.map = GroupMap(*(as_saved(saved[f"group_map_{name}"]) for name in GroupMap._fields))
+            self.map = GroupMap._make(as_saved(saved[f"group_map_{name}"]) for name in GroupMap._fields)
             self.follows = True

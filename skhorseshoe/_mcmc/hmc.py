@@ -53,19 +53,24 @@ def sweep(state, rows, reference, tuning, tau_0, ops, key, lines=None):
     t, with_scales = state.sweep, lines is None
     state = _trajectories(state, rows, reference, tuning, tau_0, ops, key, with_scales)
     if lines is not None:  # (beta, tau), (beta_j, lambda_j), z integrated out
-        beta, *scales = ops.move_along_lines(*state[:3], rows, lines, tau_0, key, t)
-        state = draw_scales(HmcState(beta, *scales, *rows.score(beta), *state[5:]), tau_0, ops, key)
+        beta, lambda_sq_inv, tau_sq_inv, *_ = state
+        moved = ops.move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, t)
+        beta, lambda_sq_inv, tau_sq_inv = moved
+        loglik, score = rows.score(beta)
+        state = HmcState(beta, lambda_sq_inv, tau_sq_inv, loglik, score, t, state.acceptance, state.tau_acceptance)
+        state = draw_scales(state, tau_0, ops, key)
     return state._replace(sweep=t + 1)
 
 
 def _trajectories(state, rows, reference, tuning, tau_0, ops, key, with_scales):
     """The state after one trajectory, or two where the scales move apart, and with_scales after draws of the scales."""
-    law = rows, reference, tuning, tau_0
-    if rows.takes_fused_calls and (new := ops.fused_trajectories(state, *law, key, with_scales)) is not None:
-        return HmcState(*new)
+    if rows.takes_fused_calls:
+        new = ops.fused_trajectories(state, rows, reference, tuning, tau_0, key, with_scales)
+        if new is not None:
+            return HmcState._make(new)
     t = state.sweep
     if not (tuning.apart and tuning.tau_moves):
-        state = _trajectory(state, *law, ops, key)
+        state = _trajectory(state, rows, reference, tuning, tau_0, ops, key)
     else:
         state = _trajectory(state, rows, reference, tuning._replace(tau_moves=0), tau_0, ops, key)
         acceptance, scales_only = state.acceptance, tuning._replace(step=0.0, n_steps=1)
@@ -94,15 +99,16 @@ def _trajectory(state, rows, reference, tuning, tau_0, ops, key, same_scales=Fal
 
     trajectory = mass_matrix.begin(reference, state, key, same_scales)  # u = L'(beta - m), v ~ N(0, I)
     energy_at_start = trajectory.energy.copy()
-    new = state[:5]
+    _, lambda_sq_inv, tau_sq_inv, *_ = state
     for step in range(tuning.n_steps):
         trajectory = mass_matrix.kick_and_rotate(trajectory, tuning.step)  # v half-kicked, (u, v) rotated
-        scales = new[1:3]
-        if step == middle:
-            *scales, tau_acceptance = mass_matrix.move_scales(*scales, tau_0, tuning, t, key)  # tau, lambda_j, tau | u
+        if step == middle:  # tau, lambda_j, tau | u
+            moved = mass_matrix.move_scales(lambda_sq_inv, tau_sq_inv, tau_0, tuning, t, key)
+            lambda_sq_inv, tau_sq_inv, tau_acceptance = moved
         beta = mass_matrix.to_beta(trajectory)  # m + L^-T u
-        new = beta, *scales, *rows.score(beta)
-        trajectory = mass_matrix.kick(trajectory, tuning.step, reference, beta, *new[3:])  # v half-kicked
+        loglik, score = rows.score(beta)
+        trajectory = mass_matrix.kick(trajectory, tuning.step, reference, beta, loglik, score)  # v half-kicked
     # The trajectory follows the Gaussian and the score; the test makes beta and the scales exact.
-    *new, acceptance = ops.metropolis(trajectory.energy - energy_at_start, new, state[:5], key, t)
-    return HmcState(*new, t, acceptance, tau_acceptance)
+    change, new = trajectory.energy - energy_at_start, (beta, lambda_sq_inv, tau_sq_inv, loglik, score)
+    beta, lambda_sq_inv, tau_sq_inv, loglik, score, acceptance = ops.metropolis(change, new, state[:5], key, t)
+    return HmcState(beta, lambda_sq_inv, tau_sq_inv, loglik, score, t, acceptance, tau_acceptance)

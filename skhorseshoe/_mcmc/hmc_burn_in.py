@@ -45,11 +45,11 @@ class HmcChains:
         if saved is not None:
             self._restore(saved)
         else:
-            zero, scales = ops.to_device(np.zeros(n_chains)), (start.lambda_sq_inv, start.tau_sq_inv)
-            self.state = hmc.HmcState(start.beta, *scales, *rows.score(start.beta), 0, zero, zero)
+            zero, (loglik, score) = ops.to_device(np.zeros(n_chains)), rows.score(start.beta)
+            self.state = hmc.HmcState(start.beta, start.lambda_sq_inv, start.tau_sq_inv, loglik, score, 0, zero, zero)
             if burn_in == 0:  # a reference is needed all the same
                 self.state = self._climb(self.state._replace(sweep=NO_SWEEP))
-                self._set_reference(*self._mode())
+                self._set_reference(self._mode())
                 self.state = self.state._replace(sweep=0)
 
     @property
@@ -85,17 +85,16 @@ class HmcChains:
 
     def _moved(self, tuning):
         """The state after a sweep that follows the climb."""
+        return self._swept(lambda state: self._law(state, self.reference, tuning))
+
+    def _law(self, state, reference, tuning):
         rows, _, tau_0, key = self.problem
-        lines = self.lines if self.state.sweep % self.line_interval == 0 else None
-        arguments = {"rows": rows, "reference": self.reference, "tuning": tuning, "tau_0": tau_0, "lines": lines}
-        return self._swept(self._law, **arguments, ops=rows.ops, key=key)
+        lines = self.lines if state.sweep % self.line_interval == 0 else None
+        return hmc.sweep(state, rows, reference, tuning, tau_0, rows.ops, key, lines=lines)
 
-    def _law(self, state, **arguments):
-        return hmc.sweep(state, **arguments)
-
-    def _swept(self, law, **arguments):
+    def _swept(self, law):
         """The state after a sweep of all unknowns, of which ``law`` moves beta and its scales."""
-        return law(self.state, **arguments)
+        return law(self.state)
 
     def _climb(self, state):
         """A sweep of data augmentation with the mean of z in place of z, which is defined with weights too."""
@@ -113,7 +112,7 @@ class HmcChains:
         rows, t = self.problem.rows, self.state.sweep
         following = [end for end in self.phase_ends if end > t]
         if self.window is None:
-            self._set_reference(*self._mode())
+            self._set_reference(self._mode())
         else:
             self._end_window(len(following))
         self.window = Window(following[0] - t, self.tuning, rows.ops) if following else None
@@ -122,14 +121,15 @@ class HmcChains:
         """Take over what a window has learnt. n_left : number of windows that follow."""
         rows, p = self.problem.rows, self.problem.rows.columns.n_shrunk
         window = rows.ops.to_host(self.window)
-        tuning = self.tuning._replace(**window.steps())
+        tuning = window.last_tuning(self.tuning)
         if n_left < 2 and not window.scales_move_well():  # the Gaussian is too poor for moves of the scales
             tuning = tuning._replace(tau_moves=0)
         self.line_interval = LONG_INTERVAL if self._needs_no_lines(tuning.step, window) else line_interval(rows)
         if n_left > 0:
             information = rows.information(np.concatenate(window.points), self.precision.work)
-            spread = window.spread(information, p)
-            self._set_reference(window.beta / window.n_seen, window.score / window.n_seen, information, spread)
+            point, score = window.beta / window.n_seen, window.score / window.n_seen
+            reference = hmc.Reference(point, score, information, self.mass_matrix)
+            self._set_reference(reference, window.spread(information, p))
         if n_left == 1:
             n_steps = steps_for_angle(tuning.step, self._least_angle())
             tuning = tuning._replace(n_steps=n_steps, slow=window.slowest(p), apart=n_steps > 1)
@@ -160,17 +160,19 @@ class HmcChains:
             return False
         return not self.problem.rows.separated_by(np.concatenate(window.points))
 
-    def _set_reference(self, point, score, information, spread=None):
-        """Take a new reference, and ``precision`` from its information. spread : as ``Window.spread`` gives it."""
+    def _set_reference(self, reference, spread=None):
+        """Take a new reference, of the host, and ``precision`` from it. spread : as ``Window.spread`` gives it."""
         rows, fixed, _, _ = self.problem
+        point, score, information, _ = reference
         self.mass_matrix.set_reference(fixed.add_to(information.copy()), information @ point + score)
         widths = line_widths(rows.columns.n_shrunk, fixed, information.diagonal(), spread)
         self.lines = rows.lines(fixed, widths, n_splits=n_split_moves(rows))
-        self.reference = hmc.Reference(*map(rows.ops.to_device, (point, score, information)), self.mass_matrix)
+        point, score, information = rows.ops.to_device((point, score, information))
+        self.reference = hmc.Reference(point, score, information, self.mass_matrix)
         self.precision = rows.ops.Precision(self.mass_matrix.H, rows.threads, memory_of=self.precision)
 
     def _mode(self):
-        """The mode of beta given the mean scales of the chains, by Newton's method; with score and information."""
+        """The reference at the mode of beta given the mean scales of the chains, by Newton's method; on the host."""
         rows, fixed, _, _ = self.problem
         ops, state = rows.ops, self.state
         d = np.exp(np.log(np.maximum(ops.to_host(gibbs.prior_precision(state, ops)), 1e-100)).mean(axis=0))
@@ -184,15 +186,15 @@ class HmcChains:
         for _ in range(4):
             information = rows.information(point[None], self.precision.work)
             solver = ops.Precision(fixed.add_to(information.copy()), rows.threads, memory_of=self.precision)
-            system = (information @ point + score)[None], d[None], np.zeros((1, len(d)))
-            new = ops.to_host(solver.draw(*map(ops.to_device, system)))[0]
+            b, diagonal, noise = ops.to_device(((information @ point + score)[None], d[None], np.zeros((1, len(d)))))
+            new = ops.to_host(solver.draw(b, diagonal, noise))[0]
             for _ in range(5):
                 new_value, new_score = evaluate(new)
                 if new_value >= value:
                     point, value, score = new, new_value, new_score
                     break
                 new = (new + point) / 2
-        return point, score, rows.information(point[None], self.precision.work)
+        return hmc.Reference(point, score, rows.information(point[None], self.precision.work), self.mass_matrix)
 
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""
@@ -224,10 +226,11 @@ class HmcChains:
         slow = tuple(saved["slow"].tolist())
         self.tuning = hmc.Tuning(step, int(n_steps), int(tau_moves), tau_step, slow, bool(apart))
         self.line_interval, self.accepted = int(saved["every"]), tuple(saved["accepted"])
-        fields = {name: saved[name] for name in hmc.HmcState._fields}
-        self.state = rows.ops.to_device(hmc.HmcState(**{**fields, "sweep": int(saved["sweep"])}))
+        state = hmc.HmcState._make(saved[name] for name in hmc.HmcState._fields)
+        self.state = rows.ops.to_device(state._replace(sweep=int(saved["sweep"])))
         if "H" not in saved:
-            self._set_reference(*(saved[f"reference_{name}"] for name in _REFERENCE), saved["spread"])
+            point, score, information = (saved[f"reference_{name}"] for name in _REFERENCE)
+            self._set_reference(hmc.Reference(point, score, information, self.mass_matrix), saved["spread"])
             if len(self.phase_ends) > 1 and self.state.sweep >= self.phase_ends[-1]:
                 self.lines = self._final_lines(self.tuning)
         if "stage_n" in saved:

@@ -54,9 +54,11 @@ def sweep(state, rows, coordinates, exchanges, step, n_steps, ops, key):
 
 def _trajectory(state, rows, coordinates, step, n_steps, ops, key):
     """The state after a trajectory and its test."""
-    arguments = state, rows, coordinates, step, n_steps, key
-    if rows.takes_fused_calls and (new := ops.fused_trajectory_in_prior_coordinates(*arguments)) is not None:
-        return PriorCoordinateState(*new, state.exchanged, state.sweep)
+    if rows.takes_fused_calls:
+        new = ops.fused_trajectory_in_prior_coordinates(state, rows, coordinates, step, n_steps, key)
+        if new is not None:
+            beta, tau_sq_inv, loglik, score, acceptance = new
+            return PriorCoordinateState(beta, tau_sq_inv, loglik, score, acceptance, state.exchanged, state.sweep)
     trajectory = coordinates.begin(state, key)  # u, v ~ N(0, I)
     energy_at_start = trajectory.energy.copy()
     for _ in range(n_steps):
@@ -72,16 +74,17 @@ def _exchange(state, rows, exchanges, ops, key):
     n_chains, acceptance, t = len(state.beta), state.acceptance, state.sweep
     uniform = ops.uniform((n_chains, 2 * EXCHANGES), key, t, EXCHANGE_PURPOSE)
     standard = ops.normal((n_chains, EXCHANGES), key, t, EXCHANGE_PURPOSE, attempt=1)
-    arguments = exchanges, (uniform, standard), _STRIDE, key
-    if rows.takes_fused_calls and (new := ops.fused_exchanges(state, rows, *arguments)) is not None:
-        *new, exchanged = new
-        return PriorCoordinateState(*new, acceptance, exchanged, t)
+    if rows.takes_fused_calls:
+        new = ops.fused_exchanges(state, rows, exchanges, (uniform, standard), _STRIDE, key)
+        if new is not None:
+            beta, tau_sq_inv, loglik, score, exchanged = new
+            return PriorCoordinateState(beta, tau_sq_inv, loglik, score, acceptance, exchanged, t)
     exchanged = 0.0
     for i in range(EXCHANGES):
         out, *logs, without = exchanges.propose_leaving(state.beta, uniform[:, 2 * i])
         _, score = rows.score(without)
-        draws = uniform[:, 2 * i + 1], standard[:, i]
-        column, log_density, new, without = exchanges.propose_entering(state.beta, out, score, *draws)
+        entering = exchanges.propose_entering(state.beta, out, score, uniform[:, 2 * i + 1], standard[:, i])
+        column, log_density, new, without = entering
         loglik, score = rows.score(ops.concatenate([new, without]))
         old, exchanged_state = (state.beta, state.loglik), (new, loglik[:n_chains])
         logs = *logs, log_density

@@ -24,7 +24,7 @@ _LARGEST_INFORMATION = 2 / pi  # largest information of a row about its linear p
 _FAR_UNIT_IN_DEVIATIONS = 10.0, 20.0
 _KNOWN_SHARE = 0.125  # share of that information which a coefficient away from zero is assumed to have
 _SIGNAL_IN_SIZES = 3.0  # least distance from zero to the mean of a coordinate that gets a centre, in sizes
-_SIZE_BOUNDS = 0.02, 1.0  # bounds of the size of such a coordinate
+_LEAST_SIZE, _LARGEST_SIZE = 0.02, 1.0  # bounds of the size of such a coordinate
 _LOG_TAU_SIZES = 0.05, 0.7, 2.0  # size of log tau: the least, the first, and the largest
 _LEAST_SIZE_SHARE = 1e-3  # least size of another coordinate, in units of its first size
 _FEWEST_COLUMNS_TO_EXCHANGE = 3  # least number of columns that vary with which there are exchanges
@@ -53,8 +53,8 @@ class PriorCoordinateChains(PlainChains):
         # tau must not be far above the coefficients, whose coordinates would then be too sensitive.
         median = np.median(abs(start.beta[:, :p][:, square > 0]), axis=1) if square.any() else none + np.inf
         tau_sq_inv = np.maximum(start.tau_sq_inv, median**-2.0)
-        at_start = start.beta, tau_sq_inv, *rows.score(start.beta)
-        start = hmc_prior_coordinates.PriorCoordinateState(*at_start, none, none, 0)
+        loglik, score = rows.score(start.beta)
+        start = hmc_prior_coordinates.PriorCoordinateState(start.beta, tau_sq_inv, loglik, score, none, none, 0)
         super().__init__(problem, start, burn_in, saved)
         self.distance, precision, self.width = self._units(square)
         self.exchanges = None
@@ -83,8 +83,9 @@ class PriorCoordinateChains(PlainChains):
 
     def _make_coordinates(self):
         rows, fixed, tau_0, _ = self.problem
-        arguments = self.centre, self.size, len(self.state.beta), rows.threads
-        self.coordinates = rows.ops.PriorCoordinates(fixed, self.distance, tau_0, *arguments)
+        self.coordinates = rows.ops.PriorCoordinates(
+            fixed, self.distance, tau_0, self.centre, self.size, len(self.state.beta), rows.threads
+        )
 
     @property
     def step(self):
@@ -103,9 +104,12 @@ class PriorCoordinateChains(PlainChains):
         t, end, step = state.sweep, self.burn_in.end, self.step
         n_first, few = _FIRST_SWEEPS
         n_steps = hmc_prior_coordinates.number_of_steps(t, step, few if t < n_first else _MOST_LEAPFROG_STEPS)
-        rows, _, _, key = self.problem
-        moves = {"coordinates": self.coordinates, "exchanges": self.exchanges, "step": step, "n_steps": n_steps}
-        state = self._swept(hmc_prior_coordinates.sweep, rows=rows, **moves, ops=rows.ops, key=key)
+        (rows, _, _, key), exchanges = self.problem, self.exchanges
+
+        def law(state):
+            return hmc_prior_coordinates.sweep(state, rows, self.coordinates, exchanges, step, n_steps, rows.ops, key)
+
+        state = self._swept(law)
         accepted, exchanged = (float(mean_of_chains(rates)) for rates in (state.acceptance, state.exchanged))
         if t < end:
             self.dual = self.dual.after(accepted - _STEP_ACCEPTANCE, self.started, log(_LARGEST_STEP), np)
@@ -149,7 +153,7 @@ class PriorCoordinateChains(PlainChains):
     def _centre(self, mean, deviation):
         """Set centres and sizes by the mean and the standard deviation of coordinates."""
         p = len(self.distance)
-        size = np.clip(deviation[:p], *_SIZE_BOUNDS)
+        size = np.clip(deviation[:p], _LEAST_SIZE, _LARGEST_SIZE)
         is_signal = abs(mean[:p]) > _SIGNAL_IN_SIZES * size
         tau_size = np.clip(deviation[-1:], _LOG_TAU_SIZES[0], _LOG_TAU_SIZES[2])
         others = np.maximum(deviation[p:-1], _LEAST_SIZE_SHARE * self.width)
@@ -177,7 +181,7 @@ class PriorCoordinateChains(PlainChains):
         return {**super().arrays(), **tuned}
 
     def _restore(self, saved):
-        self.dual, self.started = DualAveraging(*saved["dual"].tolist()), float(saved["started"])
+        self.dual, self.started = DualAveraging._make(saved["dual"].tolist()), float(saved["started"])
         self.accepted = saved["accepted"].copy()
         self.centre, self.size = saved["centre"], saved["size"]
         if "seen_n" in saved:

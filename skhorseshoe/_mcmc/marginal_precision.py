@@ -19,7 +19,7 @@ class MarginalPrecision:
     """
 
     def __init__(self, precision, rows):
-        self.precision, self.rows, self.H = precision, rows, precision.H.copy()
+        self.precision, self.rows, self.H, self.noise = precision, rows, precision.H.copy(), precision.noise
         self.sizes, self.sums = rows.sums_of_groups()  # n_g (n_groups, 1); m_g (n_groups, q)
         self._sum_products()
 
@@ -37,10 +37,6 @@ class MarginalPrecision:
 
     def begin(self, d):
         """As ``Precision.begin``; nothing is computed before b is known."""
-
-    def noise(self, *arguments):
-        """As ``Precision.noise``."""
-        return self.precision.noise(*arguments)
 
     def draw(self, b, d, noise):
         """beta of each chain; H differs between chains, since s does."""

@@ -143,10 +143,10 @@ def put(path, data, fd=None, at_last=lambda: None):
     return checksum(data)
 
 
-def put_note(path, body, *arguments):
+def put_note(path, body, fd=None, at_last=lambda: None):
     """Write a dict of JSON types, with a "format", and its checksum; a ValueError if it is too large.
 
-    arguments : the others of ``put``.
+    fd, at_last : as in ``put``.
     """
     data = json.dumps({"checksum": checksum(json.dumps(body).encode()), "body": body}).encode()
     if len(data) > LARGEST_NOTE:
@@ -154,7 +154,7 @@ def put_note(path, body, *arguments):
             f"{str(path)!r} would have {len(data)} bytes, more than the {LARGEST_NOTE} that are read again: shorten "
             "the names of columns, or give rows in larger parts."
         )
-    put(path, data, *arguments)
+    put(path, data, fd, at_last)
 
 
 def read_note(path, expected, fields, cure):

@@ -40,9 +40,10 @@ class _Deferred:
         self.handler, self.waiting = handler, None
 
     def __call__(self):
-        arguments, self.waiting = self.waiting, None
-        if arguments is not None:
-            self.handler(*arguments)
+        waiting, self.waiting = self.waiting, None
+        if waiting is not None:
+            number, frame = waiting
+            self.handler(number, frame)
 
     def handle(self, number, frame):
         if self.waiting is None:
@@ -90,10 +91,11 @@ def _handled(number, ours):
     finally:
         if replaced in _replaced:
             _replaced.remove(replaced)
-            _give_back(*replaced)
+            _give_back(replaced)
 
 
-def _give_back(number, ours, earlier):
+def _give_back(replaced):
+    number, ours, earlier = replaced
     if signal.getsignal(number) == ours:
         signal.signal(number, earlier)
 
@@ -101,7 +103,7 @@ def _give_back(number, ours, earlier):
 def _give_back_in_child():
     """Restore all handlers in a child that is forked during a run: the run does not go on there."""
     while _replaced:
-        _give_back(*_replaced.pop())
+        _give_back(_replaced.pop())
 
 
 if hasattr(os, "register_at_fork"):

@@ -62,7 +62,7 @@ def reporter(verbose, end, line, too_long=None):
             return
         # Later steps may compile more kernels, at the begin of a phase two steps in a row.
         recent = [(stop - start) / max(1, n - m) for (m, start), (n, stop) in pairwise(marks)]
-        last, seconds_per_step = now, min((now - begin) / max(1, t - first), *recent)
+        last, seconds_per_step = now, min([(now - begin) / max(1, t - first), *recent])
         seconds_left = None if end is None else seconds_per_step * (end() - t)
         if verbose:
             logger.info(line(t, seconds_left))

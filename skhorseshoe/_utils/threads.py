@@ -46,10 +46,10 @@ class Threads:
             with np.errstate(**error_settings):  # NumPy has one for each thread
                 while ranges:
                     try:
-                        bounds = ranges.popleft()
+                        first, last = ranges.popleft()
                     except IndexError:  # another thread has taken the last range
                         return
-                    function(*bounds)
+                    function(first, last)
 
         futures = self._start(work, n_ranges - 1)
         try:

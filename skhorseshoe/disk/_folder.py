@@ -139,7 +139,7 @@ def write(folder, conversion, items, needed, report):
         for X, codes, *of_groups in to_rows(frames(items, n, needed), manifest, n, groups):
             X = np.ascontiguousarray(X, np.promote_types(X.dtype, manifest["dtype"]))
             block = [n, n + len(X), _files.checksum(X.data), _files.checksum(codes.data)]
-            block += block_entries(at, *of_groups) if of_groups else []
+            block += block_entries(at, of_groups[0], of_groups[1]) if of_groups else []
             if last not in (None, block):
                 raise ValueError(f"Rows or parts differ from row {n} on. Remove {str(folder)!r} to start anew.")
             if X.dtype != manifest["dtype"]:

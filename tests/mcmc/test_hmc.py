@@ -17,8 +17,8 @@ def record(monkeypatch):
     """What each sweep was given, with a copy of the reference, and the rates of acceptance of tau and of all."""
     calls, sweep = [], _hmc.sweep
 
-    def recorded(state, *, reference, tuning, **rest):
-        new = sweep(state, reference=reference, tuning=tuning, **rest)
+    def recorded(state, rows, reference, tuning, *args, **rest):
+        new = sweep(state, rows, reference, tuning, *args, **rest)
         frozen = [part.copy() for part in (*reference[:3], reference.mass_matrix.b)]
         calls.append((tuning, reference, frozen, new.tau_acceptance, new.acceptance))
         return new

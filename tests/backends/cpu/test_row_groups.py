@@ -108,8 +108,8 @@ def test_what_a_sampler_is_told_is_a_density_with_its_gradient_along_the_map(spa
     steps = np.array([[0.0, 0.5, -1.0]] * N_CHAINS)
     want = np.stack([density(there + k * direction) for k in steps[0]], axis=1)
     np.testing.assert_allclose(grouped.line(there, direction, steps), want, rtol=1e-6)
-    values, factor = grouped.predictors(there)
-    np.testing.assert_allclose(factor * values, X @ rows.columns.of_X(there)[:, :P].T + rows.columns.of_X(there)[:, P])
+    known, coef = grouped.predictors(there), rows.columns.of_X(there)
+    np.testing.assert_allclose(known.factor * known.values, X @ coef[:, :P].T + coef[:, P])
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -167,7 +167,8 @@ def test_what_is_known_of_effects_is_their_law_where_the_map_was_made(seed):
     for sweep in range(200):  # that move the effects alone
         grouped.begin_sweep(beta)
         known, width = grouped.predictors(beta), np.ones(N_GROUPS)
-        grouped.row_groups.move_effects(grouped.effects, *known, grouped.scale**-2.0, width, sweep, KEY)
+        precision = grouped.scale**-2.0
+        grouped.row_groups.move_effects(grouped.effects, known.values, known.factor, precision, width, sweep, KEY)
         grouped.add_to_averages()
     grouped.follows = True
     grouped.information(beta)

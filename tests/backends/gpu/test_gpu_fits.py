@@ -94,14 +94,14 @@ def test_a_worker_with_a_gpu_answers_as_one_without(weighted, one_gpu):
     X, y = rng.standard_normal((n, p)), rng.integers(0, 2, n).astype(np.uint8)
     weight = rng.exponential(size=n) if weighted else NONE
     X.flags.writeable = False
-    bounds, edges = layout(n, p)
+    bounds, edges = layout((n, p))
     segments = [
         Segment(X[a:b], y[a:b], weight[a:b], bounds[(bounds >= a) & (bounds <= b)] - a, int(a))
         for a, b in pairwise(bounds[edges])
     ]
     assert len(segments) > 2
     numbers = list(range(len(segments)))
-    ours, theirs = (Shard(segments, numbers, len(numbers), (device,), 1) for device in ("cuda", "cpu"))
+    ours, theirs = (Shard(segments, numbers, len(numbers), (device, 0), 1) for device in ("cuda", "cpu"))
     assert ours.checksums() == theirs.checksums()
     beta, centre, scale = rng.standard_normal((2, p + 1)), np.zeros(p), np.ones(p)
     questions = {
