@@ -83,7 +83,7 @@ class Run:
 
     def __init__(self, problem, settings, saved=None, unbounded=(), watched=None):
         if saved is not None:
-            problem = problem._replace(key=saved["key"])
+            problem = problem._replace(key=saved["key"].astype(np.uint32))
         if settings.kind == "prior" and problem.rows.groups is None:  # these chains are on the host
             problem = problem._replace(rows=RowsForHostChains(problem.rows))
         self.problem, self.settings = problem, settings
