@@ -62,9 +62,9 @@ class Rows:
         self.shape, self.dtype, self.is_sparse = X.shape, X.dtype, issparse(X)
         # The layout depends only on the size of X, so sums over rows have the same bits for any number of threads.
         self.bounds, self.edges = layout(X.shape, X.size)
-        self._given = Segment(X, y, self.weight, self.bounds, 0)
+        self._input = Segment(X, y, self.weight, self.bounds, 0)
         held_X, held_y, held_weight = self.held
-        self._all_rows = self._given._replace(X=held_X, y=held_y, weight=held_weight)
+        self._all_rows = self._input._replace(X=held_X, y=held_y, weight=held_weight)
         self.takes_fused_calls = len(y) <= ops.MOST_FUSED_ROWS and not is_on_disk(X)
         if not ops.SEGMENTED:
             self.edges = self.edges[[0, -1]]
@@ -111,7 +111,7 @@ class Rows:
 
     def checksums(self):
         """The checksums of X, y and the weights, and, or None, of the groups, the offset and ``numbers``; by name."""
-        values = self._total(Segment.checksum, rows=self._given._replace(X=self.ops.to_host(self.X)))
+        values = self._total(Segment.checksum, rows=self._input._replace(X=self.ops.to_host(self.X)))
         more = {"groups": self.groups and self.groups.codes, "offset": self.offset}
         more["columns that are not empty"] = self.numbers
         checksums = {name: None if array is None else zlib.crc32(array) for name, array in more.items()}
@@ -171,7 +171,7 @@ class Rows:
     def one_sided_columns(self):
         """``OneSidedColumns``."""
         c = self.columns
-        low, high = self._total(Segment.extremes, c.fit_intercept, rows=self._given)
+        low, high = self._total(Segment.extremes, c.fit_intercept, rows=self._input)
         columns, spans = find_one_sided(low, high)
         varies = high.max(axis=0) > low.min(axis=0)
         nats = self._size * evidence(low[:, columns], high[:, columns], c.mean_of_X[columns], self.share())
@@ -205,7 +205,7 @@ class Rows:
         """The sets of a sample that all rows confirm."""
         if not sets:
             return []
-        low, high = self._total(Segment.level_sums, sets, rows=self._given)
+        low, high = self._total(Segment.level_sums, sets, rows=self._input)
         return confirmed(sets, low, high)
 
     def _sample(self):
@@ -216,7 +216,7 @@ class Rows:
         return self._one_of_every(-(-self.shape[0] // limit))
 
     def _one_of_every(self, step):
-        return self._total(Segment.sample, step, rows=self._given)[0]
+        return self._total(Segment.sample, step, rows=self._input)[0]
 
     def separation(self, among=None):
         """How planes separate the classes, see ``separation.py``; None if not known. among : (p,) bool, the columns
