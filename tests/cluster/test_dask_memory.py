@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from faults import bits, check_that_nothing_is_left, da, distributed
+from faults import bits, check_that_nothing_is_left, da, distributed, staff
 
 from skhorseshoe import HorseshoeProbitClassifier
 
@@ -25,7 +25,7 @@ def cluster():
 @pytest.fixture
 def client(cluster):
     with distributed.Client(cluster) as client:
-        client.wait_for_workers(1)
+        staff(cluster, client, 1)
         yield client
         check_that_nothing_is_left(client)
 
