@@ -1,4 +1,4 @@
-"""The shape of the code: imports point one way, files and functions stay short."""
+"""The shape of the code: imports point one way, files and functions stay short, arguments have names."""
 
 import ast
 from pathlib import Path
@@ -26,3 +26,15 @@ def test_imports_point_one_way_and_nothing_is_long(file):
                 one, other = (name if name in FLOORS else "public" for name in (here[0], path.partition(".")[0]))
                 assert one == other or FLOORS.get(one, 0) < FLOORS.get(other, 0), path
                 assert not {"_cpu", "_gpu"} <= {*here, *path.split(".")}, path
+
+
+def test_few_calls_hand_on_what_has_no_name():
+    """With * or **; beyond wrappers and records, arguments are named where they are passed."""
+    nodes = [node for file in ROOT.rglob("*.py") for node in ast.walk(ast.parse(file.read_text()))]
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    unnamed = [
+        call
+        for call in calls
+        if any(isinstance(argument, ast.Starred) for argument in call.args) or None in [k.arg for k in call.keywords]
+    ]
+    assert len(unnamed) < 0.01 * len(calls)
