@@ -20,6 +20,7 @@ from ._data import validation
 from ._data.weights import check_weights
 from ._posterior import terms as _terms
 from ._posterior.claim_errors import EFFECT, lfsr, prob_columns_wrong, size_of, wrong_size
+from ._posterior.feature_changes import MOST_LEVELS
 from ._posterior.grouped_prediction import on_average, population
 from ._posterior.input_rows import InputRows, blocks_behind, input_names
 from ._posterior.mixin import level_of
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     from ._types import DataFrame, Mapping, Model, RowsLike, Weights
 
 __all__ = ["find", "levels", "summary"]
-
-_MOST_LEVELS = 200  # most levels of a category
 
 
 def find(model: Model, X: RowsLike = None) -> dict[str, list[Any]]:
@@ -321,9 +320,9 @@ def _of_input(model, steps, X, term, sample_weight):
     if not len(columns):
         raise ValueError(f"The steps before the classifier make no column of {term!r} alone.")
     codes, labels = X.levels(place)
-    if len(labels) > _MOST_LEVELS:
+    if len(labels) > MOST_LEVELS:
         raise ValueError(
-            f"{term!r} has {len(labels)} different values, too many for levels (at most {_MOST_LEVELS}): "
+            f"{term!r} has {len(labels)} different values, too many for levels (at most {MOST_LEVELS}): "
             "marginal_effects says what a number does."
         )
     weight = np.ones(X.shape[0]) if sample_weight is None else check_weights(sample_weight, X.X)

@@ -41,7 +41,6 @@ class DaskRows(Rows):
         self._see_columns(fit_intercept, unpenalized, standardize)
 
     X = y = weight = None  # no process has all of them
-    _input = Segment(X, y, weight, bounds=None, start=0)
     takes_fused_calls = False
 
     def separation(self, among=None):

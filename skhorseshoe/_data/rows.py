@@ -62,9 +62,8 @@ class Rows:
         self.shape, self.dtype, self.is_sparse = X.shape, X.dtype, issparse(X)
         # The layout depends only on the size of X, so sums over rows have the same bits for any number of threads.
         self.bounds, self.edges = layout(X.shape, X.size)
-        self._input = Segment(X, y, self.weight, self.bounds, 0)
         held_X, held_y, held_weight = self.held
-        self._all_rows = self._input._replace(X=held_X, y=held_y, weight=held_weight)
+        self._all_rows = Segment(held_X, held_y, held_weight, self.bounds, 0)
         self.takes_fused_calls = len(y) <= ops.MOST_FUSED_ROWS and not is_on_disk(X)
         if not ops.SEGMENTED:
             self.edges = self.edges[[0, -1]]
@@ -81,6 +80,11 @@ class Rows:
         unpenalized = np.zeros(p, bool) if unpenalized is None else unpenalized
         self.columns = Columns(mean, sd, spread == 0, unpenalized, fit_intercept, standardize)
         self._translate = self.ops.to_device(self.columns)
+
+    @property
+    def _input(self):
+        """All rows as they were given, where the back end may hold others."""
+        return Segment(self.X, self.y, self.weight, self.bounds, 0)
 
     def _total(self, question, *args, rows=None, **options):
         """The answer of all rows to a question, a method of ``Segment``.

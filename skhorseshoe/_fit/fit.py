@@ -234,10 +234,21 @@ def _open(params, data, plan, threads):
     placed, words = ops.place(X, params.n_chains, plan.settings.kind)
     if params.verbose and words:
         progress.logger.info(words)
-    return nullcontext(Rows(
-        placed, y, fit_intercept, ops, threads, weight=weight, unpenalized=unpenalized, standardize=standardize,
-        offset=offset, groups=groups, numbers=plan.stored,
-    ))  # fmt: skip
+    return nullcontext(
+        Rows(
+            placed,
+            y,
+            fit_intercept,
+            ops,
+            threads,
+            weight=weight,
+            unpenalized=unpenalized,
+            standardize=standardize,
+            offset=offset,
+            groups=groups,
+            numbers=plan.stored,
+        )
+    )
 
 
 def _problem(params, rows, n_shrunk):

@@ -190,18 +190,20 @@ def forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler):
 
 def check_memory(plan, n_groups):
     """The forecast in words; a MemoryError if the fit has no room."""
-    settings, _, n_threads, (n, p), rows, copied, *_ = plan
+    settings, (n, p), n_threads = plan.settings, plan.shape, plan.n_threads
     n_chains, sampler, item = settings.n_chains, settings.kind, np.dtype(settings.draws_dtype).itemsize
     n_draws = min(settings.n_iter // settings.thin, settings.max_draws or settings.room or settings.n_iter)
-    no_matrix = rows is not None and is_without_matrix(rows[0])
+    no_matrix = plan.rows is not None and is_without_matrix(plan.rows[0])
     draws, working_set = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, no_matrix)
     if n_groups:
         more = forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler)
         draws, working_set = draws + more[0], working_set + more[1]
     words = f"{in_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
     words += f"{in_words(working_set)} of working space"
-    if copied >= 2**20:
-        words += f", and has made a copy of X of {in_words(copied)} (avoid it with a C-ordered float array, or CSR),"
+    if plan.copied >= 2**20:
+        words += (
+            f", and has made a copy of X of {in_words(plan.copied)} (avoid it with a C-ordered float array, or CSR),"
+        )
     free = min([memory.available(), *addresses_left(n_threads)])
     if draws + working_set > free:
         if draws > working_set:

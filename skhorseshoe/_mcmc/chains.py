@@ -14,7 +14,15 @@ from .burn_in import BurnIn, untuned_phases
 _TYPICAL_INFORMATION = 0.25  # typical information of a row about its linear predictor; the largest is 2 / pi
 
 
-class PlainChains:
+class Chains:
+    """What chains of all kinds share."""
+
+    def _swept(self, law):
+        """The state after a sweep of all unknowns, of which ``law`` moves beta and its scales."""
+        return law(self.state)
+
+
+class PlainChains(Chains):
     """Chains without tuning. The shrinkage is measured at states of the second half of burn-in.
 
     problem : ``Problem``. start : the state to begin with. burn_in : sweeps, or "auto". saved : what ``arrays`` gave,
@@ -43,10 +51,6 @@ class PlainChains:
             points = chosen_points(beta, n_seen, (end - end // 2) * len(beta))
             self.points = (*(self.points if n_seen else ()), *(point.copy() for point in points))
         self.burn_in.add(sweep, beta, self.problem.rows.ops)
-
-    def _swept(self, law):
-        """The state after a sweep of all unknowns, of which ``law`` moves beta and its scales."""
-        return law(self.state)
 
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""

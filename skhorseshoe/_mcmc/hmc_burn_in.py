@@ -16,7 +16,7 @@ from .._backends.line_moves import LONG_INTERVAL, line_interval, line_widths, n_
 from . import gibbs, hmc
 from .adaptation_window import Window, mean_of_chains, steps_for_angle
 from .burn_in import BurnIn, tuned_phases
-from .chains import shrinkage
+from .chains import Chains, shrinkage
 
 _FIRST_TUNING = hmc.Tuning(step=1.0, n_steps=1, tau_moves=4, tau_step=0.8)  # of the first window
 _LEAST_ANGLE_OF_ONE_STEP = 0.85 * np.pi / 2, 0.95 * np.pi / 2  # of a trajectory; the second if passes are cheap
@@ -26,7 +26,7 @@ _LEAST_ANGLE_OF_SEVERAL_STEPS = 0.9 * 2 * np.pi / 3
 _REFERENCE = "point", "score", "information"  # fields of ``Reference`` that are saved
 
 
-class HmcChains:
+class HmcChains(Chains):
     """Chains of ``hmc``; they are tuned while ``state.sweep`` is below ``burn_in.end``.
 
     problem : ``Problem``. start : ``gibbs.State``. burn_in : sweeps, or "auto". saved : what ``arrays`` gave, or None.
@@ -39,6 +39,7 @@ class HmcChains:
         H = fixed.add_to(rows.gram()) if saved is None else np.array(saved.get("H", np.empty((q, q))))
         self.precision = ops.Precision(H, rows.threads)
         self.mass_matrix = ops.MassMatrix(np.empty((q, q)), None, n_chains, p, rows.threads, memory_of=self.precision)
+        self.fixed = ops.to_device(fixed)
         self.reference = self.window = self.lines = None
         self.tuning, self.line_interval = _FIRST_TUNING, line_interval(rows)
         self.accepted = 0.0, 0  # sum and number of the acceptance rates after burn-in
@@ -92,16 +93,12 @@ class HmcChains:
         lines = self.lines if state.sweep % self.line_interval == 0 else None
         return hmc.sweep(state, rows, reference, tuning, tau_0, rows.ops, key, lines=lines)
 
-    def _swept(self, law):
-        """The state after a sweep of all unknowns, of which ``law`` moves beta and its scales."""
-        return law(self.state)
-
     def _climb(self, state):
         """A sweep of data augmentation with the mean of z in place of z, which is defined with weights too."""
-        rows, fixed, tau_0, key = self.problem
+        rows, _, tau_0, key = self.problem
         ops, beta, t = rows.ops, state.beta, state.sweep
         noise = ops.normal(beta.shape, key, t, COEF_PURPOSE)
-        xtz = ops.times_symmetric(beta, self.precision.H) - ops.to_device(fixed).force(beta) + state.score
+        xtz = ops.times_symmetric(beta, self.precision.H) - self.fixed.force(beta) + state.score
         beta = self.precision.draw(xtz, gibbs.prior_precision(state, ops), noise)  # xtz is X' E[z | beta]
         state = hmc.draw_scales(state._replace(beta=beta), tau_0, ops, key)
         loglik, score = rows.score(beta)

@@ -12,7 +12,7 @@ from .level_columns import find_level_columns
 from .terms import distinct_titles
 
 _ROUNDING = 1e-12  # standard deviation of a constant column, relative to its largest value
-_USUAL_LEVELS, _MOST_LEVELS = 50, 200  # most of a category that is taken by default or in pairs, and of a named one
+_USUAL_LEVELS, MOST_LEVELS = 50, 200  # most of a category that is taken by default or in pairs, and of a named one
 
 
 class Contrast(NamedTuple):
@@ -172,9 +172,9 @@ def _check_levels(name, labels, shares, change):
             f"{name!r} has {number} levels, and {_USUAL_LEVELS} is the most in pairs: compare them with one reference "
             "(change='auto'), or gather rare levels in one before the fit."
         )
-    if number > _MOST_LEVELS:
+    if number > MOST_LEVELS:
         raise ValueError(
-            f"{name!r} has {number} levels, and {_MOST_LEVELS} is the most there may be: gather rare levels in one "
+            f"{name!r} has {number} levels, and {MOST_LEVELS} is the most there may be: gather rare levels in one "
             "before the fit. If these are numbers held as text, fit them as numbers."
         )
 
