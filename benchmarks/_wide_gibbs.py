@@ -20,9 +20,6 @@ class WidePrecision:
     def __init__(self, X, fixed):
         self.X, self.fixed = X, fixed
 
-    def begin(self, d):
-        pass
-
     def noise(self, ops, shape, key, sweep):
         n_chains, p = shape
         return ops.normal((n_chains, p + len(self.X)), key, sweep, COEF_PURPOSE)

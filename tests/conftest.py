@@ -146,7 +146,7 @@ SIZES = {
     "bytes_of_a_note": "_utils.atomic_files.LARGEST_NOTE",
     "bytes_of_a_part": "_backends._gpu.host_streaming.PART_BYTES",
     "bytes_of_draws": "_fit.plan._DEFAULT_BYTES_OF_DRAWS",
-    "bytes_of_cholesky_factors": "_backends._gpu.gaussian.OVERLAPPED_BYTES",
+    "bytes_of_cholesky_factors": "_backends._gpu.memory._FACTOR_BYTES",
     "bytes_to_a_manifest": "disk._folder.BYTES_TO_A_MANIFEST",
     "coefficients_in_the_cache": "_backends._cpu.predict._COEFFICIENTS_OF_LARGE_DRAWS",
     "columns_of_a_cholesky_factor": "_backends.limits.MOST_CHOLESKY_COLUMNS",

@@ -147,9 +147,6 @@ class IterativePrecision:
         """The random part of ``draw``: vectors with covariance H, and standard normals."""
         return self.form.noise(shape, sweep, 0, COEF_PURPOSE, PERTURB_PURPOSE)
 
-    def begin(self, d):
-        """As ``Precision.begin``; nothing is computed before b is known."""
-
     def draw(self, b, d, noise, total=None, gamma=None):
         """beta_c = g_c Q_c^-1 b_c + Q_c^-1 e_c, e_c ~ N(0, Q_c); (n_chains, q) float64, as b and d.
 

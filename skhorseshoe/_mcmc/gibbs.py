@@ -37,7 +37,6 @@ def sweep(state, rows, precision, tau_0, ops, key, expand=False, lines=None):
     p = lambda_sq_inv.shape[1]
 
     d = prior_precision(state, ops)
-    precision.begin(d)
     xtz, ztz = rows.latent(beta, t, key)  # z_i ~ N(x_i beta, 1) on the side of y_i; X'z, z'z
 
     noise = precision.noise(ops, beta.shape, key, t)

@@ -35,9 +35,6 @@ class MarginalPrecision:
         is_other = ~np.isin(size_index, frequent)
         self.other_sizes, self.other_sums = self.sizes[is_other], self.sums[is_other]
 
-    def begin(self, d):
-        """As ``Precision.begin``; nothing is computed before b is known."""
-
     def draw(self, b, d, noise):
         """beta of each chain; H differs between chains, since s does."""
         beta = np.empty_like(b)

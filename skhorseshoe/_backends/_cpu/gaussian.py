@@ -26,9 +26,6 @@ class Precision:
         n_workers = (n_workers or threads.n) if len(H) >= LEAST_SHARED_COLUMNS else 1
         self.work = [np.empty_like(H) for _ in range(n_workers)] if memory_of is None else memory_of.work
 
-    def begin(self, d):
-        """Announces a ``draw`` with this d, so that other back ends can begin before b is known; nothing here."""
-
     @staticmethod
     def noise(ops, shape, key, sweep):
         """The random part of ``draw``."""

@@ -8,8 +8,7 @@ from functools import cache
 import cupy as cp
 
 from ..moments import combine_moments
-from .cuda import PASS_CHAINS, TYPES, definitions, layout, waves
-from .gaussian import cholesky_bytes, fits_one_block
+from .cuda import PASS_CHAINS, TYPES, definitions, layout
 from .host_streaming import HostRows, Streamed, gpu_array
 from .launch import (
     blocks_for,
@@ -82,25 +81,13 @@ class _Plan:
         limits, cached, adds_rows = shared_limits(device), cached_bytes(device), name != "line_pass"
         self.layout = layout(self.p, q, self.n_chains, dtype, limits, cached, adds_rows)
         self.definitions = definitions(self.layout.chains, dtype, self.layout.staged)
-        _, _, element, self.real = TYPES[dtype]  # bytes of a number of X, and of the type of arithmetic
+        self.real = TYPES[dtype][-1]  # bytes of a number of the type of arithmetic
         self.function = kernel("dense_passes", name, self.definitions)
         tiles = -(-self.n // self.layout.tile)
-        self.blocks = int(min(tiles, self._target(device, name, n_chains, self.n * self.p * element)))
+        at_a_time = min(self.layout.at_a_time, resident_blocks(self.function, self.layout.shared_bytes))
+        self.blocks = min(tiles, properties(device)["multiProcessorCount"] * max(1, at_a_time))
         # The rows of each block, as in the kernel.
         self.edges = [min(self.n, tiles * b // self.blocks * self.layout.tile) for b in range(self.blocks + 1)]
-
-    def _target(self, device, name, n_chains, size):
-        """The number of blocks: those that run at the same time; for latents, so that Cholesky factors can run too."""
-        count = properties(device)["multiProcessorCount"]
-        slots = max(1, resident_blocks(self.function, self.layout.shared_bytes))
-        resident = count * min(slots, self.layout.at_a_time)
-        if name != "latent_pass" or self.layout.at_a_time < slots:
-            return resident
-        if not fits_one_block(self.q):
-            return resident * waves(self.layout, self.q, resident, count, size)
-        # A block without a slot begins when others end, and the pass then takes twice as long.
-        taken = n_chains * (slots - resident_blocks(self.function, self.layout.shared_bytes, (cholesky_bytes(self.q),)))
-        return resident - taken if resident > 8 * taken else resident
 
     def run(self, X, columns, coef, chain_arguments, random=()):
         """Sums over the rows (n_chains, q + 1); arguments as of ``sums``."""

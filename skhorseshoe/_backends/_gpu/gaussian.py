@@ -8,18 +8,7 @@ from .cuda import THREADS
 from .host_streaming import gpu_array
 from .lapack import VERDICT, potrf, side_by_side, solve_lower, workspaces_for
 from .launch import blocks_for, i32, kernel, launch, properties
-from .memory import OVERLAPPED_BYTES
-
-
-def fits_one_block(q):
-    """Whether one block computes a Cholesky factor of q columns in shared memory."""
-    limit = properties(cp.cuda.runtime.getDevice())["sharedMemPerBlockOptin"]
-    return q <= THREADS and cholesky_bytes(q) <= limit
-
-
-def cholesky_bytes(q):
-    """Bytes of shared memory of a block that computes a Cholesky factor."""
-    return 8 * (q * (q + 1) // 2 + 2)
+from .memory import factors_at_a_time
 
 
 class Cholesky:
@@ -34,7 +23,9 @@ class Cholesky:
         self.H = H
         self.q = q = len(H)
         self.verdict = VERDICT.place()
-        self.shared_bytes, self.fits = cholesky_bytes(q), fits_one_block(q)
+        self.shared_bytes = 8 * (q * (q + 1) // 2 + 2)
+        limit = properties(cp.cuda.runtime.getDevice())["sharedMemPerBlockOptin"]
+        self.fits = q <= THREADS and self.shared_bytes <= limit  # one block
         if not self.fits:
             self.workspaces = workspaces_for(H)
             self.info = cp.zeros(MAX_CHAINS, cp.int32)
@@ -79,53 +70,14 @@ class Cholesky:
         return out
 
 
-class _CholeskyMemory:
-    """Memory for the factors of all chains, which can be computed in advance on another stream."""
-
-    def __init__(self, q):
-        self.factors = cp.empty((1, q, q))
-        self.begun = None, None  # the ``Cholesky`` that computes, and its d
-        # Its blocks have priority over those of a pass, since its steps depend on each other.
-        self.stream = cp.cuda.Stream(non_blocking=True, priority=-1)
-        self.d_is_there, self.are_there = (cp.cuda.Event(disable_timing=True) for _ in range(2))
-
-    def begin(self, cholesky, d):
-        """Compute these factors at the same time as what is queued next."""
-        self.end()
-        if len(self.factors) < len(d):
-            self.factors = cp.empty((len(d), *self.factors.shape[1:]))
-        self.begun = cholesky, d
-        self.d_is_there.record(cp.cuda.get_current_stream())
-        self.stream.wait_event(self.d_is_there)
-        with self.stream:
-            cholesky.factorise(d, self.factors)
-            self.are_there.record(self.stream)
-
-    def end(self):
-        """Whose factors were begun, and for which d; anything that is queued from now on waits for them."""
-        (cholesky, d), self.begun = self.begun, (None, None)
-        if cholesky is not None:
-            cp.cuda.get_current_stream().wait_event(self.are_there)
-        return cholesky, d
-
-
 class Precision:
-    """As ``cpu.Precision``; H may be on the host."""
+    """As ``cpu.Precision``; H may be on the host. CuPy keeps the memory of the factors for the next ones."""
 
     work = ()  # no memory that others could use
 
     def __init__(self, H, threads, memory_of=None, n_workers=None):
         self.H = H = gpu_array(H)
         self.cholesky = Cholesky(H)
-        self.memory = _CholeskyMemory(len(H)) if memory_of is None else memory_of.memory
-
-    def begin(self, d):
-        """As ``cpu.Precision.begin``: factors are computed on another stream, at the same time as what is queued next.
-
-        That must be kernels of our own, since the libraries have one workspace for both streams.
-        """
-        if 8 * d.size * d.shape[1] <= OVERLAPPED_BYTES:
-            self.memory.begin(self.cholesky, d)
 
     @staticmethod
     def noise(ops, shape, key, sweep):
@@ -144,16 +96,11 @@ class Precision:
                 half *= cp.sqrt(twice / cp.where(is_right, residual, twice))[:, None]
             beta[chains] = self.cholesky.solve(factors, half + noise[chains], transposed=True)
 
-        cholesky, begun_d = self.memory.end()
-        if cholesky is self.cholesky and begun_d is d:
-            use(slice(0, len(d)), self.memory.factors)
-        else:
-            self.cholesky.factorise(d, self.memory.factors, use)
+        self.cholesky.factorise(d, cp.empty((factors_at_a_time(*d.shape), *self.H.shape)), use)
         return beta
 
     def inverse_diagonal(self, d, sweep):
         """As ``cpu.Precision.inverse_diagonal``."""
-        self.memory.end()
         out = cp.empty_like(d)
 
         def use(chains, factors):
@@ -161,7 +108,7 @@ class Precision:
                 (inverse,) = self.cholesky.solve(factor[None], cp.eye(len(factor))[None])  # row j is column j of L^-1
                 diagonal[...] = (inverse**2).sum(axis=1)
 
-        self.cholesky.factorise(d, self.memory.factors[:1], use)
+        self.cholesky.factorise(d, cp.empty((1, *self.H.shape)), use)
         return out
 
 

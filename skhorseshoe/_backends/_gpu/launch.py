@@ -66,16 +66,12 @@ def cached_bytes(device):
     return int(_CACHED_SHARE * properties(device)["l2CacheSize"]) // properties(device)["multiProcessorCount"]
 
 
-def resident_blocks(function, shared_bytes, others=()):
-    """Number of blocks of a kernel that run at the same time on a multiprocessor.
-
-    others : bytes of shared memory of each block of another kernel that runs there too.
-    """
+def resident_blocks(function, shared_bytes):
+    """Number of blocks of a kernel that run at the same time on a multiprocessor."""
     has = properties(cp.cuda.runtime.getDevice())
     registers = max(1, -(-function.num_regs // 8)) * 8 * THREADS  # allocated in eights
-    slots = min(has["maxThreadsPerMultiProcessor"] // THREADS, has["regsPerMultiprocessor"] // registers) - len(others)
-    shared = has["sharedMemPerMultiprocessor"] - sum(size + _RESERVED_BYTES for size in others)
-    return max(0, min(slots, shared // (shared_bytes + _RESERVED_BYTES)))
+    slots = min(has["maxThreadsPerMultiProcessor"] // THREADS, has["regsPerMultiprocessor"] // registers)
+    return min(slots, has["sharedMemPerMultiprocessor"] // (shared_bytes + _RESERVED_BYTES))
 
 
 def padded(coef, chains, size):

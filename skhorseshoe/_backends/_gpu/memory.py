@@ -8,7 +8,7 @@ from .. import line_moves
 from .cuda import MOST_BLOCKS, PASS_CHAINS, compiled_chains
 from .host_streaming import HostRows, buffer_bytes
 
-OVERLAPPED_BYTES = 2**32  # largest size in bytes of the Cholesky factors of all chains that are computed during a pass
+_FACTOR_BYTES = 2**32  # largest size in bytes of the Cholesky factors of all chains that are computed at a time
 WIDENED_NUMBERS = 2**25  # number of elements of X converted to float64 at a time
 _VECTORS = 60  # numbers that a sweep needs at a time for each coefficient and chain
 _SPLIT_VECTORS = 6 * (1 + line_moves.LINE_PROPOSALS)  # further ones of a split move
@@ -22,8 +22,7 @@ def working_set(n, p, n_chains, sampler, multiprocessors):
     for "prior" the GPU computes the score alone."""
     q = p + 1
     square = 0 if sampler == "prior" else 8 * q * q
-    factors = n_chains if n_chains * square <= OVERLAPPED_BYTES else 1
-    factors = 2 * n_chains if sampler == "hmc" else factors
+    factors = factors_at_a_time(n_chains, q) + 2 * n_chains * (sampler == "hmc")
     blocks = 3 * max(q, min(n * q, max(WIDENED_NUMBERS, 64 * n)))  # X in float64, and arrays computed from it
     blocks = 8 * max(blocks, 2 * min(PREDICTED_ROWS * q, WIDENED_NUMBERS))
     chains = compiled_chains(min(n_chains, PASS_CHAINS)) * -(-n_chains // PASS_CHAINS)  # in all launches of a pass
@@ -31,6 +30,11 @@ def working_set(n, p, n_chains, sampler, multiprocessors):
     line_sums = 8 * MOST_BLOCKS * multiprocessors * n_chains * (1 + line_moves.LINE_PROPOSALS)
     vectors = (_VECTORS + _SPLIT_VECTORS * (sampler == "hmc")) * max(8 * n_chains * q, _LEAST_ARRAY_BYTES)
     return square * (factors + 9) + blocks + sums + line_sums + vectors + 17 * n + 2**20
+
+
+def factors_at_a_time(n_chains, q):
+    """Number of chains whose Cholesky factors ``Precision`` computes at a time: all, or one if these are large."""
+    return n_chains if 8 * n_chains * q * q <= _FACTOR_BYTES else 1
 
 
 def place(X, n_chains, sampler):

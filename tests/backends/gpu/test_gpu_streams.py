@@ -1,4 +1,4 @@
-"""The host does not wait in a sweep: factors are computed beside the pass, and states leave through pinned memory."""
+"""The host does not wait in a sweep: factors are queued, and states leave through pinned memory."""
 
 import sys
 import threading
@@ -54,43 +54,12 @@ def test_the_host_waits_in_burn_in_only_where_a_stage_ends(card, problem, choles
     assert len(waited) == 5
 
 
-def test_the_factors_are_computed_beside_the_pass(card, problem, monkeypatch, cholesky_factors):
-    chains = chains_of("gibbs", module("dense"), *problem)
-    stream, rows, seen = chains.precision.memory.stream, chains.problem.rows, []
-    latent = rows.latent
-    monkeypatch.setattr(rows, "latent", lambda *given: seen.append(len(stream.queue)) or latent(*given))
-    chains.advance()
-    assert seen[0]  # queued before the pass, and not done yet
-    assert not stream.queue
-    assert stream.priority < 0  # before the pass
-
-
 def blocks(card, name, n, p, n_chains=4):
     """Of a pass over float32 rows on a card like an H200, and its layout."""
     card.properties |= {"regsPerMultiprocessor": 2**16, "multiProcessorCount": 132}  # kernels here have 64 registers
     plan = module("dense_passes")._Plan(0, name, (n, p), "float32", n_chains, p + 1)
     assert plan.edges[-1] == n
     return plan.blocks, plan.layout
-
-
-@pytest.mark.parametrize(("p", "on_each", "taken"), [(3, 4, 1), (140, 4, 1), (200, 3, 2), (238, 3, 3)])
-def test_latents_leave_room_for_factors_of_one_block(p, on_each, taken, card):
-    """A factor of 239 columns takes a whole multiprocessor."""
-    assert blocks(card, "latent_pass", 10**6, p)[0] == 132 * on_each - 4 * taken
-    assert blocks(card, "latent_pass", 10**6, p, 32)[0] <= 132 * on_each  # not where these are most of what there is
-    assert blocks(card, "score_pass", 10**6, p)[0] == 132 * on_each
-
-
-@pytest.mark.parametrize(("n", "waves"), [(10**6, 4), (2 * 10**5, 2), (10**5, 1), (100, 0)])
-def test_latents_end_block_by_block_beside_large_factors(n, waves, card):
-    p, n_chains = 1000, 4
-    together = blocks(card, "score_pass", n, p)[0]
-    count, cut = blocks(card, "latent_pass", n, p)
-    tiles = -(-n // cut.tile)
-    assert together == min(264, tiles)
-    assert count == min(264 * waves, tiles) if waves else tiles
-    assert count <= 8 * 132  # as the forecast of memory says
-    assert count <= together or 4 * n * p >= count * 32 * 8 * (p + 2) * n_chains
 
 
 @pytest.mark.parametrize("name", ["latent_pass", "score_pass"])
@@ -105,51 +74,21 @@ def test_what_is_looked_at_again_has_room_in_the_cache(cache, p, name, card):
     assert together == 4 * 132 or (together + 132) * each > 0.7 * cache
 
 
-@pytest.mark.parametrize("q", [1, 7])
-def test_factors_that_were_begun_give_the_same_bits(q, one_gpu, cholesky_factors):
-    rng = np.random.default_rng(0)
-    A, (b, d, noise, other) = rng.standard_normal((20, q)), rng.exponential(size=(4, 3, q))
-    b, d, noise, other = map(one_gpu.to_device, (b, d, noise, other))
-    precision = one_gpu.Precision(A.T @ A, None)
-    plain = one_gpu.to_host(precision.draw(b, d, noise))
-    for begun in (other, d):  # what was begun for another d is not taken
-        precision.begin(begun)
-        np.testing.assert_array_equal(one_gpu.to_host(precision.draw(b, d, noise)), plain)
-    precision.begin(d)
-    np.testing.assert_array_equal(one_gpu.to_host(one_gpu.Precision(A.T @ A, None, precision).draw(b, d, noise)), plain)
-
-
-def test_nothing_uses_the_memory_of_factors_that_are_not_done(card, cholesky_factors):
-    """Not even a solver that only shares it."""
-    ops = module("dense")
-    d, other = ops.to_device(np.ones((3, 4))), ops.to_device(np.full((3, 4), 2.0))
-    precision = ops.Precision(np.eye(4), None)
-    sharing = ops.Precision(np.full((4, 4), 0.5) + np.eye(4), None, precision)
-    plain = [ops.to_host(one.draw(d, d, 0 * d)) for one in (precision, sharing)]
-    for one, want in zip((precision, sharing), plain, strict=True):
-        precision.begin(other)
-        assert precision.memory.stream.queue
-        one.inverse_diagonal(d, 0)
-        assert not precision.memory.stream.queue
-        precision.begin(d)  # for the one, not for the other
-        np.testing.assert_array_equal(ops.to_host(one.draw(d, d, 0 * d)), want)
-        assert not precision.memory.stream.queue
-
-
 @pytest.mark.parametrize("n_chains", [1, 3, 11])
-def test_the_library_works_on_chains_side_by_side(n_chains, card, sizes):
+def test_the_library_works_on_chains_side_by_side(n_chains, card, sizes, monkeypatch):
     """At most eight at a time; each with handles of its own, which the emulator looks after."""
     ops, rng = module("dense"), np.random.default_rng(0)
     sizes(columns_of_one_block=0)
+    lanes, potrf = [], module("gaussian").potrf
+    monkeypatch.setattr(module("gaussian"), "potrf", lambda *given: lanes.append(given[-1]) or potrf(*given))
     A, b, d = rng.standard_normal((20, 5)), rng.standard_normal((n_chains, 5)), rng.exponential(size=(n_chains, 5))
     precision, there = ops.Precision(A.T @ A, None), ops.to_device(d)
-    precision.begin(there)
-    busy = [lane for lane in module("lapack")._LANES.first(n_chains) if lane.stream.queue]
-    assert len(busy) == (0 if n_chains == 1 else min(n_chains, 8))
     draw = ops.to_host(precision.draw(ops.to_device(b), there, 0 * there))
     want = [np.linalg.solve(A.T @ A + np.diag(d[c]), b[c]) for c in range(n_chains)]
     np.testing.assert_allclose(draw, want, rtol=1e-10)
-    assert not any(lane.stream.queue for lane in busy)
+    assert len(set(lanes)) == min(n_chains, 8)
+    assert (None in lanes) == (n_chains == 1)
+    assert not any(lane.stream.queue for lane in lanes if lane)
 
 
 def test_the_handles_of_a_thread_end_with_it(card):
@@ -172,9 +111,8 @@ def test_factors_that_have_no_room_are_computed_one_by_one(one_gpu, sizes, chole
     sizes(bytes_of_cholesky_factors=0)
     precision = one_gpu.Precision(np.eye(4), None)
     d = one_gpu.to_device(np.ones((3, 4)))
-    precision.begin(d)
+    assert module("memory").factors_at_a_time(3, 4) == 1
     np.testing.assert_allclose(one_gpu.to_host(precision.draw(d, d, 0 * d)), np.full((3, 4), 0.5))
-    assert len(precision.memory.factors) == 1
 
 
 @pytest.mark.parametrize("n", [1, 100])

@@ -20,7 +20,6 @@ TYPES = {"float16": ("Half", "float", 2, 4), "float32": ("float", "float", 4, 4)
 _INCLUDE = re.compile(r'^#include "(.*)"\n', re.M)
 _TILE_BYTES = 32 * 1024  # largest size of a tile of short rows: two such tiles hide the latency of memory
 _TILES = (256, 128, 64, 32, 16, 8, 4)  # numbers of rows of a tile
-_LEAST_SHARE = 32  # least size of the rows of a block relative to its sums, if there is more than one wave
 
 
 @cache
@@ -81,15 +80,6 @@ def layout(p, q, n_chains, dtype, limits, cached, sums=True):
     reread = {rows: rows * p * element + 8 * q * chains for rows in (16, 8, 4)}  # bytes that a block reads twice
     rows = next((rows for rows in reread if reread[rows] <= cached), 16)
     return Layout(chains, False, rows, _scratch(rows, chains, real), max(1, min(MOST_BLOCKS, cached // reread[rows])))
-
-
-def waves(layout, q, resident, multiprocessors, size):
-    """Number of blocks of a pass over ``size`` bytes of X, in units of those that run at a time.
-
-    With more waves, blocks end one by one, and other kernels can start. Each has sums to initialise and write.
-    """
-    sum_bytes = 8 * (q + 1) * layout.chains
-    return max(1, min(MOST_BLOCKS * multiprocessors // resident, size // (_LEAST_SHARE * sum_bytes * resident)))
 
 
 def definitions(chains, dtype, staged):
