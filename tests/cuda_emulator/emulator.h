@@ -231,14 +231,39 @@ inline void body() {
 }
 
 #ifdef EMULATOR_THREADS
+// The threads of every block, which wait until the process ends: to make them anew for each would take most of the time.
+// They begin and end under locks of their own, so that a thread that has ended is not ordered before one that begins late.
+struct Crew {
+    std::mutex beginning, ending;
+    std::condition_variable begun, ended;
+    uint64_t blocks = 0;
+    int n = 0, at_work = 0;
+};
+inline Crew& crew = *new Crew;
+inline void work(int i, uint64_t blocks) {
+    for (;;) {
+        {
+            std::unique_lock<std::mutex> lock(crew.beginning);
+            crew.begun.wait(lock, [&] { return crew.blocks > blocks; });
+            ++blocks;
+        }
+        thread = &block->threads[i];
+        body();
+        std::lock_guard<std::mutex> lock(crew.ending);
+        if (--crew.at_work == 0) crew.ended.notify_one();
+    }
+}
 inline void run_block(Block& b) {
-    std::vector<std::thread> threads;
-    for (int i = 0; i < b.n; ++i)
-        threads.emplace_back([&b, i] {
-            thread = &b.threads[i];
-            body();
-        });
-    for (auto& one : threads) one.join();
+    {
+        std::lock_guard<std::mutex> lock(crew.beginning);
+        if (crew.n && b.n != crew.n) throw std::runtime_error("blocks of different sizes");
+        for (; crew.n < b.n; ++crew.n) std::thread(work, crew.n, crew.blocks).detach();
+        crew.at_work = b.n;
+        ++crew.blocks;
+    }
+    crew.begun.notify_all();
+    std::unique_lock<std::mutex> lock(crew.ending);
+    crew.ended.wait(lock, [] { return crew.at_work == 0; });
 }
 #else
 inline void fiber() {

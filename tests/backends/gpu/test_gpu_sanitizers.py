@@ -60,7 +60,7 @@ ADDRESS = {"ASAN_OPTIONS": "detect_leaks=0:detect_stack_use_after_return=0"}
 
 @pytest.mark.parametrize("part", PARTS)
 def test_address_and_undefined_behaviour_sanitizers_are_silent(part):
-    flags = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+    flags = ("-O1", "-g1", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
     done = run([part], flags, SIZES[: repeated(2, 4)], preload=("libasan.so", "libubsan.so"), **ADDRESS)
     assert done.returncode == 0, done.stderr[-3000:]
     assert "runtime error" not in done.stderr
@@ -68,14 +68,14 @@ def test_address_and_undefined_behaviour_sanitizers_are_silent(part):
 
 @pytest.mark.parametrize("size", SIZES[: repeated(1, 4)])
 def test_address_sanitizer_notices_too_little_shared_memory(size):
-    flags = ("-O1", "-g", "-fsanitize=address")
+    flags = ("-O1", "-g1", "-fsanitize=address")
     done = run(["passes"], flags, [size], left_out=16, preload=("libasan.so",), **ADDRESS)
     assert "buffer-overflow" in done.stderr
 
 
 def thread_sanitizer(part, *more):
     """What it says about cases, with a system thread for each CUDA thread."""
-    flags = ("-O1", "-g", "-pthread", "-DEMULATOR_THREADS", "-fsanitize=thread", *more)
+    flags = ("-O1", "-g1", "-pthread", "-DEMULATOR_THREADS", "-fsanitize=thread", *more)
     options = "exitcode=66:report_signal_unsafe=0"
     sizes = [(9, 3, 1, "float32", 2**18), (17, 150, 1, "float32", 9000), (18, 150, 1, "float32", 3000)]
     return run([part], flags, sizes, preload=("libtsan.so",), TSAN_OPTIONS=options)
