@@ -75,14 +75,16 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         probabilities mean, and weights above 1 make intervals too narrow and let noise be selected.
     coef_summary : {"mean", "median", "selected"}, default="mean"
         What ``coef_`` holds: the posterior mean, the posterior median, or the mean where the credible interval of
-        level ``credible_level`` excludes zero, and zero elsewhere.
+        level ``credible_level`` excludes zero, and zero elsewhere; for a level of a category the interval of its
+        effect relative to the mean over rows, since no single coefficient is known.
     credible_level : float, default=0.9
         Level, in (0, 1), of these intervals and, by default, of ``summary`` and the displays.
     sampler : {"auto", "hmc", "pxda", "gibbs"}, default="auto"
         Algorithm; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs; with more than 1.2
         times as many columns as rows and a slab its paths are in coordinates of the prior. "gibbs" is the data
         augmentation of Terenin, Dong & Draper (2019); "pxda" adds a move of the scale of its latent variables. "auto"
-        is "hmc", but "pxda" for more than 8000 columns and at least as many rows, or a short burn-in.
+        is "hmc", but "pxda" for more than 8000 columns and at least as many rows, or a burn-in below 100; with groups
+        or an offset "gibbs" takes its place.
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
         Where to fit. "cuda" is the first NVIDIA GPU; if it cannot be used, ``fit`` raises an error. "auto" is a GPU if
         a working one is found and X is dense with more than about four million elements, else the CPU, and always the

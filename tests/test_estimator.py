@@ -82,6 +82,19 @@ def test_selected_coef_is_zero_where_the_interval_covers_zero(noisy_problem, sho
     np.testing.assert_allclose(model.coef_[0, survives], draws.mean(axis=0)[survives], rtol=1e-12)
 
 
+def test_selected_levels_are_those_that_the_header_counts_and_the_rule_keeps(short_fit, seed):
+    """No single coefficient of a level is known: what is judged is its effect relative to the mean over rows."""
+    rng = np.random.default_rng(seed)
+    ward = rng.choice(list("abc"), 500)
+    X = pd.get_dummies(pd.DataFrame({"ward": ward})).astype(float).assign(age=rng.standard_normal(500))
+    y = 0.6 * (ward == "c") - 0.6 * (ward == "b") + rng.standard_normal(500) > 0
+    model = short_fit(X, y, n_iter=400, burn_in=200, coef_summary="selected")
+    kept = model.coef_[0] != 0
+    assert kept[:3].any()
+    assert np.array_equal(HorseshoeSelector(model, rule="interval", prefit=True, terms=None).fit(X).get_support(), kept)
+    assert f"{kept.sum()} of 4 columns clearly matter" in model.summary().attrs["header"]
+
+
 @pytest.mark.parametrize(("params", "score", "threshold"), [
     ({"coef_summary": "selected"}, "coef_", 1e-10), ({}, "inclusion_score_", 0.5),
 ])  # fmt: skip

@@ -40,13 +40,6 @@ def means(model):
     return coef.mean(axis=(0, 1), dtype=np.float64), intercept.mean(dtype=np.float64)
 
 
-def point(draws, mean, summary, level):
-    """Values of ``coef_``: mean, median, or ("selected") the mean where the interval excludes zero, else 0.
-
-    draws : (n_chains, n_draws, ...). The intercept (no trailing axis) is not selected and has its mean.
-    """
-    if summary == "median":
-        return np.median(draws, axis=(0, 1)).astype(np.float64)
-    if summary == "mean" or draws.ndim == 2:
-        return mean
-    return np.where(excludes_zero(interval(draws, level)), mean, 0.0)
+def medians(model):
+    """Posterior medians of the coefficients (p,) and of the intercept."""
+    return [np.median(draws, axis=(0, 1)).astype(float) for draws in (model.coef_draws_, model.intercept_draws_)]

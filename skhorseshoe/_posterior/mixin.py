@@ -219,9 +219,10 @@ class PosteriorMixin:
         """The posterior of every coefficient, the intercept and the global scale, as a frame.
 
         The text above the frame says whether the chains have converged, how many columns clearly matter, which is how
-        many intervals exclude zero, and which class positive coefficients favour; then it gives the prior, the sampler,
-        the draws, the worst convergence and the effective number of nonzero coefficients, m_eff = sum_j (1 - kappa_j),
-        beside its prior mean (Piironen & Vehtari 2017).
+        many intervals exclude zero (of a level of a category, that of its effect relative to the mean over rows), and
+        which class positive coefficients favour; then it gives the prior, the sampler, the draws, the worst convergence
+        and the effective number of nonzero coefficients, m_eff = sum_j (1 - kappa_j), beside its prior mean (Piironen &
+        Vehtari 2017).
 
         Parameters
         ----------

@@ -96,7 +96,7 @@ def _sorted(frame, sort_by, n_extra):
 def header(model, frame, level):
     """The outcome in a sentence; then the prior, the sampler, the state of the chains and the effective number of
     nonzero coefficients."""
-    prior, asked, shrunk = model.prior_, model._asked, model.shrinkage_ > 0
+    prior, asked, shrunk, checks = model.prior_, model._asked, model.shrinkage_ > 0, _checks(model, frame)
     tuning = ", ".join(f"{name} {value:.3g}" for name, value in model.tuning_.items())
     n_made = "" if model.moments_ is None else f"kept of {model.moments_['n_draws']}; mean and sd are of all; "
     lines = {
@@ -113,13 +113,13 @@ def header(model, frame, level):
         f"coefficients; {slab_that_bounds(model)} bounds them",
         "Categories": _categories(model),
         "Stricter": model._rough and f"single columns are as sure as the rest with {model._rough[1]}",
-        "Convergence": f"worst R-hat {_extreme(frame['rhat'], 1, 3)}, smallest ess {_extreme(frame['ess'], -1, 0)}",
+        "Convergence": f"worst R-hat {_extreme(checks['rhat'], 1, 3)}, smallest ess {_extreme(checks['ess'], -1, 0)}",
         "m_eff": f"{model.inclusion_score_[shrunk].sum():.1f} of {shrunk.sum()} shrunk coefficients are effectively "
         f"nonzero; the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} for "
         f"tau = {prior['tau_0']:.3g})",
     }
     details = [in_lines(f"{name + ':':<13}{text}", 13) for name, text in lines.items() if text]
-    return "\n".join([in_lines(_outcome(model, frame, level)), *details])
+    return "\n".join([in_lines(_outcome(model, checks, level)), *details])
 
 
 def _groups(model, level):
@@ -161,14 +161,24 @@ def _categories(model):
     more = f" and {len(titles) - 3} more" if len(titles) > 3 else ""
     return titles and (
         f"{', '.join(map(printable, titles[:3]))}{more}: every row has one of the columns, so no single coefficient is "
-        "known, but their differences are: skhorseshoe.terms.levels"
+        "known, but their differences are. Above, levels count that differ from the mean over rows, as told by "
+        "skhorseshoe.terms.levels"
     )
 
 
-def _outcome(model, frame, level):
+def _checks(model, frame):
+    """R-hat and ess of the rows of a summary; where columns outnumber rows, of what ``fit`` watched beside them too."""
+    checks, watched = frame[["rhat", "ess"]], model._asked.get("watched")
+    if watched is None:
+        return checks
+    name, rhat, ess = watched
+    return pd.concat([checks, pd.DataFrame({"rhat": [rhat], "ess": [ess]}, index=[name])])
+
+
+def _outcome(model, checks, level):
     """Whether the chains have converged, how many columns have intervals without zero, and the meaning of a sign."""
     n_chains, n_draws = model.global_scale_draws_.shape
-    rhat, ess = frame["rhat"].dropna(), frame["ess"].dropna()
+    rhat, ess = checks["rhat"].dropna(), checks["ess"].dropna()
     converged = (rhat <= MAX_RHAT).all() and (ess >= MIN_ESS_PER_CHAIN * n_chains).all()
     state = ("converged" if converged else "NOT converged") if len(rhat) else "too few to tell whether they converged"
     if model._rough:

@@ -15,7 +15,7 @@ from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse as sparse_ops
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._fit import fit as _fit
-from skhorseshoe._fit.watched import Watched
+from skhorseshoe._fit.watched import Watched, Worst
 from skhorseshoe._mcmc.draws import Draws
 from skhorseshoe.diagnostics import convergence
 
@@ -108,6 +108,16 @@ def test_a_length_in_numbers_is_judged_alike(twins, slow, seed):
         clone(rough).set_params(n_iter=rough.n_iter_).fit(*twins)
     with pytest.warns(ConvergenceWarning, match=r"'\(predictions and groups\)'|'x\d+'|\(global scale\)|\(intercept\)"):
         clone(rough).set_params(n_iter=20).fit(*twins)
+
+
+def test_the_header_says_what_the_warning_says_of_predictions(twins, seed, monkeypatch):
+    """Where nothing else has failed to converge."""
+    monkeypatch.setattr(Watched, "worst", lambda *_: Worst("(predictions)", 1.2, 30.0, True))
+    with pytest.warns(ConvergenceWarning, match=r"worst is '\(predictions\)'"):
+        model = classifier(seed).fit(*twins)
+    assert model.rhat_.max() <= 1.05
+    assert "NOT converged" in header(model)
+    assert "worst R-hat 1.200 ((predictions)), smallest ess 30 ((predictions))" in header(model)
 
 
 @pytest.mark.filterwarnings("ignore")
