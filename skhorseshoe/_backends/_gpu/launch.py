@@ -75,10 +75,7 @@ def resident_blocks(function, shared_bytes):
 
 
 def padded(coef, chains, size):
-    """Coefficients (n_chains, q) as a pass reads them: (q, chains), padded with zeros.
-
-    size : bytes of a number, 4 or 8.
-    """
+    """Coefficients (n_chains, q) as a pass reads them: (q, chains), padded with zeros. size : bytes of a number."""
     out = cp.zeros((coef.shape[1], chains), {4: cp.float32, 8: cp.float64}[size])
     out[:, : len(coef)] = coef.T
     return out
