@@ -101,7 +101,7 @@ def test_intervals_and_samples_are_of_new_groups_and_of_known_ones(model, visits
         lambda g: np.datetime64("2020-01-01") + np.array([int(name[1:]) for name in g]),
     ],
 )
-@pytest.mark.filterwarnings("ignore:A column-vector y")
+@pytest.mark.filterwarnings("error:A column-vector y")
 def test_labels_of_groups_may_be_of_any_type(visits, kind):
     X, y, groups = visits
     expected = clone(QUICK).fit(X, y, groups=groups)

@@ -29,7 +29,7 @@ def check_labels(y, name="y"):
     if isinstance(y, np.ndarray) and kind in "Vc":
         complex_ = "Complex data not supported: " if kind == "c" else ""  # as scikit-learn says of X
         raise ValueError(f"{complex_}{name} has dtype {y.dtype}; labels are numbers, booleans or strings.")
-    y = column_or_1d(device.to_host(y.astype(object) if kind == "T" else y), warn=True)
+    y = column_or_1d(device.to_host(y.astype(object) if kind == "T" else y), warn=name == "y")
     refuse_missing(y, name=name)
     return _of_one_kind(y, original, name) if y.dtype == object else y
 
