@@ -173,6 +173,8 @@ def test_predictions_need_what_the_fit_had(visits, of_patients):
     plain, shifted = clone(QUICK).fit(X, y), clone(QUICK).fit(X, y, offset=np.ones(600))
     with pytest.raises(ValueError, match="fitted without groups"):
         plain.predict_proba(X, groups)
+    with pytest.raises(ValueError, match=r"row 1 in groups is missing: .* give any label that the fit has not"):
+        of_patients.predict_proba(X[:2], ["p03", None])
     with pytest.raises(ValueError, match="fitted without an offset"):
         plain.predict(X, offset=np.ones(600))
     with pytest.raises(ValueError, match="fitted with an offset"):

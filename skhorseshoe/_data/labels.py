@@ -102,8 +102,11 @@ def refuse_missing(labels, start=0, name="y"):
     """Raise a ValueError for a label that is missing. start : number of the first row."""
     missing = np.ravel(is_missing(labels))
     if missing.any():
-        where = f"row {start + np.argmax(missing)}{'' if name == 'y' else f' in {name}'}"
-        raise ValueError(f"The label of {where} is missing: leave such rows out.")
+        where, cure = f"row {start + np.argmax(missing)}", "leave such rows out"
+        if name == "groups":
+            where += " in groups"
+            cure += " of fit; to predict for a new group, give any label that the fit has not seen"
+        raise ValueError(f"The label of {where} is missing: {cure}.")
 
 
 def is_second(y, X, classes):
