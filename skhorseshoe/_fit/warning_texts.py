@@ -81,7 +81,9 @@ TEMPLATES = {
     ),
     "group means": (
         "{columns}: the means of groups go together with the effects of groups (the correlation is {worst:.2f}), so "
-        "the coefficient mixes what differs between groups with what changes within one. {cure}"
+        "the coefficient mixes what differs between groups with what changes within one. Add to X, before any "
+        "Pipeline, the mean of such a column in each row's group as another column; with pandas it is "
+        "X.groupby(groups)[name].transform('mean')."
     ),
     "undetermined": (
         "{columns}: unpenalized columns are collinear with each other or with the intercept ({example}), so only the "
