@@ -112,6 +112,12 @@ def test_labels_of_groups_may_be_of_any_type(visits, kind):
     assert np.array_equal(model.predict_proba(X, kind(groups)), expected.predict_proba(X, groups))
 
 
+def test_one_group_tells_nothing_of_groups(visits):
+    X, y, _ = visits
+    with pytest.warns(UserWarning, match=r"groups has one label for all rows, .*\(group_scale\)\. Leave groups out"):
+        clone(QUICK).fit(X, y, groups=["all"] * 600)
+
+
 def test_two_groups_by_booleans(visits):
     X, y, groups = visits
     with pytest.warns(UserWarning, match="2 different labels: so few hardly tell"):

@@ -45,8 +45,8 @@ TEMPLATES = {
         "{columns} looks like a label of what rows belong to: whole numbers, about {size:.0f} rows for each. {cure}"
     ),
     "few groups": (
-        "groups has {n} different labels: so few hardly tell how much groups differ, and the answer depends on the "
-        "prior of the group scale (group_scale). {cure}"
+        "groups has {tells} how much groups differ, and the answer depends on the prior of the group scale "
+        "(group_scale). {cure}"
     ),
     "light weights": (
         "By {by} the {rows} rows count as {size:.3g}: a row of weight w counts as w rows, and so few say little beside "
