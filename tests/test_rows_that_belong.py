@@ -101,7 +101,7 @@ def test_intervals_and_samples_are_of_new_groups_and_of_known_ones(model, visits
         lambda g: np.datetime64("2020-01-01") + np.array([int(name[1:]) for name in g]),
     ],
 )
-@pytest.mark.filterwarnings("ignore:A column-vector y")
+@pytest.mark.filterwarnings("error:A column-vector y")
 def test_labels_of_groups_may_be_of_any_type(visits, kind):
     X, y, groups = visits
     expected = clone(QUICK).fit(X, y, groups=groups)
@@ -110,6 +110,12 @@ def test_labels_of_groups_may_be_of_any_type(visits, kind):
     assert len(model.groups_) == 60
     assert (model.groups_[1:] > model.groups_[:-1]).all()
     assert np.array_equal(model.predict_proba(X, kind(groups)), expected.predict_proba(X, groups))
+
+
+def test_one_group_tells_nothing_of_groups(visits):
+    X, y, _ = visits
+    with pytest.warns(UserWarning, match=r"groups has one label for all rows, .*\(group_scale\)\. Leave groups out"):
+        clone(QUICK).fit(X, y, groups=["all"] * 600)
 
 
 def test_two_groups_by_booleans(visits):
@@ -173,6 +179,8 @@ def test_predictions_need_what_the_fit_had(visits, of_patients):
     plain, shifted = clone(QUICK).fit(X, y), clone(QUICK).fit(X, y, offset=np.ones(600))
     with pytest.raises(ValueError, match="fitted without groups"):
         plain.predict_proba(X, groups)
+    with pytest.raises(ValueError, match=r"row 1 in groups is missing: .* give any label that the fit has not"):
+        of_patients.predict_proba(X[:2], ["p03", None])
     with pytest.raises(ValueError, match="fitted without an offset"):
         plain.predict(X, offset=np.ones(600))
     with pytest.raises(ValueError, match="fitted with an offset"):

@@ -29,7 +29,7 @@ def check_labels(y, name="y"):
     if isinstance(y, np.ndarray) and kind in "Vc":
         complex_ = "Complex data not supported: " if kind == "c" else ""  # as scikit-learn says of X
         raise ValueError(f"{complex_}{name} has dtype {y.dtype}; labels are numbers, booleans or strings.")
-    y = column_or_1d(device.to_host(y.astype(object) if kind == "T" else y), warn=True)
+    y = column_or_1d(device.to_host(y.astype(object) if kind == "T" else y), warn=name == "y")
     refuse_missing(y, name=name)
     return _of_one_kind(y, original, name) if y.dtype == object else y
 
@@ -102,8 +102,11 @@ def refuse_missing(labels, start=0, name="y"):
     """Raise a ValueError for a label that is missing. start : number of the first row."""
     missing = np.ravel(is_missing(labels))
     if missing.any():
-        where = f"row {start + np.argmax(missing)}{'' if name == 'y' else f' in {name}'}"
-        raise ValueError(f"The label of {where} is missing: leave such rows out.")
+        where, cure = f"row {start + np.argmax(missing)}", "leave such rows out"
+        if name == "groups":
+            where += " in groups"
+            cure += " of fit; to predict for a new group, give any label that the fit has not seen"
+        raise ValueError(f"The label of {where} is missing: {cure}.")
 
 
 def is_second(y, X, classes):

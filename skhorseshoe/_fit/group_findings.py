@@ -6,7 +6,6 @@ that within groups, the group effects take up the difference, and correlate with
 
 import numpy as np
 
-from .._utils.names import printable
 from .warning_texts import Finding
 
 _LEAST_CORRELATION = 0.1  # smallest correlation that matters
@@ -31,10 +30,7 @@ def of_means(rows, effects, names):
     if not len(columns):
         return []
     columns = columns[np.argsort(-np.abs(r[columns]), kind="stable")]
-    name = names[columns[0]]
-    new, old = printable(repr(f"{name}_mean")), printable(repr(name))
-    cure = f"Add the means as columns: X[{new}] = X.groupby(groups)[{old}].transform('mean')."
-    return [Finding("group means", names[columns], cure, {"worst": r[columns[0]]})]
+    return [Finding("group means", names[columns], "", {"worst": r[columns[0]]})]
 
 
 def _correlations(means, effects):

@@ -32,8 +32,11 @@ def of_tables(X, of_rows, data):
         facts = {"low": order[0], "high": order[1], "classes": classes.tolist()}
         findings.append(Finding("order of classes", [], f"Labels y == {order[1]!r} keep the order.", facts))
     if data.groups is not None and len(data.groups) < _FEW_GROUPS:
-        cure = "Columns for all groups but one (OneHotEncoder(drop='first')), unpenalized, do not ask that."
-        findings.append(Finding("few groups", [], cure, {"n": len(data.groups)}))
+        tells, cure = "one label for all rows, which does not tell", "Leave groups out."
+        if len(data.groups) > 1:
+            tells = f"{len(data.groups)} different labels: so few hardly tell"
+            cure = "Columns for all groups but one (OneHotEncoder(drop='first')), unpenalized, do not ask that."
+        findings.append(Finding("few groups", [], cure, {"tells": tells}))
     return findings
 
 

@@ -45,8 +45,8 @@ TEMPLATES = {
         "{columns} looks like a label of what rows belong to: whole numbers, about {size:.0f} rows for each. {cure}"
     ),
     "few groups": (
-        "groups has {n} different labels: so few hardly tell how much groups differ, and the answer depends on the "
-        "prior of the group scale (group_scale). {cure}"
+        "groups has {tells} how much groups differ, and the answer depends on the prior of the group scale "
+        "(group_scale). {cure}"
     ),
     "light weights": (
         "By {by} the {rows} rows count as {size:.3g}: a row of weight w counts as w rows, and so few say little beside "
@@ -81,7 +81,9 @@ TEMPLATES = {
     ),
     "group means": (
         "{columns}: the means of groups go together with the effects of groups (the correlation is {worst:.2f}), so "
-        "the coefficient mixes what differs between groups with what changes within one. {cure}"
+        "the coefficient mixes what differs between groups with what changes within one. Add to X, before any "
+        "Pipeline, the mean of such a column in each row's group as another column; with pandas it is "
+        "X.groupby(groups)[name].transform('mean')."
     ),
     "undetermined": (
         "{columns}: unpenalized columns are collinear with each other or with the intercept ({example}), so only the "

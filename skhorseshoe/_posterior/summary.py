@@ -98,7 +98,8 @@ def header(model, frame, level):
     nonzero coefficients."""
     prior, asked, shrunk, checks = model.prior_, model._asked, model.shrinkage_ > 0, _checks(model, frame)
     tuning = ", ".join(f"{name} {value:.3g}" for name, value in model.tuning_.items())
-    n_made = "" if model.moments_ is None else f"kept of {model.moments_['n_draws']}; mean and sd are of all; "
+    but = ", but those of (group scale)" if is_grouped(model) else ""
+    n_made = "" if model.moments_ is None else f"kept of {model.moments_['n_draws']}; mean and sd are of all{but}; "
     lines = {
         "Prior": f"horseshoe, tau ~ half-Cauchy({prior['tau_0']:.3g})"
         + ("" if asked["expected_nonzero"] is None else f" from expected_nonzero={asked['expected_nonzero']:g}")

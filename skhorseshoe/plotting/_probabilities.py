@@ -7,14 +7,18 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from scipy.special import ndtr
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils import check_random_state
 
 from .._data.labels import is_second
+from .._data.row_groups import check_groups, encode_groups, known_codes
 from .._posterior import estimates
 from .._posterior.claim_errors import check_share
+from .._posterior.grouped_prediction import draws_with_effects, evenly, is_grouped
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import prepared, unwrap
+from .._utils.warn import warn
 from ._common import DARK, MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_count, check_option, class_texts, ink
 
 if TYPE_CHECKING:
@@ -22,6 +26,10 @@ if TYPE_CHECKING:
 
 _HISTOGRAM_HEIGHT = 0.12  # as a share of the height of the axes
 _SHOWN = 0.95  # smallest share of the expected events to show
+_ALONE = (
+    "This model was fitted with groups. Without groups= each row is taken for a new group of its own: if rows belong "
+    "together, the band is too narrow. Give groups=, a label for each row."
+)
 _ROW_LABELS = {"probability": "rows, the most probable first", "original": "row"}
 
 
@@ -257,7 +265,9 @@ class PosteriorCalibrationDisplay(Display):
             Upper end of both axes, in (0, 1]. None is the smallest of 1, 0.5, 0.2, 0.1, 0.05, ... below which 95 % of
             the events are expected. Where rows have predictions above it, the axis says so.
         groups, offset : see ``HorseshoeProbitClassifier.predict_proba``
-            The groups of the rows, and their offsets.
+            The groups of the rows, and their offsets. Rows of one group share its effect, also if the fit has not seen
+            the group, so the band is wider the fewer groups there are. Without ``groups`` a model with groups takes
+            each row for a new group of its own: if rows belong together, the band is too narrow, and a warning says so.
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw on. None makes a figure.
 
@@ -273,10 +283,14 @@ class PosteriorCalibrationDisplay(Display):
         proba = classifier.predict_proba(rows, groups, offset)[:, 1]
         predicted, place, counts = np.unique(proba, return_inverse=True, return_counts=True)
         y = is_second(y, place, classifier.classes_)
-        curves = [
-            _isotonic(rng.random(len(p)) < p, place, counts)
-            for p in classifier.predict_proba_samples(rows, n_draws, groups, offset).T
-        ]
+        samples = classifier.predict_proba_samples(rows, n_draws, groups, offset)
+        if groups is not None:
+            outcomes = _outcomes_of_groups(classifier, samples, n_draws, groups, rng)
+        else:
+            outcomes = (rng.random(len(p)) < p for p in samples.T)
+            if is_grouped(classifier):
+                warn(_ALONE)
+        curves = [_isotonic(drawn, place, counts) for drawn in outcomes]
         return cls(
             predicted=predicted,
             observed=_isotonic(y, place, counts),
@@ -317,6 +331,20 @@ def _round_limit(predicted, counts):
     largest = predicted[np.searchsorted(expected, _SHOWN * expected[-1])]
     sizes = [float(f"{digit}e{power}") for power in range(-6, 0) for digit in (1, 2, 5)]
     return min((size for size in sizes if size >= largest), default=1.0)
+
+
+def _outcomes_of_groups(classifier, samples, n_draws, groups, rng):
+    """Yields outcomes (n,) bool under each draw. Rows of a group that the fit has not seen share a new u ~ N(0, s^2).
+
+    Their ``samples`` are Phi(x beta / sqrt(1 + s^2)), so u + noise is divided by the same root.
+    """
+    labels = check_groups(groups, len(samples))
+    is_new, codes = known_codes(classifier.groups_, labels) < 0, encode_groups(labels)[1]
+    scales = evenly(classifier.group_scale_draws_[:, draws_with_effects(classifier)], n_draws).ravel()
+    for p, s in zip(samples.T, scales, strict=True):
+        shared = s * is_new
+        effects, noise = rng.standard_normal(len(labels))[codes], rng.standard_normal(len(labels))
+        yield ndtr((shared * effects + noise) / np.hypot(1, shared)) < p
 
 
 def _isotonic(y, place, counts):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from artists import dashed, drawn, outside, row_names, segments, texts
+from matplotlib import pyplot as plt
 
 from skhorseshoe import HorseshoeProbitClassifier, plotting
 from skhorseshoe.plotting import GroupEffectsDisplay
@@ -51,8 +52,30 @@ def test_probabilities_are_drawn_of_the_rows_own_groups(of_patients, visits):
     np.testing.assert_allclose(display.interval, of_patients.predict_interval(X[:9], 0.9, groups[:9]).T)
     calibration = plotting.PosteriorCalibrationDisplay
     own = calibration.from_estimator(of_patients, X, y, n_draws=30, groups=groups)
-    new = calibration.from_estimator(of_patients, X, y, n_draws=30)
+    with pytest.warns(UserWarning, match="the band is too narrow. Give groups="):
+        new = calibration.from_estimator(of_patients, X, y, n_draws=30)
     assert own.predicted.std() > 1.1 * new.predicted.std()
+
+
+def test_the_band_of_calibration_is_that_of_rows_that_share_effects(of_patients, visits, seed):
+    """Outcomes drawn from the model are in the band of 90 %; a third of the rows are of known groups, the rest of two
+    new ones."""
+    X, _, groups = visits
+    is_new, new = np.arange(600) % 3 > 0, np.arange(600) % 2
+    labels = np.where(is_new, [f"n{k}" for k in new], groups)
+    codes = np.where(is_new, 60 + new, np.searchsorted(of_patients.groups_, groups))
+    rng, inside = np.random.default_rng(seed), []
+    for k in rng.integers(120, size=30):
+        u = of_patients.group_scale_draws_[0, k] * rng.standard_normal(2)
+        effects = np.append(of_patients.group_effect_draws_[0, k], u)[codes]
+        score = X @ of_patients.coef_draws_[0, k] + of_patients.intercept_draws_[0, k] + effects
+        outcomes = score + rng.standard_normal(600) > 0
+        display = plotting.PosteriorCalibrationDisplay.from_estimator(
+            of_patients, X, outcomes, n_draws=99, groups=labels
+        )
+        inside.append(((display.band[0] <= display.observed) & (display.observed <= display.band[1])).mean())
+        plt.close()
+    assert np.mean(inside) > 0.8
 
 
 def test_displays_take_the_offset(visits):

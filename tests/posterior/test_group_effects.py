@@ -52,6 +52,7 @@ def test_moments_of_all_draws_leave_the_scale_of_the_groups(visits, of_patients)
     frame = model.summary()
     np.testing.assert_allclose(frame["mean"].to_numpy()[:-1], model.moments_["mean"])
     assert frame.loc["(group scale)", "mean"] == pytest.approx(model.group_scale_draws_.mean())
+    assert "mean and sd are of all, but those of (group scale);" in in_one_line(frame)
 
 
 def test_effects_of_groups(of_patients, monkeypatch):
