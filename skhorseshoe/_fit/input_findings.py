@@ -50,7 +50,7 @@ def before_sampling(params, data, rows, one_sided, dependent_sets, names):
     data : ``Data``. one_sided : ``OneSidedColumns``. dependent_sets : of columns of which a weighted sum is constant.
     names : of the columns, an array.
     """
-    n, size, rarer = rows.shape[0], rows.size(), rows.size() * min(rows.share(), 1 - rows.share())
+    n, size, rarer = data.shape[0], rows.size(), rows.size() * min(rows.share(), 1 - rows.share())
     findings = []
     if data.weighted_by and size < _LIGHT_SHARE * n and (size < _LIGHT_ROWS or rarer < _LIGHT_CLASS):
         facts = {"by": data.weighted_by, "rows": n, "size": size}
