@@ -156,7 +156,8 @@ def marginal_effects(
     mean = "average" if weight is None else "weighted average"
     known = "" if min(item.known for item in changes) > 1 - _ROUNDING else " (of those that have a value)"
     by_sd = " by one standard deviation" if change == "sd" and any(isinstance(item, Number) for item in changes) else ""
-    text = f"Change of P(y = {printable(model.classes_[1])}), {mean} of {X.shape[0]} rows{known}, if one column changes"
+    of_rows = f"{mean} of {X.shape[0]} row{'s' * (X.shape[0] > 1)}{known}"
+    text = f"Change of P(y = {printable(model.classes_[1])}), {of_rows}, if one column changes"
     more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
     out = f"; left out: {', '.join(map(printable, left_out[:3]))}{more}" if left_out else ""
     frame.attrs["header"] = in_lines(f"{text}{by_sd}{out}{on_average(model)}")

@@ -127,7 +127,7 @@ def test_equal_rows_count_as_often_as_they_are_given(said):
     y = site == 3
     model = clone(SHORT).set_params(sampler="hmc", slab_scale=None)
     (message,) = said(model, X, y, "weighted sum")
-    assert message.startswith("Columns 'site_0', 'site_1', 'site_2' and 3 more columns")
+    assert message.startswith("Columns 'site_0', 'site_1', 'site_2' and 3 more: a weighted")
     assert "than rows" not in message
     assert said(model, X, y, "sample_weight the 1000 rows count as 10:", sample_weight=np.full(1000, 0.01))
     assert not said(model, np.ones((400, 4)), np.arange(400) % 2, "than rows")

@@ -225,6 +225,7 @@ def test_what_is_left_out_is_said(model, table):
     assert len(frame) == 3 + 1 + 3
     says = " ".join(frame.attrs["header"].split())
     assert "left out: 'name' (240 levels), 'site' (1 level)" in says
+    assert "average of 1 row," in marginal_effects(steps, X[:1], "age").attrs["header"]
     with pytest.raises(ValueError, match=r"'name' has 240 levels, and 200 is the most there may be: gather rare"):
         marginal_effects(steps, X, "name")
     with pytest.raises(ValueError, match=r"'site' has one level in these rows, 'north': there is nothing to compare"):
