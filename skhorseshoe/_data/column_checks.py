@@ -80,7 +80,7 @@ def _block(X, rows, columns):
 _MOST_ROWS, _MOST_NUMBERS, _FEWEST_ROWS = 1000, 2**20, 64  # of a sample: most rows and numbers, fewest rows
 _COLUMNS_AT_A_TIME = 2**14  # columns to read at a time
 _SCRAMBLE = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: its multiples look random
-_CENTRAL = 0.05, 0.95  # quantiles between which the usual values lie
+_CENTRAL = 0.05, 0.25, 0.75, 0.95  # quantiles: the usual values, and the middle half of all, lie between them
 _FAR_OUT = 20  # most ranges of usual values in a standard deviation; 2 for a lognormal with sigma 2
 
 
@@ -105,7 +105,8 @@ def sample(X, start, step):
 def far_out(rows, spread, weight=None):
     """Numbers of the columns with values far out, and the ranges of their usual values.
 
-    A column is left out if most of its values are equal, such as that of a rare level of a category.
+    A column is left out if the middle half of its values are equal, such as that of a rare level of a category: what
+    lies between the outer quantiles is then chance.
 
     rows : as ``sample`` returns them. spread : (p,) standard deviations over all rows. weight : of ``rows``, or None.
     """
@@ -122,16 +123,17 @@ def two_valued(rows):
 
 
 def _usual(rows, weight):
-    """The range of the central values of each column; not interpolated, which in few rows would reach for outliers."""
+    """The range of the central values of each column, or 0 if the middle half are equal. It is not interpolated, which
+    in few rows would reach for outliers."""
     rows = np.asarray(dense(rows), np.float64)
     if weight is None:
-        low, high = np.quantile(rows, _CENTRAL, axis=0, method="nearest")
-        return high - low
-    order = np.argsort(rows, axis=0)
-    middle = (np.cumsum(weight[order], axis=0) - weight[order] / 2) / weight.sum()
-    at = np.array([(middle < _CENTRAL[0]).sum(axis=0), (middle < _CENTRAL[1]).sum(axis=0) - 1])
-    low, high = np.take_along_axis(rows, np.take_along_axis(order, at, axis=0), axis=0)
-    return high - low
+        least, low, high, most = np.quantile(rows, _CENTRAL, axis=0, method="nearest")
+    else:
+        order = np.argsort(rows, axis=0)
+        middle = (np.cumsum(weight[order], axis=0) - weight[order] / 2) / weight.sum()
+        at = np.array([(middle < quantile).sum(axis=0) - (quantile > 0.5) for quantile in _CENTRAL])
+        least, low, high, most = np.take_along_axis(rows, np.take_along_axis(order, at, axis=0), axis=0)
+    return np.where(high > low, most - least, 0.0)
 
 
 # Limits of a column's root mean square within which sums over rows, squares and coefficients stay finite.

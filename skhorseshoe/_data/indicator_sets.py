@@ -99,14 +99,15 @@ def _groups_apart(is_level, share):
     return groups
 
 
-def find_dependent_sets(rows, mean, spread):
+def find_dependent_sets(rows, mean, spread, n):
     """Sets of columns (``IndicatorSet``s without shares) with a weighted sum that is the same in all rows (m, p) of a
     sample.
 
-    mean, spread : (p,) over all rows; a column of spread 0 is left out. Empty if the columns are too many to tell.
+    mean, spread : (p,) over all rows; a column of spread 0 is left out. n : number of the user's rows that the sample
+    stands for. Empty if these are too few, or the columns too many, to tell.
     """
     columns = np.flatnonzero((spread > 0) & (np.ptp(rows, axis=0) > 0))
-    if not 1 < len(columns) <= min(_MOST_APART, len(rows) // 2):
+    if not 1 < len(columns) <= min(_MOST_APART, n // 2):
         return []
     Z = (np.asarray(rows[:, columns], np.float64) - mean[columns]) / spread[columns]
     R, order, rank, _ = dpstrf(Z.T @ Z, tol=_NO_VARIANCE * len(Z))

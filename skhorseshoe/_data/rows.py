@@ -192,18 +192,22 @@ class Rows:
         """Which of the columns with these numbers hold two values, according to a sample of the rows; bool."""
         return two_valued(self._sample()[:, columns]) if len(columns) else np.zeros(0, bool)
 
-    def indicator_sets(self):
-        """The ``IndicatorSet``s, and sets of other shrunk columns of which a weighted sum is the same in every row."""
+    def indicator_sets(self, n_given):
+        """The ``IndicatorSet``s, and sets of other shrunk columns of which a weighted sum is the same in every row.
+
+        n_given : number of rows that the user gave, of which equal ones may be one row here.
+        """
         c = self.columns
         if not c.fit_intercept:
             return [], []
         rows, spread = self._sample(), np.where(c.unpenalized, 0.0, self.spread)
         sets = self._confirmed(find_indicator_sets(rows, c.mean_of_X, self.spread**2))
-        if issparse(rows) or rows.shape[1] > len(rows):
+        n = rows.shape[0] * n_given // self.n
+        if issparse(rows) or rows.shape[1] > n:
             return sets, []
         for indicators in sets:
             spread[indicators.columns[-1]] = 0.0
-        return sets, self._confirmed(find_dependent_sets(rows, c.mean_of_X, spread))
+        return sets, self._confirmed(find_dependent_sets(rows, c.mean_of_X, spread, n))
 
     def _confirmed(self, sets):
         """The sets of a sample that all rows confirm."""

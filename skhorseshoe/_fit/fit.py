@@ -154,7 +154,7 @@ def _inspect(params, data, plan, rows):
     names = np.fromiter(names_of(SimpleNamespace(**data.columns)), dtype=object)
     names = names if plan.stored is None else names[plan.stored]
     check_size(rows.columns, rows.dtype, names)
-    one_sided, (indicator_sets, dependent_sets) = rows.one_sided_columns(), rows.indicator_sets()
+    one_sided, (indicator_sets, dependent_sets) = rows.one_sided_columns(), rows.indicator_sets(data.shape[0])
     watched = Watched(rows, params.target_ess is None) if data.shape[1] > data.shape[0] else None
     unbounded = one_sided.columns[~findings.are_bound(params.slab_scale, one_sided, rows.columns)]
     of_columns = input_findings.of_columns(rows, one_sided.rounded, names, params.standardize)

@@ -53,13 +53,13 @@ def before_sampling(params, data, rows, one_sided, dependent_sets, names):
     data : ``Data``. one_sided : ``OneSidedColumns``. dependent_sets : of columns of which a weighted sum is constant.
     names : of the columns, an array.
     """
-    n, size, rarer = rows.shape[0], rows.size(), rows.size() * min(rows.share(), 1 - rows.share())
+    n, size, rarer = data.shape[0], rows.size(), rows.size() * min(rows.share(), 1 - rows.share())
     findings = []
     if data.weighted_by and size < _LIGHT_SHARE * n and (size < _LIGHT_ROWS or rarer < _LIGHT_CLASS):
         facts = {"by": data.weighted_by, "rows": n, "size": size}
         findings.append(Finding("light weights", [], "", facts))
     if dependent_sets:
-        more = f" (and {len(dependent_sets) - 1} more such sets)" if len(dependent_sets) > 1 else ""
+        more = f" (one of {len(dependent_sets)} such sets)" if len(dependent_sets) > 1 else ""
         findings.append(Finding("dependent", names[dependent_sets[0].columns], "", {"more": more}))
     columns, sided = rows.columns, one_sided.columns
     slab = f"slab_scale={AUTO!r}" if data.outnumber else f"slab_scale={SLAB} with standardize=True"

@@ -149,7 +149,7 @@ def in_words(findings, recipe=""):
 def _sentence(finding):
     kind, columns, cure, facts, _ = finding
     is_plural, names = len(columns) > 1, ", ".join(printable(repr(name)) for name in columns[:_NAMED])
-    more = f" and {len(columns) - _NAMED} more columns" if len(columns) > _NAMED else ""
+    more = f" and {len(columns) - _NAMED} more" if len(columns) > _NAMED else ""
     words = {"have": "have" if is_plural else "has", "lie": "lie" if is_plural else "lies"}
     words["columns"] = f"{'Columns' if is_plural else 'Column'} {names}{more}"
     return _NameFormatter().vformat(TEMPLATES[kind], (), {**words, "cure": cure, **facts}).strip()

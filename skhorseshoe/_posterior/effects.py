@@ -61,11 +61,11 @@ def marginal_effects(
         column has a value, whatever the ``change``.
     features : str, int, list of these or None, default=None
         Columns of X by name or number. None is all that hold numbers and all categories of 2 to 50 levels; the table
-        says above it which categories are left out. A category is a column that holds no numbers, or has the type
-        "category"; one that is named may have 200 levels. To have numbers as levels, give
-        ``X.astype({"code": "category"})``. Where X has a column for every level, as from ``pandas.get_dummies``, these
-        are one category, which their common beginning names ("ward" of ward_a and ward_b), and the name of one of them
-        is that level alone.
+        says above it which other columns are left out. A category is a column that holds neither numbers nor dates, or
+        has the type "category"; one that is named may have 200 levels. To have numbers as levels, give
+        ``X.astype({"code": "category"})``. Dates must be numbers in X before the fit, such as days since a date. Where
+        X has a column for every level, as from ``pandas.get_dummies``, these are one category, which their common
+        beginning names ("ward" of ward_a and ward_b), and the name of one of them is that level alone.
     change : {"auto", "unit", "sd", "binary", "pairs"} or float, default="auto"
         What each column of numbers changes by: "unit" adds one, "sd" the standard deviation of the column in X, and a
         number adds itself; "binary" compares 1 with 0 for all rows, as is done for booleans whatever is asked. "auto"
@@ -156,7 +156,8 @@ def marginal_effects(
     mean = "average" if weight is None else "weighted average"
     known = "" if min(item.known for item in changes) > 1 - _ROUNDING else " (of those that have a value)"
     by_sd = " by one standard deviation" if change == "sd" and any(isinstance(item, Number) for item in changes) else ""
-    text = f"Change of P(y = {printable(model.classes_[1])}), {mean} of {X.shape[0]} rows{known}, if one column changes"
+    of_rows = f"{mean} of {X.shape[0]} row{'s' * (X.shape[0] > 1)}{known}"
+    text = f"Change of P(y = {printable(model.classes_[1])}), {of_rows}, if one column changes"
     more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
     out = f"; left out: {', '.join(map(printable, left_out[:3]))}{more}" if left_out else ""
     frame.attrs["header"] = in_lines(f"{text}{by_sd}{out}{on_average(model)}")

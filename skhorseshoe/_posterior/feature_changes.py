@@ -1,6 +1,7 @@
 """Changes of rows whose effects are computed: of a number by a step or from 0 to 1, of a category between levels."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from itertools import combinations
 from numbers import Real
 from typing import NamedTuple
@@ -12,6 +13,7 @@ from .level_columns import find_level_columns
 from .terms import distinct_titles
 
 _ROUNDING = 1e-12  # standard deviation of a constant column, relative to its largest value
+_TO_NUMBER = "make it a number in X before the fit, such as days since a date"
 _USUAL_LEVELS, MOST_LEVELS = 50, 200  # most of a category that is taken by default or in pairs, and of a named one
 
 
@@ -79,7 +81,16 @@ def changes_of(model, steps, X, features, change, reference, weight):
     usual = [name_of_levels([X.names[j] for j in columns]) for columns in sets]
     titles = dict(zip(sets, distinct_titles(usual, [X.names[columns[0]] for columns in sets]), strict=True))
     selected = [*_by_default(X, sets)] if features is None else _by_name(X, features, titles)
-    by_name, changes, left_out = _references(reference, change, X, selected, titles), [], []
+    times = [columns for columns, _ in selected if X.holds_times(columns[0])]
+    selected = [item for item in selected if item[0] not in times]
+    if times and (features is not None or not selected):
+        name = X.names[times[0][0]]
+        raise ValueError(
+            f"Column {name!r} holds dates or durations, and what changes is a number or a category: {_TO_NUMBER}. If "
+            f"its values are levels, say so with X.astype({{{name!r}: 'category'}})."
+        )
+    by_name, changes = _references(reference, change, X, selected, titles), []
+    left_out = [f"{X.names[j]!r} (dates or durations)" for (j,) in times]
     for columns, level in selected:
         if columns not in sets and X.holds_numbers(columns[0]):
             changes.append(_number(X, columns[0], change, weight, share))
@@ -260,4 +271,6 @@ def check_change(change):
     if isinstance(change, str) and change in ("auto", "unit", "sd", "binary", "pairs"):
         return
     if isinstance(change, bool) or not isinstance(change, Real) or not np.isfinite(change):
-        raise ValueError(f"change must be 'auto', 'unit', 'sd', 'binary', 'pairs' or a finite number; got {change!r}.")
+        cure = f" With a column of dates, {_TO_NUMBER}." if isinstance(change, timedelta) else ""
+        problem = f"change must be 'auto', 'unit', 'sd', 'binary', 'pairs' or a finite number; got {change!r}."
+        raise ValueError(problem + cure)

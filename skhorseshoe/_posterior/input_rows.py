@@ -154,6 +154,10 @@ class InputRows:
         """Whether a column holds numbers; a category does not, even if its levels are numbers."""
         return issparse(self.X) or kind_of(_column(self.X, j)) == "numbers"
 
+    def holds_times(self, j):
+        """Whether a column holds dates or durations; a category does not, even if its levels are dates."""
+        return not issparse(self.X) and kind_of(_column(self.X, j)) == "times"
+
 
 def input_names(X):
     """Names of the columns of a user's rows, or None."""

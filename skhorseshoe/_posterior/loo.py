@@ -63,7 +63,7 @@ class LeaveOneOut:
         n, high = len(self.elpd_i), self.n_high_k
         k = f"Pareto k is at most {self.good_k:.2g} for all rows: the estimate is to be trusted."
         if high:
-            k = f"Pareto k is above {self.good_k:.2g} for {high} rows: these terms are not to be trusted."
+            k = f"Pareto k is above {self.good_k:.2g} for {high} of {n} rows: such terms are not to be trusted."
         return (
             f"PSIS-LOO of {n} rows, {self.n_draws} draws\n"
             f"elpd_loo {self.elpd_loo:12.2f}   standard error {self.se:.2f}\n"
@@ -96,7 +96,7 @@ def leave_one_out(model, rows, positive, weight, max_draws):
     counted = elpd if weight is None else elpd[weight > 0]
     if n_high:
         warn(
-            f"{n_high} of {n} rows have a Pareto k above {good_k:.2g} (pareto_k): the posterior without such a row is "
+            f"Pareto k (pareto_k) is above {good_k:.2g} for {n_high} of {n} rows: the posterior without such a row is "
             "too far from the draws, and its term of elpd_loo is not to be trusted. Cross-validate instead if they are "
             "more than a few."
         )

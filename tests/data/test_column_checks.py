@@ -247,12 +247,14 @@ def spreads(seed, n=5000):
         "score": rng.integers(0, 5, n),
         "rare level": number == 17,
         "many zeros": np.where(rng.random(n) < 0.97, 0.0, np.exp(rng.standard_normal(n))),
+        "a quantile beside the zeros": np.where(number % 10 < 9, 0.0, np.where(number % 20 == 9, 1e-9, -1.0)),
         "constant": np.ones(n),
         "far from zero": 1e9 + rng.standard_normal(n),
     }
     typed = {
         "typing errors": np.where(np.isin(number, [5, 80, 4000]), 1e6, rng.standard_normal(n)),
         "one": np.where(number == 3, -1e5, rng.random(n)),
+        "errors in counts": np.where(np.isin(number, [7, 900]), 1e6, rng.poisson(0.5, n)),
         "code": np.where(number % 400 == 7, 999_999, rng.integers(20, 90, n)),
     }
     return pd.DataFrame({**usual, **typed}).astype(float), set(typed)

@@ -120,5 +120,18 @@ def test_a_copy_is_named_beside_its_original(ward, said):
     assert message.startswith("Columns 'age', 'again'")
 
 
+def test_equal_rows_count_as_often_as_they_are_given(said):
+    """Those of a small X become one row, of 30 here, before the findings are made."""
+    site = pd.Series(np.random.default_rng(0).integers(0, 30, 1000))
+    X = pd.get_dummies(pd.DataFrame({"site": site, "region": site // 5, "country": site // 15}).astype(str)) * 1.0
+    y = site == 3
+    model = clone(SHORT).set_params(sampler="hmc", slab_scale=None)
+    (message,) = said(model, X, y, "weighted sum")
+    assert message.startswith("Columns 'site_0', 'site_1', 'site_2' and 3 more: a weighted")
+    assert "than rows" not in message
+    assert said(model, X, y, "sample_weight the 1000 rows count as 10:", sample_weight=np.full(1000, 0.01))
+    assert not said(model, np.ones((400, 4)), np.arange(400) % 2, "than rows")
+
+
 def test_levels_that_sum_to_one_are_no_fault(ward, said):
     assert not said(SHORT, *ward, "weighted sum")

@@ -225,6 +225,7 @@ def test_what_is_left_out_is_said(model, table):
     assert len(frame) == 3 + 1 + 3
     says = " ".join(frame.attrs["header"].split())
     assert "left out: 'name' (240 levels), 'site' (1 level)" in says
+    assert "average of 1 row," in marginal_effects(steps, X[:1], "age").attrs["header"]
     with pytest.raises(ValueError, match=r"'name' has 240 levels, and 200 is the most there may be: gather rare"):
         marginal_effects(steps, X, "name")
     with pytest.raises(ValueError, match=r"'site' has one level in these rows, 'north': there is nothing to compare"):
@@ -239,6 +240,21 @@ def test_what_is_left_out_is_said(model, table):
         marginal_effects(steps, many, "name", change="pairs")
     with pytest.raises(ValueError, match="features is empty, or no column"):
         marginal_effects(steps, X, [])
+
+
+@pytest.mark.parametrize("kind", [pd.Series, lambda times: times.date, lambda times: times - times[0]])
+def test_dates_are_neither_numbers_nor_levels(kind, model, table):
+    times = kind(pd.date_range("2020-01-01", periods=240)[np.arange(240) % 40])
+    X = table[0].assign(seen=np.asarray(times))
+    frame = marginal_effects(model, X, reference={"ward": "a"})
+    assert "left out: 'seen' (dates or durations)" in " ".join(frame.attrs["header"].split())
+    assert not any("seen" in str(label) for label in frame.index)
+    with pytest.raises(ValueError, match=r"'seen' holds dates or durations.* such as days since a date\. If its val"):
+        marginal_effects(model, X, "seen")
+    with pytest.raises(ValueError, match="such as days since a date"):
+        marginal_effects(model, X, change=pd.Timedelta("365D"))
+    levels = marginal_effects(model, X.astype({"seen": "category"}), "seen")
+    assert len(levels) == 39
 
 
 @pytest.mark.parametrize(
