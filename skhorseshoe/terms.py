@@ -26,7 +26,7 @@ from ._posterior.input_rows import InputRows, blocks_behind, input_names
 from ._posterior.mixin import level_of
 from ._posterior.origins import of_columns
 from ._posterior.pipeline import named, prepared, unwrap
-from ._posterior.summary import favoured, in_lines, interval_headings, moments
+from ._posterior.summary import described, favoured, in_lines, interval_headings
 from ._posterior.table import Summary
 from ._utils.arrays import dense
 from ._utils.errstate import guarded
@@ -179,7 +179,7 @@ def summary(
             {
                 "term": term.name,
                 "n_columns": len(term.columns),
-                **{name: values[0] for name, values in moments(size[..., None], level).items()},
+                **{name: values[0] for name, values in described(size[..., None], level).items()},
                 "probability": 1 - wrong,
                 "ess": ess_bulk(size),
                 "rhat": rhat(size),
@@ -273,12 +273,12 @@ def levels(
             raise ValueError(f"reference={reference!r} is no level of {term!r}: these are {labels}.")
         origin, compared = points[labels.index(asked)], np.delete(compared, labels.index(asked))
     draws = model.coef_draws_[..., columns].astype(np.float64) @ (points[compared] - origin).T
-    ess, described = ess_bulk(draws), moments(draws, level)
+    ess, statistics = ess_bulk(draws), described(draws, level)
     frame = Summary(
         {
             "share": share[compared],
-            **described,
-            "lfsr": lfsr(described["prob_positive"], ess, draws[..., 0].size),
+            **statistics,
+            "lfsr": lfsr(statistics["prob_positive"], ess, draws[..., 0].size),
             "ess": ess,
         },
         index=pd.Index([labels[k] for k in compared], name=str(term), tupleize_cols=False),

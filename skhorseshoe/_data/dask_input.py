@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 from .._utils.arrays import refuse_masked
 from . import weights
 from .labels import check_labels, encode_labels, nullable_type, refuse_missing
-from .row_blocks import layout
+from .row_blocks import block_bounds
 from .validation import check_X, is_dask
 from .whole_numbers import are_small, refuse_merged
 
@@ -52,7 +52,7 @@ def prepare(model, X, y, sample_weight):
     client, original, dtype_of_y = _client(), X, nullable_type(getattr(y, "_meta", y))
     X, lengths, y, weight = _aligned(model, client, X, y, sample_weight)
     shape, dtype = X.shape, np.dtype(np.float32 if X.dtype == np.float32 or are_small(X, []) else np.float64)
-    bounds, edges = layout(shape)
+    bounds, edges = block_bounds(shape)
     ends = bounds[edges].tolist()
     chunks = {0: tuple(np.diff(ends).tolist())}
     arrays = (array if array is None else array.rechunk(chunks, method="tasks") for array in (X, y, weight))

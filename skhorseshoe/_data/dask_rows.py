@@ -10,7 +10,7 @@ from distributed.metrics import time
 from distributed.scheduler import KilledWorker
 
 from .dask_worker import Shard
-from .row_blocks import ADD, Segment, collapse, layout
+from .row_blocks import ADD, Segment, block_bounds, collapse
 from .rows import Rows
 
 _logger = logging.getLogger("skhorseshoe")
@@ -37,7 +37,7 @@ class DaskRows(Rows):
     def __init__(self, shards, shape, dtype, fit_intercept, ops, threads, unpenalized, standardize):
         self.shards, self.shape, self.dtype = shards, shape, dtype
         self.ops, self.threads = ops, threads
-        self.bounds, self.edges = layout(shape)
+        self.bounds, self.edges = block_bounds(shape)
         self._see_columns(fit_intercept, unpenalized, standardize)
 
     X = y = weight = None  # no process has all of them

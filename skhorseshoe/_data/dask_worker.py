@@ -5,7 +5,7 @@ import numpy as np
 from .._backends import device as _device
 from .._utils.arrays import first_not_finite
 from .._utils.threads import open_threads
-from .row_blocks import ADD, Segment, collapse, layout
+from .row_blocks import ADD, Segment, block_bounds, collapse
 from .validation import not_finite
 from .whole_numbers import refuse_merged
 
@@ -25,7 +25,7 @@ def make_segment(X, y, weight, class_weight, classes, names, shape, dtype, start
     if first := first_not_finite(X):
         raise not_finite(X[first], start + first[0], first[1], names, imputer="")
     refuse_merged(original, X)
-    bounds = layout(shape)[0]
+    bounds = block_bounds(shape)[0]
     bounds = bounds[(bounds >= start) & (bounds <= stop)] - start
     y = (np.asarray(y) == classes[1:]).astype(np.uint8)
     X.flags.writeable = False

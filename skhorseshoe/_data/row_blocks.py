@@ -27,7 +27,7 @@ _BYTES_AT_A_TIME = 2**20  # bytes of linear predictors to compute at a time
 _ROWS_AT_A_TIME = 4096  # rows to check at a time; nearly always the first of them show that the classes overlap
 
 
-def layout(shape, size=None):
+def block_bounds(shape, size=None):
     """The rows at which blocks begin, and the blocks at which segments begin; both with the end, int64.
 
     shape : (n, p) of X. size : how many numbers X stores, by default n p. A segment has a power of two of blocks, the

@@ -15,7 +15,7 @@ from .._utils.memmap import cut, is_on_disk
 from .._utils.threads import Threads
 from .column_checks import evidence, far_out, find_one_sided, sample, step_of, two_valued
 from .indicator_sets import confirmed, find_dependent_sets, find_indicator_sets
-from .row_blocks import ADD, Segment, collapse, layout
+from .row_blocks import ADD, Segment, block_bounds, collapse
 from .separation import separation
 
 _ROUNDING = 4 * np.finfo(np.float64).eps  # rounding error of a standard deviation relative to the mean
@@ -61,7 +61,7 @@ class Rows:
         self.ops, self.threads = ops, threads
         self.shape, self.dtype, self.is_sparse = X.shape, X.dtype, issparse(X)
         # The layout depends only on the size of X, so sums over rows have the same bits for any number of threads.
-        self.bounds, self.edges = layout(X.shape, X.size)
+        self.bounds, self.edges = block_bounds(X.shape, X.size)
         held_X, held_y, held_weight = self.held
         self._all_rows = Segment(held_X, held_y, held_weight, self.bounds, 0)
         self.takes_fused_calls = len(y) <= ops.MOST_FUSED_ROWS and not is_on_disk(X)

@@ -13,7 +13,7 @@ from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import STORED
 from .._utils.sklearn_compat import HAS_CALLBACKS
 from ..diagnostics import rhat
-from .sparse_input import widened
+from .sparse_input import in_all_columns
 
 _BLOCKS = 20  # approximate number of blocks; scikit-learn keeps each until the fit ends, and a bar takes 0.5 ms for it
 _BLOCK_SWEEPS, _PART_SWEEPS = 100, 250  # of a block and of the first part, where the length of sampling is not known
@@ -127,7 +127,7 @@ class Tasks:
         def attributes():
             drawn = {f"{name}_draws_": getattr(draws, name)[:, : draws.n] for name in names}
             if columns is not None:
-                drawn["coef_draws_"] = widened(drawn["coef_draws_"], columns, self.known["n_features_in_"])
+                drawn["coef_draws_"] = in_all_columns(drawn["coef_draws_"], columns, self.known["n_features_in_"])
             return {**self.known, **drawn}
 
         return attributes

@@ -28,7 +28,7 @@ _MOST_COLUMNS, _MOST_NUMBERS = 4096, 2**23  # largest X for which correlations a
 _MARGIN = 2.0  # factor on the sweeps that the figures ask for: the smallest of many effective sample sizes varies
 
 
-class Chains(NamedTuple):
+class ChainQuality(NamedTuple):
     """The quantities that are judged, and the length of the chains."""
 
     names: list  # of the quantities
@@ -121,8 +121,8 @@ def _one_sided(kind, columns, unbounded, cure, changes=MappingProxyType({})):
 
 
 def chains_of(fitted, names, informative, seconds_per_sweep, worst=None):
-    """``Chains`` of a model. informative : (p,) bool, False for constant columns. worst : what ``Watched.worst`` gives,
-    or None."""
+    """``ChainQuality`` of a model. informative : (p,) bool, False for constant columns. worst : what ``Watched.worst``
+    gives, or None."""
     extra, rhat, ess = other_quantities(fitted)
     judged = np.append(informative, np.ones(len(extra), bool))
     names, rhat, ess = [*names[informative], *extra], rhat[judged], ess[judged]
@@ -134,7 +134,7 @@ def chains_of(fitted, names, informative, seconds_per_sweep, worst=None):
         columns = slice(informative.sum())
         max_rhat[columns], least[columns] = ROUGH_RHAT, ROUGH_ESS_PER_CHAIN * n_chains
     is_all, burn_in, sweeps, stopped_by = fitted.moments_ is None, fitted.burn_in_, fitted.n_iter_, fitted.stopped_by_
-    return Chains(
+    return ChainQuality(
         names, rhat, ess, n_chains, n_draws, is_all, burn_in, sweeps, stopped_by, seconds_per_sweep, max_rhat, least
     )
 

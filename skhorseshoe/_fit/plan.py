@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 from .._backends import device as _device
 from .._backends.limits import is_without_matrix, needs_conjugate_gradients
 from .._data.belonging import sign_of
-from .._data.row_blocks import layout
+from .._data.row_blocks import block_bounds
 from .._data.validation import copied_bytes
 from .._data.weights import arrange
 from .._mcmc import group_draws
@@ -18,7 +18,7 @@ from .._mcmc.marginal_precision import products_kept
 from .._mcmc.run import Settings
 from .._utils import memory
 from .._utils.memmap import is_on_disk
-from .._utils.memory import addresses_left, check_copy, in_words
+from .._utils.memory import addresses_left, check_copy, size_text
 from .._utils.names import names_of, printable
 from .._utils.threads import count_threads
 from ..diagnostics import MIN_ESS_PER_CHAIN
@@ -167,7 +167,7 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
         blocks = 4 * n_threads * max(2**20, n)
         return draws, 8 * (matrices + vectors + blocks) + 40 * 2**20
     factors = 4 + n_threads + n_chains if sampler == "hmc" else 7 if needs_conjugate_gradients(p) else 3 + n_threads
-    segments = len(layout((n, p))[1]) - 1
+    segments = len(block_bounds((n, p))[1]) - 1
     if segments > 1:  # a thread has the matrix of its segment, and those that it has yet to add
         factors += 6 * min(n_threads, segments)
     matrices = 8 * q * q * factors
@@ -198,11 +198,11 @@ def check_memory(plan, n_groups):
     if n_groups:
         more = forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler)
         draws, working_set = draws + more[0], working_set + more[1]
-    words = f"{in_words(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
-    words += f"{in_words(working_set)} of working space"
+    words = f"{size_text(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
+    words += f"{size_text(working_set)} of working space"
     if plan.copied >= 2**20:
         words += (
-            f", and has made a copy of X of {in_words(plan.copied)} (avoid it with a C-ordered float array, or CSR),"
+            f", and has made a copy of X of {size_text(plan.copied)} (avoid it with a C-ordered float array, or CSR),"
         )
     free = min([memory.available(), *addresses_left(n_threads)])
     if draws + working_set > free:
@@ -217,5 +217,5 @@ def check_memory(plan, n_groups):
             cure = f"The {size} x {size} matrices are what takes the room: select {fewer} first, or lower n_jobs."
             if 8 * size * size < 2**20:
                 cure = "Even a small fit needs about this much: give the process more memory."
-        raise MemoryError(f"This fit needs {words} beside X, but only {in_words(max(0, free))} are available. {cure}")
+        raise MemoryError(f"This fit needs {words} beside X, but only {size_text(max(0, free))} are available. {cure}")
     return words

@@ -12,7 +12,7 @@ _ADVISED_DRAWS = 10_000  # draws of a chain to keep in the advised fit: more are
 def recipe_of(findings, params, chains):
     """A sentence, or "" if no parameter is to change.
 
-    params : those of the classifier, by name. chains : ``findings.Chains``.
+    params : those of the classifier, by name. chains : ``findings.ChainQuality``.
     """
     changes = {name: value for finding in findings for name, value in finding.changes.items()}
     changes = {name: value for name, value in changes.items() if value != getattr(params, name)}

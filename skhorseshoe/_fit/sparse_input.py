@@ -43,7 +43,7 @@ def take_columns(X, columns):
     return csr_array((X.data, place[X.indices], X.indptr), shape=(X.shape[0], len(columns)))
 
 
-def widened(values, columns, n_columns, value=0.0):
+def in_all_columns(values, columns, n_columns, value=0.0):
     """Values (..., k + m), of the k columns and m others, with a place for each of the n_columns of X, in which empty
     columns have ``value``; (..., n_columns + m)."""
     n_others = values.shape[-1] - len(columns)
@@ -57,7 +57,7 @@ def put_back(fitted, columns, n_columns):
     """Give the attributes of a model of these columns a place for each of the n_columns of X."""
 
     def wide(values, value):
-        return widened(values, columns, n_columns, value)
+        return in_all_columns(values, columns, n_columns, value)
 
     for name, value in _EMPTY_VALUES.items():
         setattr(fitted, name, wide(getattr(fitted, name), value))

@@ -130,17 +130,17 @@ def warn_of(findings, recipe=""):
     if fold := fold_of():
         for finding in ordered:
             changes = ", ".join(f"{name}={value!r}" for name, value in finding.changes.items())
-            words = in_words([finding], changes and f"Fit again with {changes}.")
+            words = text_of([finding], changes and f"Fit again with {changes}.")
             warn_once(f"In {fold} of this search or cross-validation: {words}", _category(finding.kind), finding.kind)
     elif ordered:
-        warn(in_words(ordered, recipe), _category(ordered[-1].kind))
+        warn(text_of(ordered, recipe), _category(ordered[-1].kind))
 
 
 def _category(kind):
     return ConvergenceWarning if _ORDER[kind] >= _ORDER["separated"] else UserWarning
 
 
-def in_words(findings, recipe=""):
+def text_of(findings, recipe=""):
     """The findings as sentences, most urgent first, and the recipe."""
     ordered = sorted(findings, key=lambda finding: _ORDER[finding.kind])
     return " ".join(filter(None, [*map(_sentence, ordered), recipe]))

@@ -11,7 +11,7 @@ from .._utils.names import names_of, title_of
 from ..diagnostics import ess_bulk
 from .claim_errors import at_least_one_in_ess, indicator_sets_of, prob_columns_wrong, prob_term_wrong, size_of
 from .grouped_prediction import on_average
-from .summary import favoured, in_lines, interval_headings, moments
+from .summary import described, favoured, in_lines, interval_headings
 from .table import Summary
 
 
@@ -144,12 +144,12 @@ def set_frames(search, chosen, correlation, q, level):
                 "set": title,
                 "n_columns": k,
                 "probability": 1 - error,
-                **{name: values[0] for name, values in moments(total.reshape(shape), level).items()},
+                **{name: values[0] for name, values in described(total.reshape(shape), level).items()},
                 "purity": purity,
             }
         )
         each = {"weight": weights, "probability": alone}
-        each |= moments(contributions.reshape(shape), level)
+        each |= described(contributions.reshape(shape), level)
         del each["prob_positive"]
         index = pd.MultiIndex.from_product([[title], [names[j] for j in columns]], names=["set", "feature"])
         members.append(pd.DataFrame(each, index=index).sort_values("probability", ascending=False, kind="stable"))

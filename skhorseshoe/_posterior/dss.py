@@ -49,7 +49,7 @@ class Path(NamedTuple):
         return int(np.argmax(self.distances <= self.radius))
 
 
-def root_of(model, X, weight, informed=True, offset=None):
+def weighted_root(model, X, weight, informed=True, offset=None):
     """R (m, q) with R'R = X'WX, bordered by the intercept if there is one; and the centre (p,) of the columns of X.
 
     weight : (n,) or (0,) for none, of the rows. W is the weight of a row, times its Fisher information if ``informed``.
@@ -98,7 +98,7 @@ def factor(S):
 def follow(draws, R, level, always, groups, columns=0):
     """The ``Path``; at least its last summary is good enough. A ValueError if the information is zero.
 
-    draws : (n_chains, n_draws, p). R : (m, q), as ``root_of`` returns it; its scale does not matter for the choice.
+    draws : (n_chains, n_draws, p). R : (m, q), as ``weighted_root`` returns it; its scale has no effect on the choice.
     always : (p,) bool, the columns that belong to every summary. groups : (p,) of int; columns with the same number are
     in a summary together. columns : number of other columns up to which the path is followed at least, if it goes so
     far.

@@ -27,7 +27,7 @@ from .._data.row_groups import check_groups
 from .._data.weights import check_weights, rows_that_count
 from .._utils.arrays import dense
 from .._utils.warn import warn
-from .dss import follow, root_of, root_or_one
+from .dss import follow, root_or_one, weighted_root
 from .grouped_prediction import population
 from .pipeline import unfrozen
 from .predict import flat_draws
@@ -174,7 +174,7 @@ def _supports_of(supports, always, sizes):
 def search(model, X, weight, level, columns, groups, offset=None):
     """The ``Path`` of a fitted model. X, weight : its rows, and (n,) or (0,) for none. groups : as in ``follow``.
     offset : (n,) or None."""
-    R, _ = root_of(model, X, weight, offset=offset)
+    R, _ = weighted_root(model, X, weight, offset=offset)
     return follow(model.coef_draws_, R, level, model.shrinkage_ == 0, groups, columns)
 
 
@@ -200,7 +200,7 @@ class Projection:
 
     def __init__(self, model, X, weight):
         self._X, self._weight = X, weight if len(weight) else np.ones(X.shape[0])
-        self._root, self._centre = root_of(model, X, weight, informed=False)
+        self._root, self._centre = weighted_root(model, X, weight, informed=False)
         self._has_intercept = self._root.shape[1] > X.shape[1]
         coef, intercept = flat_draws(model, max(_PROJECTED_DRAWS, len(model.coef_draws_)))
         self.draws = coef = coef.astype(np.float64)  # (m, q), about the centre

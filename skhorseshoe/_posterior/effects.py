@@ -20,7 +20,7 @@ from .grouped_prediction import given_rows, offset_factors, on_average, populati
 from .input_rows import InputRows, blocks_behind
 from .mixin import level_of
 from .pipeline import unwrap
-from .summary import in_lines, moments
+from .summary import described, in_lines
 from .table import Summary
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def marginal_effects(
     contrasts = [contrast for item in changes for contrast in item.contrasts]
     draws = _average_changes(model, steps, X, changes, weight, offset, max_draws)
     frame = Summary(
-        {"change": [item.words for item in contrasts], **moments(draws, level), "ess": ess_bulk(draws)},
+        {"change": [item.words for item in contrasts], **described(draws, level), "ess": ess_bulk(draws)},
         index=pd.Index([item.label for item in contrasts], name="feature", tupleize_cols=False),
     )
     mean = "average" if weight is None else "weighted average"

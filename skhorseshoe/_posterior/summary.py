@@ -19,7 +19,7 @@ def summary_frame(model, level, sort_by):
     """See ``HorseshoeProbitClassifier.summary``."""
     extra, rhat, ess = other_quantities(model)
     extra_draws = np.stack(list(extra.values()), axis=-1)
-    columns = moments(np.concatenate([model.coef_draws_, extra_draws], axis=-1), level)
+    columns = described(np.concatenate([model.coef_draws_, extra_draws], axis=-1), level)
     if model.moments_ is not None:  # moments of all draws, since not all were kept
         has_moments = np.append(np.ones(model.n_features_in_, bool), [model._asked["fit_intercept"], True])
         for name in ("mean", "sd", "prob_positive"):
@@ -45,7 +45,7 @@ def group_frame(model, groups, level):
     frame = Summary(
         {
             "n_columns": np.diff(weights.indptr),
-            **moments(draws, level),
+            **described(draws, level),
             "m_eff": (weights != 0).T @ model.inclusion_score_,
             "ess": checks.ess_bulk,
             "rhat": checks.rhat,
@@ -63,7 +63,7 @@ def favoured(model, quantities="coefficients"):
     return f"positive {quantities} favour {class_texts(model.classes_)[1]}"
 
 
-def moments(draws, level):
+def described(draws, level):
     """Mean, standard deviation (nan for a single draw), interval, and share above zero, in which a zero counts half."""
     n_chains, n_draws, p = draws.shape
     return {

@@ -13,7 +13,7 @@ from .._posterior.claim_errors import check_share
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import named_classifier
 from .._utils.names import names_of
-from ._common import MAX_NAMES, RowsDisplay, check_count, check_option, favoured, listing
+from ._common import MAX_NAMES, RowsDisplay, check_count, check_option, favoured_line, listing
 
 if TYPE_CHECKING:
     from .._types import ArrayLike, Axes, Bools, Floats, Model, NDArray, Order
@@ -166,7 +166,7 @@ class CoefficientsDisplay(_FeaturesDisplay):
             marked=marked,
             labels=labels,
             reference=0,
-            value_label=f"coefficient: mean and {100 * self.level:g} % interval{favoured(self.classes)}",
+            value_label=f"coefficient: mean and {100 * self.level:g} % interval{favoured_line(self.classes)}",
         )
 
 
@@ -360,7 +360,7 @@ class CredibleSetsDisplay(RowsDisplay):
             marked=self.is_set,
             labels=("sets: probability of a signal", "their columns: of each alone"),
             reference=0,
-            value_label=f"{effect}{favoured(self.classes)}",
+            value_label=f"{effect}{favoured_line(self.classes)}",
             row_label=None if len(self.mean) <= MAX_NAMES else "sets and their columns",
         )
 

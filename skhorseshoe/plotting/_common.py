@@ -71,7 +71,7 @@ def drawable(names, places=None, letters=LONGEST):
     return [_literal(text) for text in _names.printables([_on_one_line(names[j]) for j in places], letters, places)]
 
 
-def class_texts(labels):
+def class_names(labels):
     """Labels of classes as texts to draw."""
     return [_literal(text) for text in _names.class_texts(list(map(_on_one_line, labels)), SHORT)]
 
@@ -86,9 +86,9 @@ def _literal(text):
     return text.replace("$", r"\$")
 
 
-def favoured(classes):
+def favoured_line(classes):
     """The class that a positive coefficient favours, on a line of its own; empty if the classes are not known."""
-    return "" if classes is None else f"\n(positive favours {class_texts(classes)[1]})"
+    return "" if classes is None else f"\n(positive favours {class_names(classes)[1]})"
 
 
 def listing(names, places):

@@ -12,7 +12,7 @@ from .._posterior.contributions import contributions
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import unwrap
 from .._posterior.table import value_text
-from ._common import DARK, MAX_NAMES, MUTED, PALE, Display, check_count, class_texts, drawable, ink
+from ._common import DARK, MAX_NAMES, MUTED, PALE, Display, check_count, class_names, drawable, ink
 
 if TYPE_CHECKING:
     from .._types import Axes, Floats, Mapping, Model, NDArray, RowsLike
@@ -165,7 +165,7 @@ class ContributionsDisplay(Display):
         names = drawable([first, *self.names, last], letters=_LETTERS)
         ax.set(ylim=(n + 1.6, -0.6), yticks=np.arange(n + 2), yticklabels=names)
         ax.tick_params(axis="y", length=0)
-        second = class_texts(self.classes)[1]
+        second = class_names(self.classes)[1]
         width = max(1, ax.get_window_extent().width / ax.figure.dpi - _NAMES)
         low, high = ax.get_xlim()
         self.upper_, ticks = ax.secondary_xaxis("top"), _ticks(low, high, _APART / width)

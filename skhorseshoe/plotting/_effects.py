@@ -9,7 +9,7 @@ import numpy as np
 
 from .._posterior.effects import marginal_effects
 from .._posterior.estimates import excludes_zero
-from ._common import MAX_NAMES, PALE, RowsDisplay, class_texts, ink
+from ._common import MAX_NAMES, PALE, RowsDisplay, class_names, ink
 
 if TYPE_CHECKING:
     from .._types import Axes, DataFrame, Floats, Model, Offsets, RowsLike, Sequence, Weights
@@ -140,7 +140,7 @@ class EffectsDisplay(RowsDisplay):
         ).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
-        of_class = "" if self.classes is None else f" of {class_texts(self.classes)[1]}"
+        of_class = "" if self.classes is None else f" of {class_names(self.classes)[1]}"
         self._draw(
             ax,
             np.arange(len(self.mean)),

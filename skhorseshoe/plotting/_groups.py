@@ -10,7 +10,7 @@ import numpy as np
 from .._posterior.estimates import excludes_zero
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import unwrap
-from ._common import MAX_NAMES, RowsDisplay, check_count, favoured
+from ._common import MAX_NAMES, RowsDisplay, check_count, favoured_line
 
 if TYPE_CHECKING:
     from .._types import Axes, Floats, Model, NDArray, Sequence
@@ -112,6 +112,6 @@ class GroupEffectsDisplay(RowsDisplay):
             marked=excludes_zero(self.interval),
             labels=(f"{100 * self.level:g} % interval excludes zero", "includes zero"),
             reference=0,
-            value_label=f"effect on the score: mean and {100 * self.level:g} % interval{favoured(self.classes)}",
+            value_label=f"effect on the score: mean and {100 * self.level:g} % interval{favoured_line(self.classes)}",
             row_label=f"{label}, by mean" if len(shown) > MAX_NAMES or len(shown) < n else None,
         )

@@ -19,7 +19,7 @@ from .._posterior.grouped_prediction import draws_with_effects, evenly, is_group
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import prepared, unwrap
 from .._utils.warn import warn
-from ._common import DARK, MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_count, check_option, class_texts, ink
+from ._common import DARK, MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_count, check_option, class_names, ink
 
 if TYPE_CHECKING:
     from .._types import Axes, Floats, Labels, Model, NDArray, Offsets, RowsLike, Seed, Sequence
@@ -147,7 +147,7 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         if threshold is not None:
             check_share("threshold", threshold)
         n_rows = len(self.mean)
-        first, second = class_texts(self.classes)
+        first, second = class_names(self.classes)
         labels: list[str | None] = [None]
         marked = np.ones(n_rows, dtype=bool)
         if self.y is not None:
@@ -320,7 +320,7 @@ class PosteriorCalibrationDisplay(Display):
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
             axis.set_major_formatter("{x:g}")
-        (label,), n_beyond = class_texts([self.label]), self.counts[self.predicted > end].sum()
+        (label,), n_beyond = class_names([self.label]), self.counts[self.predicted > end].sum()
         beyond = f"\n({n_beyond:.0f} of {self.counts.sum():.0f} rows are beyond)" if n_beyond else ""
         return self._finish(f"predicted probability of {label}{beyond}", f"observed share of {label}")
 

@@ -8,9 +8,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
-from skhorseshoe._fit.findings import Chains, Unbounded, of_outcome
+from skhorseshoe._fit.findings import ChainQuality, Unbounded, of_outcome
 from skhorseshoe._fit.recipe import nice, recipe_of
-from skhorseshoe._fit.warning_texts import Finding, in_words
+from skhorseshoe._fit.warning_texts import Finding, text_of
 from skhorseshoe.groups import credible_sets
 
 QUANTITIES = ["x0", "x1", "x2", "(intercept)", "(global scale)"]
@@ -22,7 +22,7 @@ def chains(rhat=WELL, ess=900 * WELL, n_draws=4000, stopped_by="n_iter", is_all=
     """Four chains whose first quantities have these diagnostics, and the others good ones."""
     rhat, ess = (np.append(some, good[len(some) :]) for some, good in ((rhat, WELL), (ess, 900 * WELL)))
     limits = np.full(len(rhat), 1.01), np.full(len(rhat), 400)
-    return Chains(QUANTITIES, rhat, ess, 4, n_draws, is_all, 1000, 4000, stopped_by, 0.01, *limits)
+    return ChainQuality(QUANTITIES, rhat, ess, 4, n_draws, is_all, 1000, 4000, stopped_by, 0.01, *limits)
 
 
 def said(judged=None, unbounded=None, columns=(), **params):
@@ -31,7 +31,7 @@ def said(judged=None, unbounded=None, columns=(), **params):
     judged = (judged or chains())._replace(burn_in=params["burn_in"], sweeps=params["n_iter"])
     params = SimpleNamespace(**HorseshoeProbitClassifier(**params).get_params())
     found = of_outcome(params, judged, Unbounded(**(unbounded or {})), columns)
-    return in_words(found, recipe_of(found, params, judged))
+    return text_of(found, recipe_of(found, params, judged))
 
 
 def test_one_warning_names_the_worst_and_points_to_the_caller(breast_cancer, seed):

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 from skhorseshoe import HorseshoeSelector, inspection, terms
 from skhorseshoe._posterior import group_effects
-from skhorseshoe._posterior.dss import root_of
+from skhorseshoe._posterior.dss import weighted_root
 from skhorseshoe._posterior.grouped_prediction import population
 from skhorseshoe.diagnostics import convergence
 from skhorseshoe.groups import credible_sets
@@ -188,7 +188,7 @@ def test_information_of_rows_with_an_offset(visits, of_patients):
     offset = np.linspace(-1, 1, 600)
     model = clone(of_patients).set_params(n_iter=10).fit(X, y, groups=groups, offset=offset)
     average = population(model)
-    R, centre = root_of(average, X.to_numpy(), np.empty(0), offset=offset)
+    R, centre = weighted_root(average, X.to_numpy(), np.empty(0), offset=offset)
     root = np.sqrt(1 + model.group_scale_draws_.ravel() ** 2)
     eta = (X.to_numpy() @ model.coef_draws_.reshape(-1, 4).T + model.intercept_draws_.ravel() + offset[:, None]) / root
     weight = (norm.pdf(eta) ** 2 / norm.cdf(eta) / norm.cdf(-eta)).mean(axis=1)

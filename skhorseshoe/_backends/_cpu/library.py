@@ -69,7 +69,7 @@ _prototypes = {name: parameters.split(",") for _, name, parameters in _PROTOTYPE
 _records = {name: re.findall(r"^\s+([^/\n]+);", fields, re.MULTILINE) for name, fields in _RECORD.findall(_text)}
 
 
-def checksum():
+def core_checksum():
     """The checksum of the sources from which the library was built."""
     _library.core_checksum.restype = ctypes.c_uint32
     return _library.core_checksum()

@@ -3,7 +3,7 @@
 import cupy as cp
 
 from ..._utils.memmap import is_on_disk
-from ..._utils.memory import in_words
+from ..._utils.memory import size_text
 from .. import line_moves
 from .cuda import MOST_BLOCKS, PASS_CHAINS, compiled_chains
 from .host_streaming import HostRows, buffer_bytes
@@ -48,11 +48,11 @@ def place(X, n_chains, sampler):
     (free, total), on_disk = _free_and_total(), is_on_disk(X)
     if X_bytes and needed + X_bytes > free and smaller < min(free, needed + X_bytes):
         return X.view(HostRows), (
-            f"X, {in_words(X_bytes)}, does not fit into the {in_words(free)} that are free on the GPU and is read from "
-            f"{'its file' if on_disk else 'the host'} in every sweep; {in_words(smaller)} for parts of X and the "
+            f"X, {size_text(X_bytes)}, does not fit into the {size_text(free)} that are free on the GPU and is read "
+            f"from {'its file' if on_disk else 'the host'} in every sweep; {size_text(smaller)} for parts of X and the "
             "working set on the GPU"
         )
-    words = f"{in_words(X_bytes)} for X and {in_words(needed)} of working set on the GPU"
+    words = f"{size_text(X_bytes)} for X and {size_text(needed)} of working set on the GPU"
     if needed + X_bytes > free:
         raise MemoryError(
             f"This fit needs {words}, {needed + X_bytes:,} bytes, but only {free:,} of its {total:,} bytes are free. "

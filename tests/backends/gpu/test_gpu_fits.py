@@ -11,7 +11,7 @@ from cuda_emulator import fake_cupy
 from laws import all_draws, repeated, same_law
 
 from skhorseshoe._data.dask_worker import Shard
-from skhorseshoe._data.row_blocks import Segment, layout
+from skhorseshoe._data.row_blocks import Segment, block_bounds
 
 OTHER_COLUMNS = {"standardize": True, "unpenalized": [1, 4]}
 ITERATIVE = {"burn_in": 8, "n_iter": 6, "n_chains": 3, **OTHER_COLUMNS}
@@ -94,7 +94,7 @@ def test_a_worker_with_a_gpu_answers_as_one_without(weighted, one_gpu):
     X, y = rng.standard_normal((n, p)), rng.integers(0, 2, n).astype(np.uint8)
     weight = rng.exponential(size=n) if weighted else NONE
     X.flags.writeable = False
-    bounds, edges = layout((n, p))
+    bounds, edges = block_bounds((n, p))
     segments = [
         Segment(X[a:b], y[a:b], weight[a:b], bounds[(bounds >= a) & (bounds <= b)] - a, int(a))
         for a, b in pairwise(bounds[edges])
