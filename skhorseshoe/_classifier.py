@@ -47,7 +47,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         Seed. An int gives the same draws in every process, for any number of threads; None takes a fresh seed.
     n_iter : int or "auto", default="auto"
         Sweeps (iterations) of each chain after burn-in. "auto" goes on until the chains have converged, for at most
-        10,000, and keeps at most 1 GiB of draws.
+        10,000, and keeps at most 1 GiB of draws, but no fewer than 400 of each chain.
     burn_in : int or "auto", default="auto"
         Sweeps of each chain that are discarded. "auto" goes on until halves of the chains agree, for at most 3200.
     n_chains : int, default=4
@@ -83,20 +83,20 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
     sampler : {"auto", "hmc", "pxda", "gibbs"}, default="auto"
         Algorithm; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs; with more than 1.2
         times as many columns as rows and a slab its paths are in coordinates of the prior. "gibbs" is the data
-        augmentation of Terenin, Dong & Draper (2019); "pxda" adds a move of the scale of its latent variables. "auto"
-        is "hmc", but "pxda" for more than 8000 columns and at least as many rows, or a burn-in below 100; with groups
-        or an offset "gibbs" takes its place.
+        augmentation of Terenin, Dong & Draper (2019); "pxda" adds moves of all latent variables and of single
+        coefficients. "auto" is "hmc", but "pxda" for more than 8000 columns, unless these coordinates are taken, or for
+        a burn-in below 100; "gibbs" takes its place with groups or an offset.
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
         Where to fit. "cuda" is the first NVIDIA GPU; if it cannot be used, ``fit`` raises an error. "auto" is a GPU if
-        a working one is found and X is dense with more than about four million elements, else the CPU, and always the
-        CPU for groups and more columns than rows. A CuPy array X is read on the GPU that it is on.
+        a working one is found and X is dense with more than about four million elements, else the CPU, as always for
+        groups, an offset, and more columns than rows with a slab. A CuPy array X is read on the GPU that it is on.
     n_jobs : int or None, default=None
         Number of threads; the draws do not depend on it. None uses all cores that the process may use, a negative
         number all but ``-n_jobs - 1``; inside a joblib task never more than the task's share.
     target_ess : float or None, default=None
-        Stop when every coefficient, the intercept and the scales have this bulk effective sample size over all chains
-        and an R-hat of at most 1.01, with more columns than rows also probabilities and sums over correlated columns.
-        ``n_iter`` is then the maximum. None means 100 a chain with ``n_iter="auto"``, else all ``n_iter`` sweeps.
+        Stop, at the latest after ``n_iter`` sweeps, when every coefficient that the data bound, the intercept and the
+        scales have this bulk effective sample size over all chains and an R-hat of at most 1.01; with more columns than
+        rows probabilities and correlated columns' sums too. None is 100 a chain with ``n_iter="auto"``, else no target.
     checkpoint : path-like or None, default=None
         Folder in which the running fit is saved, created if needed. After a run was killed, the same call continues it,
         and ends with the draws of an uninterrupted run; a larger ``n_iter`` continues a run that has ended.
@@ -132,7 +132,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         data dominate; 0 for unpenalised columns. `HorseshoeSelector` has rules with stated rates of errors.
     rhat_, ess_ : ndarray of shape (n_features,)
         Rank-normalised split R-hat of each coefficient, and its bulk effective sample size over all chains; nan with
-        fewer than four draws per chain.
+        fewer than four draws per chain, and R-hat for a constant column.
     n_iter_, burn_in_ : int
         Sweeps of each chain after burn-in, with those of earlier fits that were continued; and before.
     stopped_by_ : {"n_iter", "target_ess", "interrupt", "callback"}
@@ -246,15 +246,14 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         ----------
         X : array-like, table, sparse matrix, CuPy array or Dask collection of shape (n_samples, n_features)
             Numeric columns. C-contiguous or CSR float32 and float64 arrays are used as they are; float32 keeps the
-            passes over X in float32. Sparse columns are never made dense. Dense float16 is kept in 16 bits on a GPU and
+            passes over X in float32. Sparse columns are made dense only where they outnumber the rows and an array
+            takes little more memory. Dense float16 is kept in 16 bits on a GPU and
             computed in float32. The rows of a Dask array or frame stay with the workers of its cluster.
         y : array-like of shape (n_samples,)
             Labels of two classes: numbers, booleans or strings.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Not negative. A row of weight w counts as w rows: its term of the log-likelihood is multiplied by w. Only
-            the sampler "hmc" accepts weights that are not integers. With more columns than rows it is far slower than
-            integer weights, such as ``class_weight={0: 1, 1: 3}``. Rows of Dask collections need weights
-            above 0.
+            the sampler "hmc" accepts weights that are not integers. Rows of Dask collections need weights above 0.
         groups : array-like of shape (n_samples,) or None, default=None
             Labels of the groups of rows that belong together, such as a patient's visits: numbers, booleans or strings,
             in any order of rows. Every group g has an effect u_g ~ N(0, s^2) on the score of its rows, and coefficients
@@ -288,16 +287,15 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
             At most one, at the end: if R-hat is above 1.01 or the effective sample size below 100 per chain, for any
             coefficient, the intercept or tau (coefficients of constant columns do not count; with more columns than
             rows, predictions and groups do, and without ``target_ess`` 1.05 and 50 are enough for a column); if
-            ``target_ess`` has not been reached; or, whatever R-hat says, if one column separates the classes by itself
-            or unpenalized ones do, so that the data do not bound their coefficients. It names all causes, first what to
-            cure first: the scale of the columns, then separation, then the length of the chains. Where columns separate
-            the classes together and the chains have converged all the same, ``summary()`` says so, and what states
-            rates of false claims warns.
+            ``target_ess`` has not been reached; or, whatever R-hat says, if columns separate the classes, alone or
+            together, and no slab bounds their coefficients. It names all causes, first what to cure first: the scale of
+            the columns, then separation, then the length of the chains.
         UserWarning
-            If there is no ConvergenceWarning, for columns on very different scales, with values far out, too far from
-            zero for their precision, or whose means in groups matter by themselves. Apart from that, if weights make
-            the fit slow; if groups are few, or rows look like groups where none are given; or if ``fit`` was
-            interrupted, will take hours, or cannot write its checkpoint.
+            Before sampling, of all that is known by then, such as columns of which a weighted sum never varies, more
+            columns than rows without a slab, or weights that make the fit slow. After it, if there is no
+            ConvergenceWarning, for columns on very different scales, with values far out, too far from zero for their
+            precision, or whose means in groups matter by themselves. If ``fit`` was interrupted, will take hours, or
+            cannot write its checkpoint.
         """
         with _fit.Lease() as lease, np.errstate(all="ignore"):
             of_rows = {"sample_weight": sample_weight, "groups": groups, "offset": offset}
