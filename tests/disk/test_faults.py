@@ -23,7 +23,7 @@ from skhorseshoe.disk import _folder
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are killed after a fork")
-@pytest.mark.parametrize("has_groups", [False, True])
+@pytest.mark.parametrize("has_groups", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_killed_at_any_moment_it_goes_on(has_groups, seed, tmp_path):
     rng = np.random.default_rng(seed)
     X, y = rng.integers(0, 100, (250, 4)).astype(np.float64), rng.integers(0, 2, 250)
