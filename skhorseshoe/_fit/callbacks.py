@@ -118,9 +118,10 @@ class Tasks:
         return f", worst R-hat {max(rhat(coef[..., draws.columns.informative]).max(), rhat(tau)[0]):.3f}"
 
     def _fitted(self):
-        """A function that returns the attributes that a model needs to predict; None before the first draw."""
+        """A function that returns the attributes that a model needs to predict; None before the first draw, and with
+        an offset, which scorers would not hand on."""
         draws, columns = self.run.draws, self.run.problem.rows.numbers
-        if draws.n == 0:
+        if draws.n == 0 or "_has_offset" in self.known:
             return None
         names = STORED if draws.groups is None else (*STORED, "group_scale")
 

@@ -14,7 +14,7 @@ import time
 import zipfile
 from contextlib import suppress
 from itertools import pairwise
-from math import isqrt
+from math import isqrt, prod
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from .._mcmc.hmc_prior_coordinates import PriorCoordinateState
 from .._mcmc.hmc_prior_coordinates_burn_in import is_averaged
 from .._utils import atomic_files as _files
 from .._utils.lock import alone, lock_of
+from .._utils.memmap import cut
 from .._utils.memory import check_reading
 from .._utils.warn import warn
 
@@ -35,6 +36,7 @@ _PREFIXES = "draws-", "state-", "manifest"
 _LEFTOVERS = re.compile(r"(draws|state)-\d+\.npz(\.new)?|manifest\.json\.new")  # of killed runs, or superseded
 _FORMAT = 5
 _TASK = "fit"
+_BYTES_AT_A_TIME = 2**20  # bytes of an array to read at a time
 _CURE = "Nothing of it is used. To start anew, remove the folder or give another one."
 
 
@@ -111,7 +113,11 @@ class Checkpoint:
             ends = np.cumsum([block["coef"].shape[1] for block in blocks]).tolist()
             if [[int(state["draws/stride"]), end] for end in ends] != [file[2:] for file in self.files]:
                 raise ValueError("the files of draws do not hold what the manifest says of them")
-            draws = {name: np.concatenate([block[name] for block in blocks], axis=1) for name in STORED if blocks}
+            draws = (
+                blocks[0]
+                if len(blocks) == 1
+                else {name: np.concatenate([block[name] for block in blocks], axis=1) for name in STORED if blocks}
+            )
             saved = _unflatten(state, draws)
             check(saved)
         if (n_done := int(state["n_iter"])) > n_iter:
@@ -199,7 +205,7 @@ def _names(manifest):
 def _packed(arrays):
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
-    return buffer.getvalue()
+    return buffer.getbuffer()
 
 
 def _unpacked(data):
@@ -209,13 +215,18 @@ def _unpacked(data):
         for item in packed.infolist():
             if item.compress_type != zipfile.ZIP_STORED or item.file_size > len(data):
                 raise ValueError("it is compressed")
-            file = io.BytesIO(packed.read(item))
-            np.lib.format.read_magic(file)
-            shape, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
-            if dtype.kind not in "biuf":
-                raise ValueError(f"it holds {dtype}, no numbers")
-            values = np.frombuffer(file.read(), dtype).reshape(shape, order="F" if by_columns else "C")
-            arrays[item.filename.removesuffix(".npy")] = values.copy("K")
+            with packed.open(item) as file:
+                np.lib.format.read_magic(file)
+                shape, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
+                if dtype.kind not in "biuf":
+                    raise ValueError(f"it holds {dtype}, no numbers")
+                if prod(shape) * dtype.itemsize != item.file_size - file.tell():
+                    raise ValueError("an array has another size than its numbers")
+                values = np.empty(shape, dtype, order="F" if by_columns else "C")
+                of_bytes = values.reshape(-1, order="A").view(np.uint8)
+                for part in cut(0, len(of_bytes), _BYTES_AT_A_TIME):
+                    file.readinto(of_bytes[part])
+            arrays[item.filename.removesuffix(".npy")] = values
     return arrays
 
 

@@ -112,8 +112,8 @@ def fit(model, X, y, of_rows, lease):
     known = {**data.columns, "classes_": data.classes, "device_": plan.device.name, "sampler_": plan.settings.sampler}
     known |= {} if data.groups is None else {"groups_": data.groups}
     known |= {} if of_rows["offset"] is None else {"_has_offset": True}
-    metadata = {name: values for name, values in of_rows.items() if values is not None}
-    arguments = {"estimator": model, "X": X, "y": y, "metadata": metadata}
+    weight = of_rows["sample_weight"]  # scorers take no other argument, so rows are scored as those of new groups
+    arguments = {"estimator": model, "X": X, "y": y, "metadata": {} if weight is None else {"sample_weight": weight}}
     callbacks = partial(Tasks, arguments, known) if HAS_CALLBACKS else lambda run: None
     with (
         progress.visible(params.verbose),
@@ -220,7 +220,8 @@ def _validate(model, params, X, y, sample_weight, groups, offset):
 
 def _check_memory_and_log(params, plan, n_groups):
     """Refuse a fit that has no room, and log what it will need."""
-    words, (_, device, reason), (n, p) = check_memory(plan, n_groups), plan.device, plan.shape
+    words, (_, device, reason) = check_memory(plan, n_groups, params.checkpoint is not None), plan.device
+    n, p = plan.shape
     if params.verbose:
         where = f"{device} ({reason})" if reason else device
         progress.logger.info("%d rows of %d features on %s: %s", n, p, where, words)
@@ -344,7 +345,8 @@ def _log(verbose, run):
 
     def line(t, seconds_left):
         phase = "burn-in" if t <= run.burn_in else "sampling"
-        return f"{phase}: sweep {t} of {sweeps()}, about {in_time(seconds_left)} left"
+        left = f", about {in_time(seconds_left)} left" if seconds_left > 0 else ""
+        return f"{phase}: sweep {t} of {sweeps()}{left}"
 
     def too_long(t, seconds_per_sweep, seconds_left):
         return (

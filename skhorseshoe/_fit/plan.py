@@ -188,7 +188,7 @@ def forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler):
     return draws + 8 * n_chains * n_draws, of_rows + 8 * 12 * effects + 8 * matrices
 
 
-def check_memory(plan, n_groups):
+def check_memory(plan, n_groups, has_checkpoint):
     """The forecast in words; a MemoryError if the fit has no room."""
     settings, (n, p), n_threads = plan.settings, plan.shape, plan.n_threads
     n_chains, sampler, item = settings.n_chains, settings.kind, np.dtype(settings.draws_dtype).itemsize
@@ -200,6 +200,9 @@ def check_memory(plan, n_groups):
         draws, working_set = draws + more[0], working_set + more[1]
     words = f"{size_text(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
     words += f"{size_text(working_set)} of working space"
+    if has_checkpoint:
+        words += f", and {size_text(draws)} to write or read the draws of the checkpoint"
+        draws *= 2
     if plan.copied >= 2**20:
         words += (
             f", and has made a copy of X of {size_text(plan.copied)} (avoid it with a C-ordered float array, or CSR),"

@@ -57,7 +57,8 @@ class GroupDraws:
     def trim(self, n, n_offered):
         """Give up the room of draws that were not made."""
         self.scale = self.scale[:, :n].copy()
-        self.effects = self.effects[:, : self._n_effects(n_offered)].copy()
+        if (n_effects := self._n_effects(n_offered)) < self.effects.shape[1]:
+            self.effects = self.effects[:, :n_effects].copy()
 
     def arrays(self, n, n_offered):
         """The argument of ``restore``."""

@@ -12,6 +12,7 @@ from .warn import warn
 logger = logging.getLogger("skhorseshoe")
 
 _SECONDS_BETWEEN_LINES = 5.0  # fewest seconds between two lines
+_NEWEST = 100  # largest number of steps whose mean time is that of the others
 _PATIENCE, _LONG = 20.0, 2 * 3600  # seconds after which a fit warns if more than ``_LONG`` seconds are left
 _SOON, _MINUTE = 10.0, 60.0  # seconds after which it logs a line if more than ``_MINUTE`` are left, and one each minute
 
@@ -49,20 +50,20 @@ def reporter(verbose, end, line, too_long=None):
     takes and the seconds left that returns the text of a warning, which is given if hours are left.
     """
     begin = last = time.monotonic()
-    first, last_hint, warned = None, None, too_long is None  # last_hint : time of the last line without ``verbose``
-    marks = deque([(0, begin)], maxlen=4)  # the newest reports: steps done, and time
+    last_hint, warned = None, too_long is None  # last_hint : time of the last line without ``verbose``
+    marks = deque(maxlen=_NEWEST + 1)  # the newest reports: steps done, and time
 
     def report(t):
-        nonlocal begin, first, last, last_hint, warned
+        nonlocal begin, last, last_hint, warned
         now = time.monotonic()
-        if first is None:  # the first step may have compiled kernels
-            begin, first = now, t
+        if not marks:  # the first step may have compiled kernels
+            begin = now
         marks.append((t, now))
         if now - last < _SECONDS_BETWEEN_LINES and not (verbose and end is not None and t == end()):
             return
-        # Later steps may compile more kernels, at the begin of a phase two steps in a row.
-        recent = [(stop - start) / max(1, n - m) for (m, start), (n, stop) in pairwise(marks)]
-        last, seconds_per_step = now, min([(now - begin) / max(1, t - first), *recent])
+        seconds = sorted((stop - start) / max(1, n - m) for (m, start), (n, stop) in pairwise(marks))
+        seconds = seconds[:-2] or seconds or [0.0]  # where a phase begins, two steps may compile kernels
+        last, seconds_per_step = now, sum(seconds) / len(seconds)
         seconds_left = None if end is None else seconds_per_step * (end() - t)
         if verbose:
             logger.info(line(t, seconds_left))

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 pytest.importorskip("sklearn.callback", reason="callbacks are new in scikit-learn 1.9")
 from sklearn.callback import ProgressBar, ScoringMonitor
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -155,6 +156,19 @@ def test_scores_while_the_chains_run(problem):
     scores = monitor.get_logs(select="most_recent").data_as_pandas
     assert len(scores) >= 10
     assert scores["accuracy"].iloc[-1] == model.score(frame, y)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("scoring", ["accuracy", "neg_log_loss"])
+def test_a_fit_with_groups_or_an_offset_is_scored_or_left_alone(problem, scoring):
+    """Rows are scored as those of new groups; scorers do not hand on an offset."""
+    X, y = problem
+    monitor = ScoringMonitor(scoring=scoring)
+    model = classifier().set_callbacks(monitor).fit(X, y, groups=np.arange(len(X)) // 5)
+    scores = monitor.get_logs(select="most_recent").data_as_pandas
+    assert scores[scoring].iloc[-1] == check_scoring(model, scoring)(model, X, y)
+    model.fit(X, y, offset=X[:, 0])
+    assert len(model.coef_draws_)
 
 
 def shown(estimator, X, y):

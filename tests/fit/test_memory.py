@@ -58,6 +58,14 @@ def test_matrices_that_cannot_fit_are_refused_with_another_cure(p, cure, free_me
         HorseshoeProbitClassifier(n_iter=10, sampler="hmc", slab_scale=None).fit(np.zeros((30, p)), Y)
 
 
+def test_the_draws_are_twice_in_the_forecast_with_a_checkpoint(free_memory, tmp_path):
+    """A file of all is written, or read, at a time."""
+    free_memory(350 * 2**20)
+    model = HorseshoeProbitClassifier(n_iter=10**6, checkpoint=tmp_path / "run", random_state=0)
+    with pytest.raises(MemoryError, match=r"needs (183 MiB) for draws .* 56 MiB .* and \1 to write or read the draws"):
+        model.fit(X, Y)
+
+
 def test_the_draws_of_earlier_fits_are_in_the_forecast(caplog, free_memory):
     caplog.set_level(logging.INFO, logger="skhorseshoe")
     model = HorseshoeProbitClassifier(n_iter=30, burn_in=10, warm_start=True, verbose=1, random_state=0)

@@ -121,6 +121,19 @@ def test_sweeps_that_compile_are_not_taken_for_many(clock, caplog):
     assert not caplog.messages
 
 
+def test_the_time_left_is_right_though_sweeps_take_different_times(seed, clock):
+    sweeps = np.random.default_rng(seed).lognormal(0.0, 0.8, 2000)
+    times = np.concatenate([[0.0], np.cumsum(sweeps)])
+    clock("_utils.progress", iter(times).__next__)
+    told = {}
+    report = progress.reporter(0, lambda: 2000, lambda t, left: told.update({t: left}) or f"{left} s left")
+    for t in range(1, 2001):
+        report(t)
+    shares = [left / (times[-1] - times[t]) for t, left in told.items() if 100 < t < 1900]
+    assert len(shares) > 20
+    assert 0.8 < np.median(shares) < 1.1
+
+
 @pytest.mark.parametrize(("sweep", "said"), [(1.0, None), (30.0, "about 8 hours"), (3000.0, "about 35 days")])
 def test_a_fit_of_hours_is_told_once(problem, clock, sweep, said):
     stopped_after_30_sweeps(clock, sweep)
