@@ -176,7 +176,7 @@ def named(*names):
 
 REFUSED = {
     "text": (column(["x", "y"]), {}, r"'b' is not numeric: .*'x'.*OneHotEncoder"),
-    "a sign among numbers in text": (column(["7", "?"]), {}, r"'b' is not numeric: .*such as '\?'"),
+    "a sign among numbers in text": (column(["7", "?"]), {}, r"'b' is not numeric: .*such as '\?' in row 51\."),
     "dates": (column(pd.to_datetime(["2020-01-01"] * 2)), {}, r"'b' is not numeric: .*datetime64.*or convert it.*days"),
     "objects of dates": (column([datetime.date(2020, 1, 1)] * 2), {}, r"'b' is not numeric: .*or convert it.*days"),
     "a category of numbers": (column(pd.Categorical([1, 2])), {}, r"'b' is not numeric: .*category"),
