@@ -39,10 +39,11 @@ def _names(columns, known, first):
     not_for_X = {y, by if isinstance(by, str) else None} - {None}
     names = known["names"] or asked or [name for name in columns if name not in not_for_X]
     wanted = {*names, *not_for_X}
-    missing, more = (sorted(extra, key=str)[:9] for extra in (wanted - {*columns}, {*columns} - wanted))
-    if not names or missing or (more and asked is None):
+    unknown = {*columns} - wanted if asked is None else {}
+    missing, more = (sorted(extra, key=str)[:9] for extra in (wanted - {*columns}, unknown))
+    if not names or missing or more:
         and_groups = f" and groups={by!r}" if isinstance(by, str) else ""
-        problem = f"missing are {missing}, unknown are {more}" if names else "none is for X"
+        problem = f"missing are {missing}" + f", unknown are {more}" * bool(more) if names else "none is for X"
         raise ValueError(
             f"The part of the source from row {first} on has the columns {[*columns[:9]]}, with y={y!r}{and_groups}: "
             f"{problem}. columns=[...] takes those that all have; labels of arrays are arrays too."
