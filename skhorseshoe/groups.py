@@ -89,6 +89,8 @@ def correlated_groups(
 
     Raises
     ------
+    TypeError
+        If X, behind the steps before the classifier, is a Dask collection.
     ValueError
         If X is not dense and finite, has other columns than the model, or the threshold is not in (0, 1].
     MemoryError
@@ -184,7 +186,8 @@ def credible_sets(
     Raises
     ------
     TypeError
-        If ``model`` does not end with a HorseshoeProbitClassifier, or ``groups`` or ``terms`` are none of those above.
+        If ``model`` does not end with a HorseshoeProbitClassifier, X behind its steps is a Dask collection, or
+        ``groups`` or ``terms`` are none of those above.
     NotFittedError
         If it is not fitted.
     ValueError

@@ -133,7 +133,8 @@ def summary(
     Raises
     ------
     TypeError
-        If ``terms`` is no dict and not "auto", or ``model`` does not end with a HorseshoeProbitClassifier.
+        If ``terms`` is no dict and not "auto", ``model`` does not end with a HorseshoeProbitClassifier, or X behind its
+        steps is a Dask collection.
     NotFittedError
         If the model is not fitted.
     ValueError

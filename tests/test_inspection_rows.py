@@ -11,7 +11,10 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
+from skhorseshoe import terms
+from skhorseshoe.groups import correlated_groups, credible_sets
 from skhorseshoe.inspection import contributions, marginal_effects
+from skhorseshoe.plotting import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +82,26 @@ def test_steps_may_use_the_methods_of_polars(patients, short_fit):
     for answer in (marginal_effects, contributions):
         with pytest.raises(TypeError, match=r"LazyFrame.*X\.collect\(\)"):
             answer(whole, table.lazy())
+
+
+IN_MEMORY = {
+    "marginal_effects": marginal_effects,
+    "contributions": contributions,
+    "correlated_groups": lambda model, X: correlated_groups(X),
+    "correlated_groups of a model": lambda model, X: correlated_groups(X, model=model),
+    "credible_sets": credible_sets,
+    "terms.summary": terms.summary,
+    "ProbabilityIntervalDisplay": ProbabilityIntervalDisplay.from_estimator,
+    "PosteriorCalibrationDisplay": lambda model, X: PosteriorCalibrationDisplay.from_estimator(model, X, X["sex"]),
+}
+
+
+@pytest.mark.parametrize("name", IN_MEMORY)
+def test_a_dask_collection_is_refused_where_the_answer_is_made_in_memory(name, patients, short_fit):
+    X, y = patients
+    rows = pytest.importorskip("dask.dataframe").from_pandas(X, npartitions=3)
+    with pytest.raises(TypeError, match=r"X is a Dask collection.*give a sample of its rows"):
+        IN_MEMORY[name](short_fit(X, y), rows)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "array", "list"])

@@ -142,7 +142,9 @@ def _as_rows(X):
 
 
 def refuse_lazy(X):
-    """Raise a TypeError for a polars LazyFrame."""
+    """Raise a TypeError for a Dask collection or a polars LazyFrame."""
+    if is_dask(X):
+        raise TypeError("X is a Dask collection, and this is computed in memory: give a sample of its rows.")
     if type(X).__name__ == "LazyFrame":
         raise TypeError(
             "X is a LazyFrame, which has no rows yet: give X.collect(), or what skhorseshoe.disk.convert makes of it."

@@ -41,8 +41,6 @@ class InputRows:
     """
 
     def __init__(self, X):
-        if validation.is_dask(X):
-            raise TypeError("X is a Dask collection, and effects are computed in memory: give a sample of its rows.")
         refuse_masked(X, "X")
         validation.refuse_lazy(X)
         X = device.to_host(device.checked(X)) if device.on_gpu(X) else X

@@ -39,10 +39,11 @@ def _names(columns, known, first):
     not_for_X = {y, by if isinstance(by, str) else None} - {None}
     names = known["names"] or asked or [name for name in columns if name not in not_for_X]
     wanted = {*names, *not_for_X}
-    missing, more = (sorted(extra, key=str)[:9] for extra in (wanted - {*columns}, {*columns} - wanted))
-    if not names or missing or (more and asked is None):
+    unknown = {*columns} - wanted if asked is None else {}
+    missing, more = (sorted(extra, key=str)[:9] for extra in (wanted - {*columns}, unknown))
+    if not names or missing or more:
         and_groups = f" and groups={by!r}" if isinstance(by, str) else ""
-        problem = f"missing are {missing}, unknown are {more}" if names else "none is for X"
+        problem = f"missing are {missing}" + f", unknown are {more}" * bool(more) if names else "none is for X"
         raise ValueError(
             f"The part of the source from row {first} on has the columns {[*columns[:9]]}, with y={y!r}{and_groups}: "
             f"{problem}. columns=[...] takes those that all have; labels of arrays are arrays too."
@@ -100,7 +101,7 @@ def _floats(frame, dtype, first, largest):
     frame = frame.copy(deep=False)
     for j in (j for j, kind in enumerate(kinds) if kind not in "biuf"):
         kinds[j] = "i" if pd.api.types.infer_dtype(column := frame.iloc[:, j]) == "integer" else kinds[j]
-        frame.isetitem(j, _numbers(column))
+        frame.isetitem(j, _numbers(column, first))
     values = frame.to_numpy(np.float64, na_value=np.nan)
     with np.errstate(over="ignore"):
         X = values.astype(dtype or np.float32, copy=False)
@@ -120,14 +121,14 @@ def _floats(frame, dtype, first, largest):
     return X if dtype is not None or np.array_equal(X, values) else values, largest
 
 
-def _numbers(column):
-    """The numbers of a column of objects; a ValueError if it holds anything else."""
+def _numbers(column, first):
+    """The numbers of a column of objects; a ValueError if it holds anything else. first : number of its first row."""
     kind = kind_of(values := column.to_numpy(object))
     if kind == "numbers" and not isinstance(column.dtype, pd.CategoricalDtype):  # numbers of a category are names
         return np.where(pd.isna(values), np.nan, values).astype(np.float64)
-    odd = column[column.notna() & pd.to_numeric(column, errors="coerce").isna()]
+    k = (column.notna() & pd.to_numeric(column, errors="coerce").isna()).argmax()
     cure = "convert it to numbers, such as days since an event," if kind == "times" else "encode it (OneHotEncoder)"
     raise ValueError(
-        f"Column {column.name!r} is not numeric: its dtype is {column.dtype}, such as {[*odd[:1], *column[:1]][0]!r}. "
-        f"Leave it out, with columns=[...], or {cure} and give frames of that as the source."
+        f"Column {column.name!r} is not numeric: its dtype is {column.dtype}, such as {column.iloc[k]!r} in row "
+        f"{first + k}. Leave it out, with columns=[...], or {cure} and give frames of that as the source."
     )

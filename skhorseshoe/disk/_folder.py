@@ -3,7 +3,9 @@
 Rows come in blocks, which the manifest names once they are on the disk. To go on, the last block is compared first.
 """
 
+import errno
 import os
+from contextlib import contextmanager
 from itertools import pairwise
 
 import numpy as np
@@ -24,6 +26,7 @@ _CURE = "Remove its folder and convert again."
 _TASK = "conversion"
 _NEW = {"format": "skhorseshoe rows 3", "names": None, "classes": None, "complete": False}
 _PLAIN = {str, bool, int, float}
+_FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG  # no room on the disk, for this user, or in a file of this size
 
 
 def _are_labels(values):
@@ -130,7 +133,8 @@ def write(folder, conversion, items, needed, report):
         if (manifest := begun(folder, conversion))["complete"]:  # ended meanwhile
             return
         if not (blocks := manifest["blocks"]):  # before any other file
-            _files.put_note(folder / _MANIFEST, manifest, fd)
+            with _naming_if_full(folder / _MANIFEST):
+                _files.put_note(folder / _MANIFEST, manifest, fd)
         last = blocks.pop() if blocks else None  # compared, and written again
         n, size, at = last[0] if last else 0, 0, 0
         if blocks and len(blocks[-1]) > 4:
@@ -174,9 +178,21 @@ def _widen(folder, manifest, fd):
     manifest["dtype"] = "float64"
 
 
+@contextmanager
+def _naming_if_full(path):
+    """A context whose errors for want of room name the file and the cure."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _FULL:
+            raise
+        cure = "Free space, or lift the limit, then make the same call: it goes on"
+        raise OSError(error.errno, f"{error.strerror}. {cure}", str(path)) from error
+
+
 def _put_rows(path, at, rows, fd):
     """Write rows to a file from a byte on, and end the file after them. fd : of its folder."""
-    with _files.open_to_write(path, "r+b" if at else "w+b", fd) as file:
+    with _naming_if_full(path), _files.open_to_write(path, "r+b" if at else "w+b", fd) as file:
         if file.seek(0, os.SEEK_END) < at:
             raise _files.damaged(path, "it is too short", _CURE)
         file.truncate(file.seek(at))
@@ -187,8 +203,9 @@ def _commit(folder, manifest, fd):
     """Flush the rows to the disk, then write the manifest that names them."""
     of_groups = (folder / CODES, folder / LABELS) if len(manifest["blocks"][-1]) > 4 else ()
     for path in (folder / _X.format(manifest["dtype"]), folder / _CODES, *of_groups):
-        with _files.open_to_write(path, "ab", fd) as file:
+        with _naming_if_full(path), _files.open_to_write(path, "ab", fd) as file:
             os.fsync(file.fileno())
-    _files.put_note(folder / _MANIFEST, manifest, fd)
+    with _naming_if_full(folder / _MANIFEST):
+        _files.put_note(folder / _MANIFEST, manifest, fd)
     for dtype in {*DTYPES} - {manifest["dtype"]}:  # narrower rows, before ``_widen``
         _files.remove(folder / _X.format(dtype), fd)

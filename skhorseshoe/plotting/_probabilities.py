@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 
 from .._data.labels import is_second
 from .._data.row_groups import check_groups, encode_groups, known_codes
+from .._data.validation import refuse_lazy
 from .._posterior import estimates
 from .._posterior.claim_errors import check_share
 from .._posterior.grouped_prediction import draws_with_effects, evenly, is_grouped
@@ -123,6 +124,7 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         """
         steps, classifier = unwrap(estimator)
         level = level_of(classifier, level)
+        refuse_lazy(X)
         rows = prepared(steps, X)
         mean = classifier.predict_proba(rows, groups, offset)[:, 1]
         if y is not None:
@@ -279,6 +281,7 @@ class PosteriorCalibrationDisplay(Display):
         level = level_of(classifier, level)
         check_count("n_draws", n_draws, max(20, len(classifier.intercept_draws_)))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+        refuse_lazy(X)
         rows = prepared(steps, X)
         proba = classifier.predict_proba(rows, groups, offset)[:, 1]
         predicted, place, counts = np.unique(proba, return_inverse=True, return_counts=True)

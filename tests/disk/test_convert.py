@@ -176,7 +176,7 @@ def named(*names):
 
 REFUSED = {
     "text": (column(["x", "y"]), {}, r"'b' is not numeric: .*'x'.*OneHotEncoder"),
-    "a sign among numbers in text": (column(["7", "?"]), {}, r"'b' is not numeric: .*such as '\?'"),
+    "a sign among numbers in text": (column(["7", "?"]), {}, r"'b' is not numeric: .*such as '\?' in row 51\."),
     "dates": (column(pd.to_datetime(["2020-01-01"] * 2)), {}, r"'b' is not numeric: .*datetime64.*or convert it.*days"),
     "objects of dates": (column([datetime.date(2020, 1, 1)] * 2), {}, r"'b' is not numeric: .*or convert it.*days"),
     "a category of numbers": (column(pd.Categorical([1, 2])), {}, r"'b' is not numeric: .*category"),
@@ -191,7 +191,7 @@ REFUSED = {
     "a long identifier": (column([1, 10**20]), {}, r"'b' holds 1e\+20 in row 51.*identifier"),
     "new": ([*column([1, 2]), pd.DataFrame({"a": [1], "b": [1], "c": [1]})], {}, r"row 52 on .*unknown are \['c'\]"),
     "gone": ([*column([1, 2]), pd.DataFrame({"a": [1]})], {}, r"row 52 on .*missing are \['b'\]"),
-    "not there": (column([1, 2]), {"columns": ["a", "z"]}, r"row 0 on .*missing are \['z'\]"),
+    "not there": (column([1, 2]), {"columns": ["a", "z"]}, r"row 0 on .*missing are \['z'\]\. "),
     "no such label": (column([1, 2]), {"y": "z"}, r"row 0 on .*y='z': missing are \['z'\]"),
     "twice": (pd.DataFrame(np.ones((2, 2)), columns=["a", "a"]), {}, r"X has 2 columns named 'a'\. Rename them"),
     "unlabelled": (column(["x", None]), {"y": "b"}, r"label of row 51 is missing"),

@@ -315,19 +315,23 @@ def test_a_file_cut_short_does_not_go_on(frame, tmp_path):
         disk.convert(in_parts(frame), tmp_path / "more", y="ill")
 
 
-def test_files_that_cannot_be_closed_leave_no_lock(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("kind", "file"), [("+", "X-float32.bin"), ("x", "manifest.json"), ("a", "X-float32.bin")])
+def test_files_that_cannot_be_closed_leave_no_lock(kind, file, tmp_path, monkeypatch):
     """As where the disk is full: what is left in a buffer is written when a file is closed."""
 
-    class Full(io.BufferedRandom):
+    class Full(io.FileIO):
         def close(self):
             super().close()
             raise OSError(28, "No space left on device")
 
     def opened(path, mode, *fd):
-        return Full(io.FileIO(path, mode)) if "+" in mode else open_to_write(path, mode, *fd)
+        return Full(path, mode) if kind in mode else open_to_write(path, mode, *fd)
 
     open_to_write = atomic_files.open_to_write
     monkeypatch.setattr(atomic_files, "open_to_write", opened)
-    with pytest.raises(OSError, match="No space left"):
+    with pytest.raises(OSError, match=rf"No space left.*Free space.*same call: it goes on: .*{file}'") as full:
         disk.convert(np.ones((50, 2), np.float32), tmp_path / "rows")
+    assert full.value.errno == 28
     assert not list((tmp_path / "rows").glob("*.lock"))
+    monkeypatch.undo()
+    assert len(disk.convert(np.ones((50, 2), np.float32), tmp_path / "rows")[0]) == 50
