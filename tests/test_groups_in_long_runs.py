@@ -124,6 +124,15 @@ def test_memory_is_as_forecast(sampler, n, p, n_groups, seed):
     assert forecast / 4 < more < forecast
 
 
+@pytest.mark.parametrize("n", [2, 3])
+def test_effects_are_copied_only_where_room_is_given_up(n):
+    draws = group_draws.GroupDraws(2, 3, n_groups=4)
+    effects = draws.effects
+    draws.trim(n, n)
+    assert draws.effects.shape == (2, n, 4)
+    assert np.shares_memory(draws.effects, effects) == (n == 3)
+
+
 def test_effects_that_an_interrupt_has_torn_are_not_kept(sizes, monkeypatch):
     """Two draws of u have room: the third gives up the first, and the interrupt comes in the middle of that."""
     columns = SimpleNamespace(order=np.zeros(1, int), n_shrunk=1)
