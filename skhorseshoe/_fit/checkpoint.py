@@ -113,11 +113,7 @@ class Checkpoint:
             ends = np.cumsum([block["coef"].shape[1] for block in blocks]).tolist()
             if [[int(state["draws/stride"]), end] for end in ends] != [file[2:] for file in self.files]:
                 raise ValueError("the files of draws do not hold what the manifest says of them")
-            draws = (
-                blocks[0]
-                if len(blocks) == 1
-                else {name: np.concatenate([block[name] for block in blocks], axis=1) for name in STORED if blocks}
-            )
+            draws = {name: _joined([block[name] for block in blocks]) for name in STORED if blocks}
             saved = _unflatten(state, draws)
             check(saved)
         if (n_done := int(state["n_iter"])) > n_iter:
@@ -202,6 +198,11 @@ def _names(manifest):
     return {name for name, *_ in (manifest["state"], *manifest["draws"])}
 
 
+def _joined(arrays):
+    """Draws of one file after those of another; those of a single file as they are."""
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=1)
+
+
 def _packed(arrays):
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)
@@ -220,12 +221,13 @@ def _unpacked(data):
                 shape, by_columns, dtype = np.lib.format.read_array_header_1_0(file)
                 if dtype.kind not in "biuf":
                     raise ValueError(f"it holds {dtype}, no numbers")
-                if prod(shape) * dtype.itemsize != item.file_size - file.tell():
-                    raise ValueError("an array has another size than its numbers")
-                values = np.empty(shape, dtype, order="F" if by_columns else "C")
-                of_bytes = values.reshape(-1, order="A").view(np.uint8)
-                for part in cut(0, len(of_bytes), _BYTES_AT_A_TIME):
-                    file.readinto(of_bytes[part])
+                n_bytes, n_read = prod(shape) * dtype.itemsize, 0
+                if n_bytes == item.file_size - file.tell():  # else it may be huge
+                    values = np.empty(shape, dtype, order="F" if by_columns else "C")
+                    of_bytes = values.reshape(-1, order="A").view(np.uint8)
+                    n_read = sum(file.readinto(of_bytes[part]) for part in cut(0, n_bytes, _BYTES_AT_A_TIME))
+                if n_read != n_bytes:
+                    raise ValueError("it holds fewer or more numbers than it says")
             arrays[item.filename.removesuffix(".npy")] = values
     return arrays
 

@@ -1,7 +1,9 @@
 """Manifests and files that are not what was written, with checksums that are right: refused by name."""
 
+import io
 import json
 import os
+import zipfile
 from contextlib import nullcontext
 
 import numpy as np
@@ -203,6 +205,18 @@ def test_what_is_no_file_is_not_written_to(make, tmp_path):
     make(tmp_path / "rows" / "y.bin")
     with pytest.raises(ValueError, match=r"y\.bin' is no regular file"):
         disk.convert(ROWS, tmp_path / "rows")
+
+
+@pytest.mark.parametrize("more", [0, 8])
+def test_an_array_of_another_size_than_it_says_is_refused(more):
+    """Else what memory happened to hold would be taken for the rest. more : bytes that the archive claims to hold."""
+    written, archive = io.BytesIO(), io.BytesIO()
+    np.save(written, np.arange(4.0))
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.writestr("a.npy", written.getvalue()[:-8])
+        packed.filelist[0].file_size += more
+    with pytest.raises(ValueError, match="fewer or more numbers than it says"):
+        checkpoint._unpacked(archive.getvalue())
 
 
 def begin_rows(folder):
