@@ -247,8 +247,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         X : array-like, table, sparse matrix, CuPy array or Dask collection of shape (n_samples, n_features)
             Numeric columns. C-contiguous or CSR float32 and float64 arrays are used as they are; float32 keeps the
             passes over X in float32. Sparse columns are made dense only where they outnumber the rows and an array
-            takes little more memory. Dense float16 is kept in 16 bits on a GPU and
-            computed in float32. The rows of a Dask array or frame stay with the workers of its cluster.
+            takes little more memory. Dense float16 is kept in 16 bits on a GPU and computed in float32. The rows of a
+            Dask array or frame stay with the workers of its cluster.
         y : array-like of shape (n_samples,)
             Labels of two classes: numbers, booleans or strings.
         sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -291,11 +291,11 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
             together, and no slab bounds their coefficients. It names all causes, first what to cure first: the scale of
             the columns, then separation, then the length of the chains.
         UserWarning
-            Before sampling, of all that is known by then, such as columns of which a weighted sum never varies, more
-            columns than rows without a slab, or weights that make the fit slow. After it, if there is no
-            ConvergenceWarning, for columns on very different scales, with values far out, too far from zero for their
-            precision, or whose means in groups matter by themselves. If ``fit`` was interrupted, will take hours, or
-            cannot write its checkpoint.
+            Before sampling, for all that is known by then, such as columns of which a weighted sum never varies, more
+            columns than rows without a slab, weights that make the fit slow, few groups, or rows that look like groups
+            where none are given. After it, if there is no ConvergenceWarning, for columns on very different scales,
+            with values far out, too far from zero for their precision, or whose means in groups matter by themselves.
+            At any time, if ``fit`` was interrupted, will take hours, or cannot write its checkpoint.
         """
         with _fit.Lease() as lease, np.errstate(all="ignore"):
             of_rows = {"sample_weight": sample_weight, "groups": groups, "offset": offset}

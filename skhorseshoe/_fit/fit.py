@@ -25,7 +25,6 @@ from .._mcmc.prior import SLAB, FixedPrior, describe_prior, scale_of_tau_prior
 from .._mcmc.run import Problem, Run
 from .._posterior import estimates
 from .._posterior.claim_errors import column_intervals
-from .._posterior.estimates import excludes_zero
 from .._utils import progress
 from .._utils.interrupts import ctrl_c_noted, sigterm_deferred
 from .._utils.names import names_of
@@ -165,9 +164,9 @@ def _outcome(model, params, data, plan, seen, run, seconds_per_sweep, known):
     """``Fitted`` of a run. known : attributes that are there before a run."""
     rows, of_columns = run.problem.rows, list(seen.findings)
     fitted = _summarise(params, data, plan, run, known, seen.indicator_sets)
-    fitted._asked |= {"slab_scale": copy(model.slab_scale), "outnumber": data.outnumber}
     worst = None if seen.watched is None else seen.watched.worst(run.draws)
-    fitted._asked["watched"] = worst and (worst.name, float(worst.rhat), float(worst.ess))
+    fitted._asked |= {"slab_scale": copy(model.slab_scale), "outnumber": data.outnumber}
+    fitted._asked |= {"watched": worst and (worst.name, float(worst.rhat), float(worst.ess))}
     chains = findings.chains_of(fitted, seen.names, rows.columns.informative, seconds_per_sweep, worst)
     are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, rows.columns.informative)
     chains = chains._replace(are_sums_well=are_well)
@@ -389,7 +388,7 @@ def _summarise(params, data, plan, run, known, indicator_sets):
     fitted._factors = [indicators._asdict() for indicators in indicator_sets]
     coef, intercept = estimates.medians(fitted) if params.coef_summary == "median" else estimates.means(fitted)
     if params.coef_summary == "selected":
-        coef = np.where(excludes_zero(column_intervals(fitted, params.credible_level)), coef, 0.0)
+        coef = np.where(estimates.excludes_zero(column_intervals(fitted, params.credible_level)), coef, 0.0)
     fitted.coef_, fitted.intercept_ = coef[None, :], np.atleast_1d(intercept)
     fitted._fitted_rows = {"n": int(data.shape[0]), "size": float(n), "share": float(rows.share())}
     weights = f"{data.weighted_by}: {data.shape[0]} rows count as {n:.6g}" if data.weighted_by else None

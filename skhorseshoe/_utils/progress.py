@@ -12,7 +12,7 @@ from .warn import warn
 logger = logging.getLogger("skhorseshoe")
 
 _SECONDS_BETWEEN_LINES = 5.0  # fewest seconds between two lines
-_NEWEST = 100  # largest number of steps whose mean time is that of the others
+_NEWEST = 100  # number of the last steps, at most, whose mean time the next ones are expected to take
 _PATIENCE, _LONG = 20.0, 2 * 3600  # seconds after which a fit warns if more than ``_LONG`` seconds are left
 _SOON, _MINUTE = 10.0, 60.0  # seconds after which it logs a line if more than ``_MINUTE`` are left, and one each minute
 

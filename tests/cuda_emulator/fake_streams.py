@@ -18,10 +18,9 @@ class Stream:
 
     current = None  # None is the main stream
 
-    def __init__(self, *, non_blocking=False, priority=None):
+    def __init__(self, *, non_blocking=False):
         if not non_blocking:
             raise EmulatorError("a stream that waits for the main one saves no time")
-        self.priority = priority
         self.queue, self.done, self.has_waited = [], 0, False
         _STREAMS.add(self)
 

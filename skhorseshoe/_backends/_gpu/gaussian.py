@@ -23,9 +23,9 @@ class Cholesky:
         self.H = H
         self.q = q = len(H)
         self.verdict = VERDICT.place()
-        self.shared_bytes = 8 * (q * (q + 1) // 2 + 2)
+        self.shared_bytes = 8 * (q * (q + 1) // 2 + 2)  # of a block that computes a factor
         limit = properties(cp.cuda.runtime.getDevice())["sharedMemPerBlockOptin"]
-        self.fits = q <= THREADS and self.shared_bytes <= limit  # one block
+        self.fits = q <= THREADS and self.shared_bytes <= limit
         if not self.fits:
             self.workspaces = workspaces_for(H)
             self.info = cp.zeros(MAX_CHAINS, cp.int32)
