@@ -88,7 +88,7 @@ def compile_libraries(name, folder, macros=(), flags=(), only=None):
 
     with tempfile.TemporaryDirectory() as generated, ThreadPoolExecutor() as pool:
         constants = runpy.run_path(str(BACKENDS / "constants.py"))
-        Path(generated, "constants.hpp").write_text(constants["header"]())
+        Path(generated, "constants.hpp").write_text(constants["cpp_header"]())
         files = [_with_macros(file, macros, Path(generated)) for file in sorted(EXPORTS.glob("*.cpp"))]
         return list(pool.map(compile_level, [level for level in levels if only in (None, level)]))
 

@@ -89,7 +89,7 @@ def make_sparse_probit(
     >>> X.shape, coef.tolist()
     ((1000, 8), [1.3, 4.0, -1.0, 1.6, 5.0, -2.0, 0.0, 0.0])
     """
-    rng, X = _columns(n_samples, n_features, 0.0, dtype, random_state)
+    rng, X = _draw_columns(n_samples, n_features, 0.0, dtype, random_state)
     coef = np.zeros(n_features)
     coef[: len(SIGNALS)] = SIGNALS[:n_features]
     return X, _response(rng, X @ coef), coef
@@ -149,7 +149,7 @@ def make_rare_events(
     """
     if not 0 < event_rate < 1:
         raise ValueError(f"event_rate must be between 0 and 1, as in 0.005 for 0.5 %; got {event_rate!r}.")
-    rng, X = _columns(n_samples, n_features, rho, dtype, random_state)
+    rng, X = _draw_columns(n_samples, n_features, rho, dtype, random_state)
     coef = np.zeros(n_features)
     coef[: len(RARE_EVENT_SIGNALS)] = RARE_EVENT_SIGNALS[:n_features]
     eta = X @ coef
@@ -215,7 +215,7 @@ def make_correlated_probit(
     >>> np.flatnonzero(coef)
     array([  0,  60, 120, 180, 240])
     """
-    rng, X = _columns(n_samples, n_features, rho, dtype, random_state)
+    rng, X = _draw_columns(n_samples, n_features, rho, dtype, random_state)
     if not 0 <= n_signals <= n_features:
         raise ValueError(f"n_signals must be from 0 to n_features; got n_signals={n_signals}, n_features={n_features}.")
     if not np.isfinite(signal):
@@ -258,7 +258,7 @@ def make_patients(n_samples: int = 2000, *, random_state: Seed = None) -> tuple[
     >>> X.columns[:5].tolist(), bool(0.1 < (y == "died").mean() < 0.2)
     (['sex', 'ward', 'age', 'CRP', 'lactate'], True)
     """
-    rng, Z = _columns(n_samples, 1 + len(_LABS), 0.0, np.float64, random_state)
+    rng, Z = _draw_columns(n_samples, 1 + len(_LABS), 0.0, np.float64, random_state)
     wards, shares, effects = zip(*((name, *both) for name, both in _WARDS.items()), strict=True)
     ward = rng.choice(len(wards), n_samples, p=shares)
     X = pd.DataFrame({"sex": rng.choice(["female", "male"], n_samples), "ward": np.array(wards)[ward]})
@@ -270,7 +270,7 @@ def make_patients(n_samples: int = 2000, *, random_state: Seed = None) -> tuple[
     return X, np.where(_response(rng, score), "died", "alive")
 
 
-def _columns(n_samples, n_features, rho, dtype, random_state):
+def _draw_columns(n_samples, n_features, rho, dtype, random_state):
     """The generator, and X: standard normal, an autoregression along each row."""
     if n_samples < 1 or n_features < 1:
         raise ValueError(f"n_samples and n_features must be at least 1; got {n_samples} and {n_features}.")

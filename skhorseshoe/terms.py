@@ -24,7 +24,7 @@ from ._posterior.feature_changes import MOST_LEVELS
 from ._posterior.grouped_prediction import on_average, population
 from ._posterior.input_rows import InputRows, blocks_behind, input_names
 from ._posterior.mixin import level_of
-from ._posterior.origins import of_columns
+from ._posterior.origins import column_origins
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.summary import described, favoured, in_lines, interval_headings
 from ._posterior.table import Summary
@@ -316,7 +316,7 @@ def _of_input(model, steps, X, term, sample_weight):
     if term not in X.names:
         raise ValueError(f"There is no input column {term!r}: X has {X.names[:9]}.")
     place = X.names.index(term)
-    origins, _ = of_columns(model, steps, X.names)
+    origins, _ = column_origins(model, steps, X.names)
     columns = np.flatnonzero([origin.inputs == (place,) for origin in origins])
     if not len(columns):
         raise ValueError(f"The steps before the classifier make no column of {term!r} alone.")

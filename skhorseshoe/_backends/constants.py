@@ -88,7 +88,7 @@ def horner(coefficients):
 POLYNOMIALS = "ERFCX", "E1_NEAR", "E1_FAR", "EXP"
 
 
-def header():
+def cpp_header():
     """These constants as the text of a C++ header; a polynomial is a function of the same name in small letters."""
     lines = ["#pragma once"]
     for name, value in globals().items():

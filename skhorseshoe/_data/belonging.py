@@ -43,7 +43,7 @@ def sign_of(X, y, names):
     mixed = same & np.concatenate([np.diff(y[run].astype(int)) != 0 for run in runs])
     if 2 * same.sum() >= len(same) and mixed.sum() >= _FEWEST_MIXED and _tells_rows_apart(blocks, same):
         return Sign(None, len(same) / max(1, (~same).sum()))
-    return _label(X, names, blocks, np.concatenate(equal))
+    return _label_column(X, names, blocks, np.concatenate(equal))
 
 
 def _tells_rows_apart(blocks, same):
@@ -54,7 +54,7 @@ def _tells_rows_apart(blocks, same):
     return n_blocks >= _FEWEST_LABELS and 2 * most >= n_blocks
 
 
-def _label(X, names, blocks, equal):
+def _label_column(X, names, blocks, equal):
     """The ``Sign`` of the first column that looks like a label, or None."""
     together = 2 * equal.sum(axis=0) >= len(equal)
     for j, name in enumerate(names):

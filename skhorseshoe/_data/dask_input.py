@@ -125,15 +125,15 @@ def _aligned(model, client, X, y, sample_weight):
             "meta=numpy.empty((0, 0))) where they are sparse, X.map_blocks(cupy.asnumpy) where they are CuPy's."
         )
     dtype = check_X(model, _example(X), reset=True).dtype
-    X, lengths = _known(client, X, functools.partial(_numbers, dtype=dtype))
+    X, lengths = _known(client, X, functools.partial(_partition_numbers, dtype=dtype))
     n = X.shape[0]
     if n == 0:
         raise ValueError("X has 0 rows in all its partitions: there is nothing to fit.")
-    weight = None if sample_weight is None else _column(client, "sample_weight", sample_weight, n, np.float64)
-    return X, lengths, _column(client, "y", y if is_dask(y) else check_labels(y), n), weight
+    weight = None if sample_weight is None else _dask_column(client, "sample_weight", sample_weight, n, np.float64)
+    return X, lengths, _dask_column(client, "y", y if is_dask(y) else check_labels(y), n), weight
 
 
-def _column(client, name, values, n, dtype=None):
+def _dask_column(client, name, values, n, dtype=None):
     if is_dask(values):
         if values.ndim == 2 and values.shape[1] == 1:
             values = values[values.columns[0]] if hasattr(values, "columns") else values[:, 0]
@@ -147,7 +147,7 @@ def _column(client, name, values, n, dtype=None):
     return values if dtype is None else values.astype(dtype)
 
 
-def _numbers(rows, dtype):
+def _partition_numbers(rows, dtype):
     """A partition as an array, with NaN for missing values of nullable columns."""
     if not hasattr(rows, "columns"):
         return np.asarray(rows)

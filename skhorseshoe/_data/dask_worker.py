@@ -29,7 +29,7 @@ def make_segment(X, y, weight, class_weight, classes, names, shape, dtype, start
     bounds = bounds[(bounds >= start) & (bounds <= stop)] - start
     y = (np.asarray(y) == classes[1:]).astype(np.uint8)
     X.flags.writeable = False
-    return Segment(X, y, _weights(weight, class_weight, y, start), bounds, start)
+    return Segment(X, y, _combined_weights(weight, class_weight, y, start), bounds, start)
 
 
 def without_mask(values):
@@ -39,7 +39,7 @@ def without_mask(values):
     return values.astype(np.float64 if values.dtype.kind in "biuf" else object).filled(np.nan)
 
 
-def _weights(weight, class_weight, y, start):
+def _combined_weights(weight, class_weight, y, start):
     if weight is None and class_weight is None:
         return np.empty(0)
     weight = np.ones(len(y)) if weight is None else np.array(without_mask(weight), np.float64)

@@ -58,11 +58,11 @@ def find_indicator_sets(rows, mean, variance):
         has_two = (np.minimum(abs(at), abs(at - 1)) < _ROUNDING).all(axis=0) & (variance[block] > 0)
         share[block][~(has_two & (share[block] < 1))] = 0.0
     columns = np.flatnonzero(share > 0)
-    groups = [columns[group] for group in _groups(is_level[:, columns], share[columns])]
+    groups = [columns[group] for group in _exclusive_columns(is_level[:, columns], share[columns])]
     return [IndicatorSet(group, base[group], step[group], share[group]) for group in groups]
 
 
-def _groups(is_level, share):
+def _exclusive_columns(is_level, share):
     """Places of columns of which every row (m, k) has exactly one: adjacent columns first, then others."""
     groups, free = [], np.ones(len(share), bool)
     totals = np.append(0.0, np.cumsum(share))

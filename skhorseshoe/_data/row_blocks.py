@@ -145,11 +145,11 @@ def _checksum(arrays):
     return value
 
 
-def _add(a, b):
+def _sums_of_parts(a, b):
     return tuple(x + y for x, y in zip(a, b, strict=True))
 
 
-def _merge(a, b):
+def _merge_moments(a, b):
     """Moments of two groups of rows taken together."""
     (n, ones, *of_columns), (other_n, other_ones, *of_other_columns) = a, b
     size, mean, variance = merge_moments((n, *of_columns), (other_n, *of_other_columns))
@@ -165,6 +165,6 @@ def _stack(a, b):
     return tuple(np.concatenate(both) for both in zip(a, b, strict=True))
 
 
-ADD = dict.fromkeys((Segment.latent, Segment.score, Segment.line, Segment.gram, Segment.misplaced), _add)
-ADD |= {Segment.moments: _merge, Segment.extremes: widest, Segment.level_sums: widest}
+ADD = dict.fromkeys((Segment.latent, Segment.score, Segment.line, Segment.gram, Segment.misplaced), _sums_of_parts)
+ADD |= {Segment.moments: _merge_moments, Segment.extremes: widest, Segment.level_sums: widest}
 ADD |= {Segment.sample: _stack, Segment.checksum: _join}

@@ -74,7 +74,7 @@ def check_X(estimator, X, *, reset):
                 estimator, X, reset=reset, dtype=dtypes, order="C", accept_sparse="csr", ensure_all_finite=False
             )
             check_column_labels(estimator, X, reset)
-            _check_finite(checked, getattr(estimator, "feature_names_in_", None))
+            _refuse_infinite(checked, getattr(estimator, "feature_names_in_", None))
     except MemoryError:
         raise
     except Exception as error:  # the user's library may raise anything while it converts
@@ -213,7 +213,7 @@ def copied_bytes(original, X):
     return 0 if np.may_share_memory(X, view) else X.nbytes
 
 
-def _check_finite(X, names):
+def _refuse_infinite(X, names):
     """Raise a ValueError at the first number that is not finite. names : of the columns, or None."""
     if get_config()["assume_finite"]:
         return

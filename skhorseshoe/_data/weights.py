@@ -105,7 +105,7 @@ def arrange(X, y, weight, sampler, more=()):
         order = np.lexsort((*keys, y, *dense(device.to_host(X)).T[::-1]))
         X, y, weight, *more = _of_rows(order, (X, y, weight, *more))
         if sampler == "hmc":
-            X, y, weight, *more = _merge(X, y, weight, more)
+            X, y, weight, *more = _merge_equal_rows(X, y, weight, more)
     if weight is None or sampler == "hmc":
         return X, y, weight, *more
     if not is_whole(weight):
@@ -135,7 +135,7 @@ def _check_copy(X, n_rows, what, cure=""):
         check_copy(float(n_rows) * n_bytes / X.shape[0], what, cure)
 
 
-def _merge(X, y, weight, more):
+def _merge_equal_rows(X, y, weight, more):
     """Merge equal neighbours into one row, with the sum of their weights."""
     values = dense(device.to_host(X))
     differ = (values[1:] != values[:-1]).any(axis=1)

@@ -25,7 +25,7 @@ def refuse_merged(original, X):
 
     original : the rows as a user has them. X : their numbers (n, p), dense or CSR.
     """
-    for name, values in _columns(original, X):
+    for name, values in _large_columns(original, X):
         distinct = np.unique(_large(values))
         merged = np.flatnonzero(distinct[1:].astype(np.float64) == distinct[:-1].astype(np.float64))
         if len(merged):
@@ -36,7 +36,7 @@ def refuse_merged(original, X):
             )
 
 
-def _columns(original, X):
+def _large_columns(original, X):
     """Names and values of the columns that are not floats and have large numbers."""
     if types := column_types(original):
         large = (types[j] for j in range(len(types)) if types[j][1].startswith(_TYPES) and _is_large(X[:, [j]]))

@@ -169,7 +169,7 @@ class Checkpoint:
         name = f"state-{sweep}.npz"
         state = [name, _files.put(self.folder / name, _packed(_flatten(run.arrays())), self.fd)]
         body = {"format": _FORMAT, "what": self.identity, "state": state, "draws": files}
-        _files.put_note(self.folder / _MANIFEST, body, self.fd, lambda: setattr(self, "unsure", _names(body)))
+        _files.put_note(self.folder / _MANIFEST, body, self.fd, lambda: setattr(self, "unsure", _files_of(body)))
         self.files, self.state, self.unsure = files, name, set()
         self._remove_others()
 
@@ -182,7 +182,7 @@ class Checkpoint:
     def _names_on_disk(self):
         """The names in the manifest on disk; an error if it cannot be read."""
         path = self.folder / _MANIFEST
-        return _names(_files.read_note(path, _FORMAT, _FIELDS, _CURE)) if path.exists() else set()
+        return _files_of(_files.read_note(path, _FORMAT, _FIELDS, _CURE)) if path.exists() else set()
 
     def _remove_others(self, more=frozenset()):
         """Remove leftover files that neither this run nor ``more`` names."""
@@ -193,7 +193,7 @@ class Checkpoint:
                     _files.remove(self.folder / name, self.fd)
 
 
-def _names(manifest):
+def _files_of(manifest):
     """The files that a manifest names."""
     return {name for name, *_ in (manifest["state"], *manifest["draws"])}
 

@@ -100,7 +100,7 @@ def fit(model, X, y, of_rows, lease):
 
     of_rows : the other arguments of that method, by name, or None. lease : ``Lease``, which learns the device.
     """
-    params = parameters.checked(model)
+    params = parameters.validated(model)
     data = _validate(model, params, X, y, of_rows["sample_weight"], of_rows["groups"], of_rows["offset"])
     params.slab_scale = parameters.settled_slab(params, data.outnumber)
     earlier = warm_start.earlier(model) if params.warm_start else None
@@ -120,7 +120,7 @@ def fit(model, X, y, of_rows, lease):
         plan.device.ops.using(plan.device.name),
     ):
         _check_memory_and_log(params, plan, 0 if data.groups is None else len(data.groups))
-        with _open(params, data, plan, threads) as rows:
+        with _open_rows(params, data, plan, threads) as rows:
             seen = _inspect(params, data, plan, rows)
             early += input_findings.before_sampling(params, data, rows, seen.one_sided, seen.dependent_sets, seen.names)
             warning_texts.warn_of(early)
@@ -226,7 +226,7 @@ def _check_memory_and_log(params, plan, n_groups):
         progress.logger.info("%d rows of %d features on %s: %s", n, p, where, words)
 
 
-def _open(params, data, plan, threads):
+def _open_rows(params, data, plan, threads):
     """A context with the ``Rows``."""
     ops, fit_intercept, standardize = plan.device.ops, params.fit_intercept, params.standardize
     if data.open_on_cluster is not None:
@@ -296,7 +296,7 @@ def _checkpoint(params, problem, settings, device):
     seed = params.random_state
     if not isinstance(seed, Integral):  # a generator is identified by what it has drawn; a fresh seed cannot be
         seed = "fresh" if seed is None else f"a generator that draws {problem.key.tolist()}"
-    identity = {**warm_start.described(problem, settings), "random_state": str(seed), "device": device}
+    identity = {**warm_start.dependencies(problem, settings), "random_state": str(seed), "device": device}
     return Checkpoint(params.checkpoint, params.checkpoint_interval, identity, __version__)
 
 
@@ -395,5 +395,5 @@ def _summarise(params, data, plan, run, known, indicator_sets):
     fitted._asked = {**{name: copy(getattr(params, name)) for name in _REPORTED}, "weights": weights}
     fitted._saved_run = None
     if params.warm_start and run.whole:
-        fitted._saved_run = {"what": warm_start.described(run.problem, run.settings), **run.arrays()}
+        fitted._saved_run = {"what": warm_start.dependencies(run.problem, run.settings), **run.arrays()}
     return fitted

@@ -78,7 +78,7 @@ def _plain(value):
     return value.item() if isinstance(value, np.generic) else value
 
 
-def checked(model):
+def validated(model):
     """The parameters of a classifier by name; a ValueError where they contradict one another."""
     params = SimpleNamespace(**{name: _plain(getattr(model, name)) for name in CONSTRAINTS})
     n_iter, thin, target, max_draws = params.n_iter, params.thin, target_ess_or_default(params), params.max_draws

@@ -21,7 +21,7 @@ def earlier(model):
 
 def check_same(saved, problem, settings):
     """Raise a ValueError that names the differences if data or parameters have changed since the chains began."""
-    if different := differences(saved["what"], described(problem, settings)):
+    if different := differences(saved["what"], dependencies(problem, settings)):
         raise ValueError(
             "warm_start=True continues the chains of the last fit, but these have changed since: "
             f"{different}. Fit with warm_start=False, or a clone of the estimator, to start anew."
@@ -37,7 +37,7 @@ def check_seed(saved, problem, random_state):
         )
 
 
-def described(problem, settings):
+def dependencies(problem, settings):
     """All that the draws depend on, except the seed and the number of sweeps, by name."""
     rows, columns, slab_scale = problem.rows, problem.rows.columns, problem.fixed.slab_scale
     return {

@@ -131,12 +131,12 @@ def warn_of(findings, recipe=""):
         for finding in ordered:
             changes = ", ".join(f"{name}={value!r}" for name, value in finding.changes.items())
             words = text_of([finding], changes and f"Fit again with {changes}.")
-            warn_once(f"In {fold} of this search or cross-validation: {words}", _category(finding.kind), finding.kind)
+            warn_once(f"In {fold} of this search or cross-validation: {words}", _class_of(finding.kind), finding.kind)
     elif ordered:
-        warn(text_of(ordered, recipe), _category(ordered[-1].kind))
+        warn(text_of(ordered, recipe), _class_of(ordered[-1].kind))
 
 
-def _category(kind):
+def _class_of(kind):
     return ConvergenceWarning if _ORDER[kind] >= _ORDER["separated"] else UserWarning
 
 

@@ -31,7 +31,7 @@ class Watched:
         # A column far from zero leaves float32 few digits for its part of eta, so dense X is centred.
         self.centre = np.zeros(X.shape[1]) if issparse(X) else columns.mean_of_X
         self.X = (X if issparse(X) else X - self.centre).astype(np.float32)
-        self.weights = _weights(X, columns.mean_of_X, columns.sd_of_X)
+        self.weights = _weights_in_groups(X, columns.mean_of_X, columns.sd_of_X)
         self.held, self.stride = None, 0
 
     def draws(self, draws):
@@ -90,7 +90,7 @@ def groups_of(X, mean, sd, weight=None):
         yield varies[members], signs * sd[varies[members]]
 
 
-def _weights(X, mean, sd):
+def _weights_in_groups(X, mean, sd):
     """The weights (p, k) of the columns in the k groups of two or more; k is 0 if groups take too long to find."""
     (n, p), groups = X.shape, []
     if p <= _MOST_COLUMNS and n * p * p <= _MOST_PRODUCTS:

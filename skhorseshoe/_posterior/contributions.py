@@ -21,7 +21,7 @@ from .estimates import ends_of, interval, means
 from .grouped_prediction import GivenRows, on_average, population, refuse_offset
 from .input_rows import InputRows, classifier_rows, input_names, row_like
 from .mixin import level_of
-from .origins import of_columns
+from .origins import column_origins
 from .pipeline import named, unwrap
 from .summary import in_lines, interval_headings, summary_frame
 from .table import Summary
@@ -116,14 +116,14 @@ def contributions(
         raise ValueError(f"top must be a whole number from 1 on, or None for all; got {top!r}.")
     raw = InputRows(X)
     check_matrices(8, (raw.shape[0], classifier.n_features_in_), "contributions(X)", "Ask for fewer rows.")
-    differences = _differences(classifier, steps, raw, None if reference is None else row_like(raw, reference))
+    differences = _from_reference(classifier, steps, raw, None if reference is None else row_like(raw, reference))
     classifier = named(steps, classifier)
     if terms is None:
         return _of_columns(classifier, raw, differences, level)
     return _of_terms(classifier, steps, raw, differences, level, terms, top)
 
 
-def _differences(model, steps, X, reference):
+def _from_reference(model, steps, X, reference):
     """Rows relative to the reference, or to the mean of the fit. Differences by rounding are exactly 0."""
     rows = dense(classifier_rows(model, steps, X.block(slice(None))))
     origin = model._column_means
@@ -170,14 +170,14 @@ def _of_terms(model, steps, X, differences, level, terms, top):
     order = np.argsort(-np.abs(means_of_terms), axis=1, kind="stable")
     shown = order if top is None or len(terms) <= top + 1 else order[:, :top]  # one other has a line
     n_others = len(terms) - shown.shape[1]
-    proba = _probabilities(model, np.vstack([differences.rows, differences.origin]), level)
+    proba = _row_probabilities(model, np.vstack([differences.rows, differences.origin]), level)
     blocks = [_of_shown(model, differences.difference, terms, means_of_terms, shown, level)]
     if n_others:
         blocks.append(_of_others(model, differences.difference, terms, means_of_terms, shown, level))
     total = np.column_stack([means_of_terms.sum(axis=1), _described(model, differences.difference, level)])
     numbers = np.concatenate([*blocks, total[:, None], proba[:-1, None]], axis=1) + 0.0  # no -0
     last = [*([f"({n_others} others)"] if n_others else []), "(total)", "(probability)"]
-    texts, (origins, _) = {}, of_columns(model, steps, input_names(X.X))
+    texts, (origins, _) = {}, column_origins(model, steps, input_names(X.X))
     texts["value"] = _placed(terms, shown, len(last), lambda t: values_of(t, model, origins, X, differences.rows))
     if (reference := differences.reference) is not None:
         origin = differences.origin[None]
@@ -247,7 +247,7 @@ def _described(model, difference, level, columns=slice(None)):
     return out
 
 
-def _probabilities(model, rows, level):
+def _row_probabilities(model, rows, level):
     """Mean, standard deviation and ends of the interval for the probability of each row; (n, 4)."""
     out, (coef, intercept) = np.empty((len(rows), 4)), predict.flat_draws(model)
 

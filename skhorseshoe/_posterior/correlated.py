@@ -22,7 +22,7 @@ def clusters(Z, threshold, caller):
     sets = []
     for members, merges in trees(lambda a, b: Z[:, a].T @ Z[:, b], Z.shape[1], threshold, caller):
         is_one = len(members) == 1
-        sets += [members] if is_one else _members(fcluster(merges, 1 - threshold + ROUNDING, "distance"), members)
+        sets += [members] if is_one else _by_label(fcluster(merges, 1 - threshold + ROUNDING, "distance"), members)
     for members in sorted(sets, key=lambda columns: columns[0]):
         r = Z[:, members].T @ Z[:, members]
         centre = central(r)
@@ -67,10 +67,10 @@ def _connected_sets(r, p, least):
         components = connected_components(links, directed=False)[1]
         _, first, place = np.unique(components, return_index=True, return_inverse=True)
         labels = first[place]  # by column, the first column of its component
-    return _members(labels, np.arange(p))
+    return _by_label(labels, np.arange(p))
 
 
-def _members(labels, columns):
+def _by_label(labels, columns):
     """The columns of each label, ascending within it."""
     if not len(labels):
         return []

@@ -153,7 +153,7 @@ def set_frames(search, chosen, correlation, q, level):
         del each["prob_positive"]
         index = pd.MultiIndex.from_product([[title], [names[j] for j in columns]], names=["set", "feature"])
         members.append(pd.DataFrame(each, index=index).sort_values("probability", ascending=False, kind="stable"))
-    return _sets(search, sets, members, q, level), _members(members, level)
+    return _sets(search, sets, members, q, level), _members_summary(members, level)
 
 
 def _sets(search, sets, members, q, level):
@@ -173,7 +173,7 @@ def _sets(search, sets, members, q, level):
     return frame
 
 
-def _members(members, level):
+def _members_summary(members, level):
     if members:
         return Summary(pd.concat(members))
     index = pd.MultiIndex.from_arrays([[], []], names=["set", "feature"])

@@ -88,7 +88,7 @@ def compare(model, supports, splits, task, X, y, together, sample_weight=None, g
         np.add.at(times, test, 1)
     _warn(messages, len(splits))
     counts = (times > 0) & (weight > 0)
-    differences = _differences(scores[counts] * (weight[counts] / times[counts])[:, None])
+    differences = _loss_differences(scores[counts] * (weight[counts] / times[counts])[:, None])
     suggested = _suggested(sizes, differences["difference"], differences["se"])
     if suggested == sizes[-1]:
         support = _movable(model)
@@ -112,7 +112,7 @@ def _suggested(sizes, difference, se):
     return sizes[np.argmax(difference >= -np.maximum(se, SMALL))]
 
 
-def _differences(terms):
+def _loss_differences(terms):
     """Losses of the sizes relative to the full model. terms : (n, k), weighted log scores of rows, the full model's
     last.
 

@@ -186,9 +186,9 @@ def _average_changes(model, steps, X, changes, weight, offset, max_draws):
             groups, values = column_change.groups, column_change.values
             numbers += values.size + (0 if groups is None or len(values) == 1 else len(groups))
             if numbers > _NUMBERS_HELD:
-                _add(model, dense(base), held, first, share, coef, fixed, states)
+                _add_effects(model, dense(base), held, first, share, coef, fixed, states)
                 held, numbers = [], 0
-        _add(model, dense(base), held, first, share, coef, fixed, states)
+        _add_effects(model, dense(base), held, first, share, coef, fixed, states)
     if not np.isfinite(states).all():
         raise ValueError(
             "X is too large to predict, or holds NaN, as it is or changed: are its columns on the scale of the fit?"
@@ -203,7 +203,7 @@ def _average_changes(model, steps, X, changes, weight, offset, max_draws):
     return np.stack(out, axis=1).reshape(len(model.coef_draws_), -1, len(out))
 
 
-def _add(model, X, column_changes, first, share, coef, fixed, states):
+def _add_effects(model, X, column_changes, first, share, coef, fixed, states):
     """Add to the states the effects of column changes on the sum of probabilities over the rows X, under each draw.
 
     first : number of the first state of each change. share : of these rows among all, or (n,) of each of them. fixed :
@@ -232,4 +232,4 @@ def _add(model, X, column_changes, first, share, coef, fixed, states):
             states[state, draws] += ops.to_host(average(eta + shift) - unchanged)
 
     if column_changes:
-        predict.each_block(model, coef, X, use)
+        predict.each_product(model, coef, X, use)

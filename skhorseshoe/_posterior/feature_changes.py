@@ -80,7 +80,7 @@ def changes_of(model, steps, X, features, change, reference, weight):
     sets = find_level_columns(model, steps, X)
     usual = [name_of_levels([X.names[j] for j in columns]) for columns in sets]
     titles = dict(zip(sets, distinct_titles(usual, [X.names[columns[0]] for columns in sets]), strict=True))
-    selected = [*_by_default(X, sets)] if features is None else _by_name(X, features, titles)
+    selected = [*_by_default(X, sets)] if features is None else _by_request(X, features, titles)
     times = [columns for columns, _ in selected if X.holds_times(columns[0])]
     selected = [item for item in selected if item[0] not in times]
     if times and (features is not None or not selected):
@@ -93,7 +93,7 @@ def changes_of(model, steps, X, features, change, reference, weight):
     left_out = [f"{X.names[j]!r} (dates or durations)" for (j,) in times]
     for columns, level in selected:
         if columns not in sets and X.holds_numbers(columns[0]):
-            changes.append(_number(X, columns[0], change, weight, share))
+            changes.append(_number_change(X, columns[0], change, weight, share))
             continue
         if columns in sets:
             name, codes, labels = titles[columns], sets[columns], [X.names[j] for j in columns]
@@ -107,7 +107,7 @@ def changes_of(model, steps, X, features, change, reference, weight):
             continue
         _check_levels(name, labels, shares, change)
         pairs = _pairs(name, labels, shares, by_name.get(columns), change == "pairs", level)
-        changes.append(_category(name, columns, codes, labels, shares, pairs))
+        changes.append(_category_change(name, columns, codes, labels, shares, pairs))
     if not changes:
         raise ValueError(
             "features is empty, or no column of X holds numbers or a category of 2 to "
@@ -127,7 +127,7 @@ def _by_default(X, sets):
             yield (j,), None
 
 
-def _by_name(X, features, titles):
+def _by_request(X, features, titles):
     """The same for names and numbers of columns and names of sets of level columns; with the level of a level
     column."""
     names = [plain(name) for name in X.names]
@@ -213,7 +213,7 @@ def _pairs(name, labels, shares, reference, is_each, level):
     return [(k, origin) for k in levels if k != origin and level in (None, k)]
 
 
-def _category(name, columns, codes, labels, shares, pairs):
+def _category_change(name, columns, codes, labels, shares, pairs):
     used = sorted({k for pair in pairs for k in pair})
     places = {k: int(np.flatnonzero(codes == k)[0]) for k in used}
     contrasts = [
@@ -222,7 +222,7 @@ def _category(name, columns, codes, labels, shares, pairs):
     return Category(name, columns, codes, shares.sum(), contrasts, [places[k] for k in used])
 
 
-def _number(X, j, change, weight, share):
+def _number_change(X, j, change, weight, share):
     """The ``Number`` of a column."""
     values, name = X.values(j), repr(X.names[j])
     is_missing = np.isnan(values)

@@ -5,7 +5,7 @@ import numpy as np
 from .._utils.arrays import dense
 from .claim_errors import indicator_sets_of
 from .input_rows import blocks_behind
-from .origins import Origin, of_columns
+from .origins import Origin, column_origins
 
 
 def find_level_columns(model, steps, X):
@@ -30,6 +30,6 @@ def find_level_columns(model, steps, X):
 def origins_of(model, steps, X):
     """The ``Origin`` of each column of the classifier, as far as it is known."""
     try:
-        return of_columns(model, steps, X.names)[0]
+        return column_origins(model, steps, X.names)[0]
     except ValueError:
         return [Origin((), False)] * model.n_features_in_

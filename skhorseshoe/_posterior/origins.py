@@ -23,7 +23,7 @@ class Origin(NamedTuple):
     is_alone: bool  # whether the column is known to depend on nothing else in a row
 
 
-def of_columns(model, steps, inputs):
+def column_origins(model, steps, inputs):
     """An ``Origin`` for each column of a classifier, and the names of the input columns, to which its places refer.
 
     steps : those before the classifier, or None. inputs : the names in a table, in any order; None if there is no
@@ -84,16 +84,16 @@ def _of_step(step, names):
         raise ValueError(
             f"{type(step).__name__} has no get_feature_names_out, so its columns cannot be told apart.{cure}"
         )
-    return [(_by_name(name, names), False) for name in out_names], out_names
+    return [(_named_by(name, names), False) for name in out_names], out_names
 
 
-def _by_name(name, inputs):
+def _named_by(name, inputs):
     """The input column with whose name a name begins, or ()."""
     candidates = [j for j, s in enumerate(inputs) if name == s or name.startswith((f"{s}_", f"{s}="))]
     return (max(candidates, key=lambda j: len(inputs[j])),) if candidates else ()
 
 
-def _each(step, names):
+def _one_to_one(step, names):
     is_alone = type(step).__module__.startswith("sklearn.preprocessing") and not isinstance(step, _MIXING)
     return [((j,), is_alone) for j in range(len(names))]
 
@@ -139,7 +139,7 @@ _PLACES = {
     SelectorMixin: lambda s, names: _alone(s.get_support(indices=True)),
     preprocessing.OneHotEncoder: lambda s, names: _alone(range(len(names)), s._n_features_outs),
     preprocessing.KBinsDiscretizer: lambda s, names: (
-        _each(s, names) if s.encode == "ordinal" else _alone(range(len(names)), s._encoder._n_features_outs)
+        _one_to_one(s, names) if s.encode == "ordinal" else _alone(range(len(names)), s._encoder._n_features_outs)
     ),
     preprocessing.SplineTransformer: lambda s, names: _alone(range(len(names)), s.n_features_out_ // len(names)),
     preprocessing.PolynomialFeatures: lambda s, names: [
@@ -148,5 +148,5 @@ _PLACES = {
     preprocessing.TargetEncoder: lambda s, names: _alone(range(len(names)), len(s.encodings_) // len(names)),
     _IMPUTERS: _imputed,
     MissingIndicator: lambda s, names: _alone(s.features_),
-    OneToOneFeatureMixin: _each,
+    OneToOneFeatureMixin: _one_to_one,
 }

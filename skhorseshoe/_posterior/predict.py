@@ -123,7 +123,7 @@ def flat_draws(model, max_draws=None):
 
 
 def each_predictor(model, rows, coef, intercept, use, scale=1.0):
-    """``each_block`` for the linear predictor, (rows, m); a ValueError if it is not finite.
+    """``each_product`` for the linear predictor, (rows, m); a ValueError if it is not finite.
 
     rows : ``GivenRows``. scale : (m,) factors of offsets under each draw.
     """
@@ -139,10 +139,10 @@ def each_predictor(model, rows, coef, intercept, use, scale=1.0):
             )
         use(eta, block, ops)
 
-    each_block(model, rows.X, coef, shifted)
+    each_product(model, rows.X, coef, shifted)
 
 
-def each_block(model, a, b, use):
+def each_product(model, a, b, use):
     """Call use(product, rows, ops) with blocks of the product a b', which may be overwritten, and the slice of the rows
     of ``a``. Blocks are on the device of the back end ``ops``."""
     ops, name, _ = device.for_answers(model.device, model.device_, a)

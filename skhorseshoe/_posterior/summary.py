@@ -105,7 +105,7 @@ def header(model, frame, level):
         + ("" if asked["expected_nonzero"] is None else f" from expected_nonzero={asked['expected_nonzero']:g}")
         + _slab(model),
         "Weights": asked["weights"],  # None for none
-        "Groups": is_grouped(model) and _groups(model, level),
+        "Groups": is_grouped(model) and _groups_text(model, level),
         "Sampler": model.sampler_ + (f" ({tuning})" if tuning else ""),
         "Draws": f"{n_made}burn_in={model.burn_in_}, thin={asked['thin']}, ended by {model.stopped_by_} after "
         f"{model.n_iter_} sweeps",
@@ -120,10 +120,10 @@ def header(model, frame, level):
         f"tau = {prior['tau_0']:.3g})",
     }
     details = [in_lines(f"{name + ':':<13}{text}", 13) for name, text in lines.items() if text]
-    return "\n".join([in_lines(_outcome(model, checks, level)), *details])
+    return "\n".join([in_lines(_outcome_text(model, checks, level)), *details])
 
 
-def _groups(model, level):
+def _groups_text(model, level):
     """The number of groups, how much they differ, and that coefficients are given the group."""
     share = float((1 / group_roots(model)).mean())
     return (
@@ -176,7 +176,7 @@ def _checks(model, frame):
     return pd.concat([checks, pd.DataFrame({"rhat": [rhat], "ess": [ess]}, index=[name])])
 
 
-def _outcome(model, checks, level):
+def _outcome_text(model, checks, level):
     """Whether the chains have converged, how many columns have intervals without zero, and the meaning of a sign."""
     n_chains, n_draws = model.global_scale_draws_.shape
     rhat, ess = checks["rhat"].dropna(), checks["ess"].dropna()

@@ -124,7 +124,7 @@ def _printed(labels):
 def _write_numbers(frame, shown):
     numbers = [name for name in frame if _is_number(frame[name])]
     for name in _FORMATS.keys() & set(numbers):
-        shown[name] = [_text(value, _FORMATS[name]) for value in frame[name]]
+        shown[name] = [_formatted(value, _FORMATS[name]) for value in frame[name]]
     if "sd" not in numbers:
         return
     ess = frame["ess"].fillna(_FEW_ESS).to_numpy(float) if "ess" in numbers else _USUAL_ESS
@@ -134,19 +134,19 @@ def _write_numbers(frame, shown):
     signed = ((ends.min(axis=1) > 0) | (ends.max(axis=1) < 0)).to_numpy()
     for name in ("mean", *ends, "sd"):
         if name in numbers:
-            shown[name] = list(map(_number, frame[name], errors, signed & (name != "sd")))
+            shown[name] = list(map(_number_text, frame[name], errors, signed & (name != "sd")))
     if _LONG in numbers:
         p = frame[_LONG].to_numpy(float)
         with np.errstate(all="ignore"):
             errors = np.sqrt(p * (1 - p) / ess)
-        shown[_LONG] = list(map(_share, p, errors))
+        shown[_LONG] = list(map(_probability_text, p, errors))
 
 
-def _number(value, error, signed):
+def _number_text(value, error, signed):
     """A number with the digits that its Monte Carlo error leaves, or three if that is unknown. A ``signed`` number, as
     of an interval that excludes zero, has at least so many digits that it is not zero."""
     if pd.isna(value) or not 0 < error < inf:
-        return _text(value, "{:z.3g}")
+        return _formatted(value, "{:z.3g}")
     places = max(0, -floor(log10(error)))  # up to the first digit of the error
     if signed and 0 < abs(value) < 1:
         places = max(places, next(k for k in count() if round(abs(value), k)))
@@ -156,7 +156,7 @@ def _number(value, error, signed):
     return f"{value:z.{max(2, min(digits, 15))}e}"
 
 
-def _share(value, error):
+def _probability_text(value, error):
     """A probability as text; 0 or 1 only if it is exactly that."""
     if pd.isna(value):
         return ""
@@ -167,7 +167,7 @@ def _share(value, error):
     return text
 
 
-def _text(value, form):
+def _formatted(value, form):
     return "" if pd.isna(value) else form.format(value)
 
 

@@ -16,7 +16,7 @@ from .._utils.arrays import dense
 from .._utils.memmap import cut, read_ahead
 from .._utils.names import finder, name_of_levels, names_of, printable
 from .claim_errors import indicator_sets_of
-from .origins import of_columns
+from .origins import column_origins
 
 _NUMBERS_AT_A_TIME = 2**20  # elements of X to read at a time
 _NO_VARIANCE = 1e-10  # variance of a direction, relative to the largest, below which it counts as 0
@@ -35,7 +35,7 @@ def found_terms(steps, classifier, inputs=None):
 
     steps : those before the classifier, or None. inputs : names of the input columns in a table, or None.
     """
-    names, (origins, inputs) = names_of(classifier), of_columns(classifier, steps, inputs)
+    names, (origins, inputs) = names_of(classifier), column_origins(classifier, steps, inputs)
     places, titles = {}, {}
     for j, name in enumerate(names):
         key = origins[j].inputs if steps is not None and origins[j].inputs else j  # j : of unknown origin
@@ -88,7 +88,7 @@ def given_terms(terms, steps, classifier, inputs=None):
             f"{terms!r:.60}."
         )
     names, p = names_of(classifier), classifier.n_features_in_
-    origins, known_inputs = of_columns(classifier, steps, inputs)
+    origins, known_inputs = column_origins(classifier, steps, inputs)
     find = finder(names, "columns of this model", f" Give names, or numbers below {p}.", numbered=True)
     asked = []
     for title, members in terms.items():

@@ -79,28 +79,28 @@ def addresses_left(n_threads):
 
 def check_copy(n_bytes, why, cure=""):
     """Raise a MemoryError if a copy of rows of X cannot fit. why : reason for the copy, for the message."""
-    _require(n_bytes, f"{why} copies {size_text(n_bytes)} of X", cure)
+    _demand(n_bytes, f"{why} copies {size_text(n_bytes)} of X", cure)
 
 
 def check_reading(path, n_bytes):
     """Raise a MemoryError if so many bytes of a file cannot be read."""
-    _require(n_bytes, f"Reading {str(path)!r} takes {size_text(n_bytes)}", " Free memory, or read on a larger machine.")
+    _demand(n_bytes, f"Reading {str(path)!r} takes {size_text(n_bytes)}", " Free memory, or read on a larger machine.")
 
 
 def check_matrices(n, shape, purpose, cure):
     """Raise a MemoryError if ``n`` matrices of a shape cannot fit. purpose : what needs them, in words."""
     needed = 8 * n * shape[0] * shape[1]
-    _require(needed, f"{purpose} needs {size_text(needed)} for matrices of {shape[0]} x {shape[1]}", f" {cure}")
+    _demand(needed, f"{purpose} needs {size_text(needed)} for matrices of {shape[0]} x {shape[1]}", f" {cure}")
 
 
 def check_result(n_rows, n_draws):
     """Raise a MemoryError if a float64 result with an entry for each row and draw cannot fit."""
     needed = 8 * int(n_rows) * int(n_draws)
     cure = " Use fewer draws (max_draws), or ask for fewer rows at a time."
-    _require(needed, f"The result needs {size_text(needed)} ({n_rows} rows x {n_draws} draws)", cure)
+    _demand(needed, f"The result needs {size_text(needed)} ({n_rows} rows x {n_draws} draws)", cure)
 
 
-def _require(n_bytes, need, cure):
+def _demand(n_bytes, need, cure):
     """Raise a MemoryError if so many bytes are not available. need : what needs them, in words."""
     if n_bytes > (free := available()):
         raise MemoryError(f"{need}, but only {size_text(free)} are available.{cure}")

@@ -38,12 +38,12 @@ def shorten(name, letters):
 def printable(name, letters=60):
     """A name as a text for a terminal: unprintable letters, as in escape sequences or line breaks, are escaped as in
     Python, and a long name is shortened. With quotes, for a message: ``printable(repr(name))``."""
-    return shorten(_escaped(name), letters)
+    return shorten(_unprintable_escaped(name), letters)
 
 
 def printables(names, letters, places=None):
     """Several ``printable`` names. Different names that would look the same are followed by their places."""
-    escaped = list(map(_escaped, names))
+    escaped = list(map(_unprintable_escaped, names))
     texts = [shorten(text, letters) for text in escaped]
     alike = Counter(text for text, _ in set(zip(texts, map(str, names), strict=True)))
     for i, j in enumerate(range(len(escaped)) if places is None else places):
@@ -59,7 +59,7 @@ def class_texts(labels, letters=20):
     return [f"'{text}'" if isinstance(label, str) else f"class {text}" for label, text in texts]
 
 
-def _escaped(name):
+def _unprintable_escaped(name):
     text = str(name)
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 

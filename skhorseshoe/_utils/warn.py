@@ -22,7 +22,7 @@ def warn(message, category=UserWarning):
     """Warn at the innermost call that is no library's; in a worker, at this library's outermost call."""
     level = outermost = 1
     for level, frame in enumerate(_callers(), start=2):
-        package = _module(frame).partition(".")[0]
+        package = _module_of(frame).partition(".")[0]
         if package not in _LIBRARIES:
             level = outermost if package in _WORKERS else level
             break
@@ -34,7 +34,7 @@ def warn(message, category=UserWarning):
 def warn_once(message, category, cause):
     """``warn``, but only once for a cause in a search. Python's own filters forget which warnings they have shown
     whenever filters change, and scikit-learn changes them around every fit of a search."""
-    runs = (frame.f_locals.get("self") for frame in _callers() if _module(frame) == "joblib.parallel")
+    runs = (frame.f_locals.get("self") for frame in _callers() if _module_of(frame) == "joblib.parallel")
     run = next((obj for obj in runs if isinstance(obj, Parallel)), None)  # none in a worker
     if run is None or cause not in _said.setdefault(run, set()):
         warn(message, category)
@@ -46,7 +46,7 @@ def fold_of():
     """Which fit of a scikit-learn search, cross-validation, threshold tuning or calibration this is, in words; "" for a
     fit by itself."""
     for frame in _callers():
-        if _module(frame) == _VALIDATION or frame.f_code.co_name in _FOLDS:
+        if _module_of(frame) == _VALIDATION or frame.f_code.co_name in _FOLDS:
             variables = frame.f_locals
             if variables.get("split_progress"):
                 return "fold {} of {}".format(variables["split_progress"][0] + 1, variables["split_progress"][1])
@@ -72,5 +72,5 @@ def _callers():
         frame = frame.f_back
 
 
-def _module(frame):
+def _module_of(frame):
     return frame.f_globals.get("__name__", "")

@@ -22,7 +22,7 @@ def to_rows(frames, known, first, groups):
     y, dtype, largest = known["what"]["y"], known["what"]["dtype"], 0.0
     by = known["what"].get("groups")
     for frame, labels, group_labels in frames:
-        names = known["names"] = _names(frame.columns, known, first)
+        names = known["names"] = _column_names(frame.columns, known, first)
         codes = _codes(labels if y is None else frame[y], len(frame), known, first)
         X, largest = _floats(frame[names], dtype, first, largest)
         group_labels = frame[by] if isinstance(by, str) else group_labels
@@ -30,7 +30,7 @@ def to_rows(frames, known, first, groups):
         first += len(frame)
 
 
-def _names(columns, known, first):
+def _column_names(columns, known, first):
     """The names of the columns for X; a ValueError if these columns do not agree with earlier rows."""
     if odd := [name for name in columns if not isinstance(name, str | int | float) or name != name]:
         raise ValueError(f"Columns need names, strings or numbers: rename {odd[:3]}, as by columns.map(str).")

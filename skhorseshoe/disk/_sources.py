@@ -77,7 +77,7 @@ def _frame(rows):
 def _of_array(array, labels, groups):
     """The same for an array of NumPy, or of a library whose slices can become NumPy arrays."""
     n, p = len(array), array.shape[-1]
-    labels, groups = _of_rows(labels, n, "labels"), _of_rows(groups, n, "groups")
+    labels, groups = _row_values(labels, n, "labels"), _row_values(groups, n, "groups")
     step = max(1, _NUMBERS_AT_A_TIME // max(1, p))
     cuts = [slice(i, i + step) for i in range(0, n, step)]
     labels_and_groups = [labels] if groups is None else [labels, groups]
@@ -89,7 +89,7 @@ def _of_array(array, labels, groups):
     return items, f"{n} rows, {p} columns, checksum {joblib.hash(sums)}"
 
 
-def _of_rows(values, n, name):
+def _row_values(values, n, name):
     """Values of n rows as an array; None stays."""
     if values is None:
         return None

@@ -133,7 +133,7 @@ class ContributionsDisplay(Display):
         mean, *interval = numbers[["mean", *ends]].iloc[:-2].to_numpy(float).T
         last = numbers.loc["(probability)", ["mean", *ends]].to_numpy(float)
         return cls(
-            names=[_label(term, value) for term, value in numbers["value"].iloc[:-2].items()],
+            names=[_term_with_value(term, value) for term, value in numbers["value"].iloc[:-2].items()],
             mean=mean,
             interval=np.array(interval),
             rows=[about["name"], name if hasattr(X, "index") and hasattr(X, "columns") else "this row"],
@@ -183,7 +183,7 @@ def _ticks(low, high, distance):
     return ticks
 
 
-def _label(term, value):
+def _term_with_value(term, value):
     """A term with its value: "age 71"."""
     return str(term) if isinstance(value, str) and not value else f"{term} {value_text(value)}"
 

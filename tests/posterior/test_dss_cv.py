@@ -147,10 +147,10 @@ def test_the_smallest_size_that_loses_little(difference, se, size):
 
 def test_differences_and_their_errors(seed):
     terms = np.random.default_rng(seed).standard_normal((40, 3))
-    found = dss_cv._differences(terms)
+    found = dss_cv._loss_differences(terms)
     lost = terms[:, 0] - terms[:, 2]
     np.testing.assert_allclose(found["difference"], [lost.sum(), (terms[:, 1] - terms[:, 2]).sum(), 0])
     np.testing.assert_allclose(found["se"][0], np.sqrt(40) * lost.std(ddof=1))
     assert found["se"][2] == 0
     with pytest.raises(ValueError, match="holds out 1 rows"):
-        dss_cv._differences(terms[:1])
+        dss_cv._loss_differences(terms[:1])

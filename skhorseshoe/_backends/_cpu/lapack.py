@@ -10,12 +10,12 @@ _name.argtypes, _name.restype = [ctypes.py_object], ctypes.c_char_p
 _pointer.argtypes, _pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
 
 
-def _address(module, name):
+def _routine(module, name):
     capsule = module.__pyx_capi__[name]
     return _pointer(capsule, _name(capsule))
 
 
 # In the order of ``Routines`` in exports/lapack.hpp.
 ROUTINES = np.array(
-    [_address(cython_lapack, "dpotrf"), _address(cython_blas, "dsyrk"), _address(cython_blas, "dtrsm")], np.int64
+    [_routine(cython_lapack, "dpotrf"), _routine(cython_blas, "dsyrk"), _routine(cython_blas, "dtrsm")], np.int64
 )

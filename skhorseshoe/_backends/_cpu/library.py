@@ -27,7 +27,7 @@ _PROTOTYPE = re.compile(r"^EXPORT (i32|u32) (\w+)\(([^)]*)\)", re.MULTILINE)
 _RECORD = re.compile(r"^struct (\w+) {  // filled by Python\n(.*?)^};", re.MULTILINE | re.DOTALL)
 
 
-def load(folder):
+def load_best_level(folder):
     """The best level for this processor, or that of SKHORSESHOE_LEVEL, and its library."""
     files = {path.stem.removeprefix("core-"): path for path in folder.glob("core-*.*")}
     if "baseline" not in files:
@@ -36,13 +36,13 @@ def load(folder):
             "compiles it or fetches a wheel; in a checkout run `python build_core.py`."
         )
     try:
-        baseline = _open(files["baseline"])
+        baseline = _open_library(files["baseline"])
         wanted = os.environ.get("SKHORSESHOE_LEVEL")
         if wanted not in (None, *_LEVELS):
             raise ImportError(f"SKHORSESHOE_LEVEL is {wanted!r}: it may be {', '.join(_LEVELS)}, or not be set.")
         best = baseline.core_level() if wanted is None else min(_LEVELS.index(wanted), baseline.core_level())
         level = [name for name in _LEVELS[: best + 1] if name in files][-1]
-        return level, baseline if level == "baseline" else _open(files[level])
+        return level, baseline if level == "baseline" else _open_library(files[level])
     except OSError as error:
         raise ImportError(
             f"skhorseshoe cannot load its compiled core ({error}). It was built for another machine: install it anew "
@@ -50,13 +50,13 @@ def load(folder):
         ) from None
 
 
-def _open(file):
+def _open_library(file):
     library = ctypes.CDLL(str(file))
     library.set_routines(ctypes.c_void_p(ROUTINES.ctypes.data))
     return library
 
 
-level, _library = load(_FOLDER / "lib")
+level, _library = load_best_level(_FOLDER / "lib")
 
 
 def _sources():
@@ -104,7 +104,7 @@ def use(file):
     """A context in which every ``function`` is that of another library with the same prototypes, by which tests plant
     errors in the core."""
     current = _library
-    _take(_open(file))
+    _take(_open_library(file))
     try:
         yield
     finally:

@@ -42,7 +42,7 @@ class PriorCoordinates:
         trajectory = empty_trajectory(self.shape)
         arrays = tuple(map(np.ascontiguousarray, (state.beta, state.tau_sq_inv, state.loglik, state.score)))
         inputs = self.record, arrays, state.sweep, key
-        _share(self.threads, self.shape, lambda first, last: _begin(inputs, first, last, trajectory))
+        _share_chains(self.threads, self.shape, lambda first, last: _begin(inputs, first, last, trajectory))
         return trajectory
 
     def kick_and_rotate(self, trajectory, step):
@@ -54,13 +54,13 @@ class PriorCoordinates:
         """beta and tau^-2."""
         beta, tau_sq_inv = np.empty((len(trajectory.u), trajectory.u.shape[1] - 1)), np.empty(len(trajectory.u))
         inputs, outputs = (self.record, trajectory.u), (beta, tau_sq_inv)
-        _share(self.threads, beta.shape, lambda first, last: _place(inputs, first, last, outputs))
+        _share_chains(self.threads, beta.shape, lambda first, last: _place(inputs, first, last, outputs))
         return outputs
 
     def kick(self, trajectory, step, beta, loglik, score):
         """A half-kick of v at beta, with the force and the energy there."""
         inputs = self.record, step, beta, loglik, np.ascontiguousarray(score)
-        _share(self.threads, trajectory.u.shape, lambda first, last: _kick(inputs, first, last, trajectory))
+        _share_chains(self.threads, trajectory.u.shape, lambda first, last: _kick(inputs, first, last, trajectory))
         return trajectory
 
     def fused_trajectory(self, state, rows, step, n_steps, key):
@@ -87,7 +87,7 @@ class Exchanges:
         """The columns that leave, the logarithms of their probabilities, and the coefficients without them."""
         out, log_probability, without = np.empty(len(beta), np.int64), np.empty(len(beta)), np.empty(beta.shape)
         inputs, answers = (self.record, beta, np.ascontiguousarray(uniform)), (out, log_probability, without)
-        _share(self.threads, beta.shape, lambda first, last: _propose_leaving(inputs, first, last, answers))
+        _share_chains(self.threads, beta.shape, lambda first, last: _propose_leaving(inputs, first, last, answers))
         return answers
 
     def propose_entering(self, beta, out, score, uniform, standard):
@@ -96,14 +96,14 @@ class Exchanges:
         new, without = np.empty(beta.shape), np.empty(beta.shape)
         inputs = self.record, beta, out, tuple(map(np.ascontiguousarray, (score, uniform, standard)))
         answers = column, log_density, new, without
-        _share(self.threads, beta.shape, lambda first, last: _propose_entering(inputs, first, last, answers))
+        _share_chains(self.threads, beta.shape, lambda first, last: _propose_entering(inputs, first, last, answers))
         return answers
 
     def minus_log_ratio(self, old, new, out, column, score, tau_sq_inv, logs):
         """Minus the logarithm of the Metropolis ratio (n_chains,). old, new : beta and log-likelihood."""
         change = np.empty(len(out))
         inputs = self.record, *map(np.ascontiguousarray, (*old, *new, out, column, score, tau_sq_inv, *logs))
-        _share(self.threads, score.shape, lambda first, last: _minus_log_ratio(inputs, first, last, change))
+        _share_chains(self.threads, score.shape, lambda first, last: _minus_log_ratio(inputs, first, last, change))
         return change
 
     def fused(self, state, rows, numbers, stride, key):
@@ -119,7 +119,7 @@ def _copies(state):
     return tuple(np.array(values, order="C") for values in state[:4])
 
 
-def _share(threads, shape, task):
+def _share_chains(threads, shape, task):
     """Call task(first, last) for ranges of chains. shape : (n_chains, n_columns)."""
     n_chains, n_columns = shape
     if n_chains * n_columns < _LEAST_SHARED_COEFFICIENTS:

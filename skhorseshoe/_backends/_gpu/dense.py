@@ -62,26 +62,26 @@ def _card(name):
 
 def to_device(values):
     """Arrays of the host, also in tuples, dicts and objects, as arrays of the device."""
-    return _each(lambda value: gpu_array(value) if isinstance(value, np.ndarray) else value, values)
+    return _moved(lambda value: gpu_array(value) if isinstance(value, np.ndarray) else value, values)
 
 
 def to_host(values):
     """Arrays of the device as arrays of the host; a LinAlgError if a matrix could not be factorised."""
-    moved = _each(lambda value: cp.asnumpy(value) if isinstance(value, cp.ndarray) else value, values)
+    moved = _moved(lambda value: cp.asnumpy(value) if isinstance(value, cp.ndarray) else value, values)
     VERDICT.raise_if_bad()
     return moved
 
 
-def _each(move, values):
+def _moved(move, values):
     """Copy a tuple, a dict or an object with move applied to its contents."""
     if isinstance(values, tuple):
-        moved = [_each(move, value) for value in values]
+        moved = [_moved(move, value) for value in values]
         return type(values)(*moved) if hasattr(values, "_fields") else tuple(moved)
     if isinstance(values, dict):
-        return {name: _each(move, value) for name, value in values.items()}
+        return {name: _moved(move, value) for name, value in values.items()}
     if type(values).__module__.startswith(__package__.partition(".")[0]) and not isinstance(values, np.ndarray):
         out = copy(values)
-        vars(out).update(_each(move, vars(values)))
+        vars(out).update(_moved(move, vars(values)))
         return out
     return move(values)
 
@@ -105,7 +105,7 @@ def checked(X):
 
     ``sklearn.utils.check_array`` does this for arrays of the host, but would bring X there.
     """
-    _check_kind(X)
+    _check_convertible(X)
     with X.device:
         X = cp.ascontiguousarray(X if X.dtype.name in TYPES else X.astype(cp.float64))
         if X.dtype.kind == "f" and not _is_finite(X):
@@ -116,7 +116,7 @@ def checked(X):
     return X
 
 
-def _check_kind(X):
+def _check_convertible(X):
     """Raise a ValueError if no conversion can help."""
     if not isinstance(X, cp.ndarray):
         raise ValueError(

@@ -134,13 +134,13 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
         rows[:, :p] = (rows[:, :p] - centre) / scale
         row_weight = weight[start : start + step]
         if beta is not None:
-            information = _information(cp.ascontiguousarray(rows @ beta.T))
+            information = _mean_weights(cp.ascontiguousarray(rows @ beta.T))
             row_weight = row_weight * information if len(weight) else information
         total += (rows.T * row_weight if row_weight.size else rows.T) @ rows
     return cp.asnumpy((total + total.T) / 2)
 
 
-def _information(eta):
+def _mean_weights(eta):
     """The mean over each row of eta (n, m) of phi(eta)^2 / (Phi(eta) Phi(-eta)); (n,)."""
     (n, m), out = eta.shape, cp.empty(len(eta))
     launch(kernel("answers", "information_weights"), blocks_for(n), eta, out, i64(n), i32(m))

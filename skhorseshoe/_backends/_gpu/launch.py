@@ -21,14 +21,14 @@ def kernel(module, name, definitions=()):
 
 @functools.cache
 def _kernel(device, module, name, definitions):
-    function = _module(device, module, definitions).get_function(name)
+    function = _raw_module(device, module, definitions).get_function(name)
     # Set once for all launches, since two fits in two threads could undo each other's settings.
     function.max_dynamic_shared_size_bytes = properties(device)["sharedMemPerBlockOptin"] - function.shared_size_bytes
     return function
 
 
 @functools.cache
-def _module(device, name, definitions):
+def _raw_module(device, name, definitions):
     return cp.RawModule(code=source(name), options=(*OPTIONS, *definitions))
 
 

@@ -22,7 +22,7 @@ LIBRARIES = ROOT / build_core.HOME
 def draws_of(level, monkeypatch):
     """What the core of this level draws, and the probabilities that it answers with, as bytes."""
     monkeypatch.setenv("SKHORSESHOE_LEVEL", level)
-    loaded, _ = library.load(LIBRARIES)
+    loaded, _ = library.load_best_level(LIBRARIES)
     if loaded != level:
         pytest.skip(f"this processor does not run the level {level}")
     (file,), drawn = LIBRARIES.glob(f"core-{level}.*"), []
@@ -47,18 +47,18 @@ def test_the_library_is_of_these_sources():
 def test_a_level_that_is_not_there_is_named(monkeypatch):
     monkeypatch.setenv("SKHORSESHOE_LEVEL", "sse")
     with pytest.raises(ImportError, match="SKHORSESHOE_LEVEL is 'sse': it may be baseline, avx2, avx512"):
-        library.load(LIBRARIES)
+        library.load_best_level(LIBRARIES)
 
 
 def test_a_package_without_a_core_says_what_to_do(tmp_path):
     with pytest.raises(ImportError, match=r"no compiled core.*Install it by pip.*python build_core\.py"):
-        library.load(tmp_path)
+        library.load_best_level(tmp_path)
 
 
 def test_the_core_of_another_machine_is_refused(tmp_path):
     (tmp_path / "core-baseline.so").write_bytes(b"MZ of another system")
     with pytest.raises(ImportError, match="built for another machine: install it anew"):
-        library.load(tmp_path)
+        library.load_best_level(tmp_path)
 
 
 def test_arrays_that_a_kernel_would_misread_are_refused():

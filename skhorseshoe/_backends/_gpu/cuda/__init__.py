@@ -26,19 +26,19 @@ _TILES = (256, 128, 64, 32, 16, 8, 4)  # numbers of rows of a tile
 def source(module):
     """The text of a module with the files that it includes, each once, so that NVRTC needs no folder, and CuPy, which
     caches kernels by their text, sees changes of included files."""
-    return f"constexpr int THREADS = {THREADS}, WARPS = {WARPS};\n{_text(f'{module}.cuh', set())}"
+    return f"constexpr int THREADS = {THREADS}, WARPS = {WARPS};\n{_with_includes(f'{module}.cuh', set())}"
 
 
-def _text(name, included):
+def _with_includes(name, included):
     if name in included:
         return ""
     included.add(name)
     if name == "constants.hpp":
-        return constants.header().replace("#pragma once\n", "")
+        return constants.cpp_header().replace("#pragma once\n", "")
     folder = Path(__file__).parent
     folder = folder if name.endswith(".cuh") else folder.parents[1] / "core"
     text = (folder / name).read_text().replace("#pragma once\n", "")
-    return _INCLUDE.sub(lambda match: _text(match[1], included), text)
+    return _INCLUDE.sub(lambda match: _with_includes(match[1], included), text)
 
 
 def compiled_chains(n_chains):
