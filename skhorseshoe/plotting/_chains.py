@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _MOST_CURVES = 8
 _FEWEST = 4  # fewest draws of a chain for an autocorrelation
-_BESIDE = 16  # most letters of a name that fits in one line with the numbers after it
+_TITLE_LETTER = 5.5  # width of a letter of a title in points
 _DASHES = ("-", "--", "-.", ":")
 
 
@@ -117,12 +117,10 @@ class TraceDisplay(Display):
             self.lines_.append(
                 [trace.plot(chain, color=colour, linewidth=width, alpha=0.8)[0] for chain, colour in chains]
             )
-            gap = " " if len(name) <= _BESIDE else "\n"
-            numbers = f"R-hat {checks.rhat[row]:.3f}, ESS {checks.ess_bulk[row]:.0f}"
-            trace.set_title(f"{name}:{gap}{numbers}", fontsize="medium", loc="left")
+            _set_title(trace, f"{name}:", f"R-hat {checks.rhat[row]:.3f},", f"ESS {checks.ess_bulk[row]:.0f}")
             trace.set_xlim(-0.5, n_draws - 0.5)
             self.bars_.append(_draw_ranks(ranks, self.ranks_[row], colours))
-        axes[0, 1].set_title("ranks (dashed: even)", fontsize="medium", loc="left")
+        _set_title(axes[0, 1], "ranks", "(dashed: even)")
         axes[-1, 0].set_xlabel("draw")
         axes[-1, 1].set_xlabel("rank among all draws")
         for panel in axes.flat:
@@ -294,6 +292,15 @@ def _draw_ranks(ax, shares, colours):
     else:
         ax.set_yticks([])
     return bars
+
+
+def _set_title(ax, name, *details):
+    """A title on one line, or on several where the axes are narrow."""
+    letters = ax.get_window_extent().width / ax.figure.dpi * 72 / _TITLE_LETTER
+    behind = " ".join(details)
+    lines = [name, behind] if len(behind) <= letters else [name, *details]
+    title = f"{name} {behind}" if len(f"{name} {behind}") <= letters else "\n".join(lines)
+    ax.set_title(title, fontsize="medium", loc="left")
 
 
 def _shades(n, ax):

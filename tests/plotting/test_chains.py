@@ -93,6 +93,14 @@ def test_titles_and_legends_are_those_of_each_quantity(model, clf):
     assert texts(curves.ax_) == [f"{name} (ESS {row['ess']:.0f})" for name, row in rows.iterrows()]
 
 
+def test_titles_beside_one_another_do_not_overlap_in_narrow_axes(model):
+    figure, (ax, *_) = plt.subplots(1, 3, figsize=(13, 6), layout="constrained")
+    traces = TraceDisplay.from_estimator(model, names=["(global scale)", "age"], ax=ax)
+    figure.canvas.draw()
+    trace, ranks = (ax._left_title for ax in traces.axes_[0])
+    assert trace.get_window_extent().x1 < ranks.get_window_extent().x0
+
+
 @pytest.mark.parametrize("display", [TraceDisplay, AutocorrelationDisplay])
 def test_quantities_are_given_by_name(display, model):
     assert display.from_estimator(model, names="age").names == ["age"]
