@@ -19,6 +19,7 @@ SIZES = 200, 40, 20, 10, 5, 3, 2, 2, 1, 1, 1, 1
 SCALE, SLAB, TAU_0, RARE = 0.7, 2.0, 0.5, -2.3
 WIDE = 0.7  # of a prior of the intercept that rows can be drawn from
 N_CHAINS, EACH, APART = 8, 4, 25  # draws of a chain that have a rank, and sweeps from one to the next
+pytestmark = pytest.mark.usefixtures("blas_as_in_a_fit")
 NAMES = "intercept", "within", "between", "log s", "u of 200 rows", "u of one row"
 
 
