@@ -335,7 +335,7 @@ def test_the_examples_of_the_page_run(data, tmp_path):
     table = pd.DataFrame(X, columns=[f"c{j}" for j in range(10)]).assign(label=y)
     dd.from_pandas(table, npartitions=4).to_parquet(tmp_path / "table")
     page = (Path(__file__).parents[2] / "docs/user_guide/cluster.rst").read_text()
-    page = page.replace("Classifier(random_state=0)", "Classifier(random_state=0, n_iter=100, burn_in=100)")
+    page = page.replace("Classifier(random_state=0)", "Classifier(random_state=0, n_iter=10, burn_in=10)")
     printed = []
     for i, block in enumerate(re.findall(r"code-block:: python\n\n((?:   .*\n|\n)+)", page)):
         script = tmp_path / f"example_{i}.py"

@@ -16,9 +16,10 @@ CHUNK = 20_000
 
 @pytest.fixture(scope="module")
 def cluster():
-    """One worker, whose nanny kills it at 95 % of its memory, of which the process itself takes some."""
+    """One worker, whose nanny kills it at 95 % of its memory, of which the process itself takes some. Dask gives up a
+    task at its second death, not at its fourth, before each of which a process starts."""
     options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": 900 * MIB}
-    with distributed.LocalCluster(**options) as cluster:
+    with distributed.LocalCluster(**options, scheduler_kwargs={"allowed_failures": 1}) as cluster:
         yield cluster
 
 
