@@ -190,7 +190,8 @@ def _of_terms(model, steps, X, differences, level, terms, top):
 
 
 def _index(rows, titles, level):
-    """The index of a table with these lines (n, k) for each row. pandas would sort them, and cannot if some are tuples."""
+    """The index of a table with these lines (n, k) for each row. pandas would sort them, and cannot sort tuples and
+    text."""
     codes, known = pd.factorize(titles.ravel(), use_na_sentinel=False)
     places = pd.MultiIndex.from_arrays([rows.repeat(titles.shape[1]), codes], names=["row", level])
     return places.set_levels([pd.Index(known, tupleize_cols=False)], level=[1])
