@@ -15,6 +15,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
+    KBinsDiscretizer,
     OneHotEncoder,
     PolynomialFeatures,
     SplineTransformer,
@@ -234,6 +235,19 @@ def test_a_missing_value_stays_the_one_that_an_encoder_knows(kind, table, short_
         return marginal_effects(model, rows, change="sd")[["change", "mean"]].reset_index(drop=True)
 
     pd.testing.assert_frame_equal(effects(rows), effects(X), rtol=1e-9)
+
+
+def test_a_number_that_an_encoder_passes_over_is_no_change(table, short_fit):
+    """It makes zeros of a code that it does not know: an effect of no level at all."""
+    X = table[0][["age"]].assign(code=table[0]["ward"].map(dict(zip("abcd", (10, 20, 30, 40), strict=True))))
+    steps = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["code"]), (KBinsDiscretizer(3), ["age"]), sparse_threshold=0
+    )
+    model = make_pipeline(steps, short_fit(steps.fit_transform(X), table[1]))
+    for features in (None, "code"):
+        with pytest.raises(ValueError, match=r"not with column 'code' changed.*X\.astype.*no such value"):
+            marginal_effects(model, X, features)
+    assert len(marginal_effects(model, X.astype({"code": "category"}), change=10)) == 4
 
 
 def test_what_is_left_out_is_said(model, table):
