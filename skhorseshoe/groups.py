@@ -55,6 +55,9 @@ class CredibleSets(NamedTuple):
     sets: DataFrame
     members: DataFrame
 
+    def __repr__(self):
+        return f"{self.sets}\n\n{self.members}"
+
 
 @guarded
 def correlated_groups(

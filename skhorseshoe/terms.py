@@ -293,11 +293,14 @@ def levels(
     return frame
 
 
-def _of_level_columns(model, term):
-    """Labels, columns, the values of the columns in rows of each level (m, k), and the shares of the levels."""
+def _of_level_columns(model, term, steps=None, inputs=None):
+    """Labels, columns, the values of the columns in rows of each level (m, k), and the shares of the levels. inputs :
+    names of the input columns; None without steps."""
     names, sets = names_of(model), _terms.indicator_sets_by_columns(model)
-    named_sets = ((t.name, sets.get(tuple(t.columns.tolist()))) for t in _terms.found_terms(None, model))
+    named_sets = ((t.name, sets.get(tuple(t.columns.tolist()))) for t in _terms.found_terms(steps, model, inputs))
     known = {name: indicators for name, indicators in named_sets if indicators is not None}
+    if term not in known and steps is not None:
+        raise ValueError(f"There is no input column {term!r}: X has {inputs[:9]}.")
     if term not in known:
         raise ValueError(
             f"There is no category {term!r} with a column for every level; there are {[*known]}. Fit a Pipeline with "
@@ -305,7 +308,9 @@ def _of_level_columns(model, term):
         )
     indicators = known[term]
     points = np.tile(indicators.base, (len(indicators.columns), 1)) + np.diag(indicators.step)
-    return [names[j] for j in indicators.columns], indicators.columns, points, indicators.share
+    origins, inputs = of_columns(model, steps, inputs)
+    labels = _terms.names_before(indicators.columns, origins, inputs, names)
+    return labels, indicators.columns, points, indicators.share
 
 
 def _of_input(model, steps, X, term, sample_weight):
@@ -314,7 +319,7 @@ def _of_input(model, steps, X, term, sample_weight):
         raise ValueError("X is needed, the rows of the fit: they tell the levels.")
     X = InputRows(X)
     if term not in X.names:
-        raise ValueError(f"There is no input column {term!r}: X has {X.names[:9]}.")
+        return _of_level_columns(named(steps, model), term, steps, X.names)
     place = X.names.index(term)
     origins, _ = column_origins(model, steps, X.names)
     columns = np.flatnonzero([origin.inputs == (place,) for origin in origins])

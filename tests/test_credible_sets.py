@@ -76,6 +76,7 @@ def test_twins_are_reported_together_and_not_alone(model, twins, by):
     assert found.members.loc["gene1", "probability"].item() > 0.99  # on its side, which is the negative one
     assert found.sets.loc["gene1", "mean"] < 0
     assert found.sets.attrs["header"].startswith("2 sets of 3 of 10 columns, expected share of false ones 0.0")
+    assert repr(found) == f"{found.sets}\n\n{found.members}"  # one table after the other
 
 
 def test_noise_has_no_set(seed):

@@ -56,6 +56,10 @@ def test_a_name_may_have_two_levels(patients, short_fit):
     clf = short_fit(X, patients[1])
     assert marginal_effects(clf, X).index.tolist() == list(X)
     assert marginal_effects(clf, X, [("who", "sex")])["change"].tolist() == ["0 to 1"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for asked in ("auto", None):
+            assert {*contributions(clf, X[:2], terms=asked).loc[1].index} >= {*X, "(total)"}
 
 
 def test_a_change_beyond_the_type_of_a_column_is_none_to_warn_of(model, patients):

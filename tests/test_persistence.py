@@ -69,6 +69,16 @@ def test_a_path_is_saved_as_a_string_and_leads_to_the_same_run(problem, tmp_path
     assert model.checkpoint == clone(model).checkpoint == tmp_path / "run"
 
 
+@pytest.mark.parametrize("names", [pd.Index(["b", "c"]), pd.Series(["b", "c"])], ids=["Index", "Series"])
+def test_skops_loads_names_of_pandas_as_a_list(names, problem, short_fit):
+    """It saves them, and could load none of them again."""
+    X = pd.DataFrame(problem[0], columns=list("abcdefgh"))
+    model = short_fit(X, problem[1], unpenalized=names, warm_start=True)
+    loaded = skops.io.loads(skops.io.dumps(model), trusted=[OURS])
+    assert loaded.unpenalized == ["b", "c"]
+    assert same_draws(loaded.fit(X, problem[1]), model.fit(X, problem[1]))
+
+
 def test_skops_asks_for_trust_in_a_selector_too(problem):
     selector = HorseshoeSelector(HorseshoeProbitClassifier(n_iter=40, burn_in=40, random_state=0)).fit(*problem)
     saved, ours = skops.io.dumps(selector), [OURS, "skhorseshoe.selection.HorseshoeSelector"]

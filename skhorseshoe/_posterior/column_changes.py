@@ -8,8 +8,10 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .._utils.arrays import dense
+from .claim_errors import indicator_sets_of
+from .feature_changes import Number
 from .input_rows import classifier_rows
-from .level_columns import origins_of
+from .level_columns import levels_of_rows, origins_of
 
 _ALIKE = 2e-13  # largest difference of linear predictors between rows that change alike
 
@@ -38,7 +40,10 @@ class ColumnChanger:
 
     def __init__(self, model, steps, X, changes, largest):
         self._model, self._steps, self._X, self._changes, self._largest = model, steps, X, changes, largest
-        self._outputs = {} if steps is None else _outputs(model, steps, X, changes)
+        self._outputs, self._encoded = {}, []
+        if steps is not None:
+            origins = origins_of(model, steps, X)
+            self._outputs, self._encoded = _outputs(origins, changes), _encoded(model, origins, changes)
 
     def column_changes(self, rows, block, base):
         """Yields the ``ColumnChange`` of each state of each change. block : the rows of X at these places; base : the
@@ -62,7 +67,7 @@ class ColumnChanger:
             changed = block
             for i in active:
                 changed = self._changes[i].put(self._X, changed, rows, k)
-            columns, values = _changing(classifier_rows(self._model, self._steps, changed) - base)
+            columns, values = self._moved(changed, base)
             if not np.isin(columns, everything).all():  # a step does not do what its type does
                 return
             for i in active:
@@ -76,13 +81,21 @@ class ColumnChanger:
             old = np.column_stack([X.values(j)[rows] for j in change.columns])
             return np.array(change.columns), change.values(X, rows, k) - old
         try:
-            return _changing(classifier_rows(self._model, self._steps, change.put(X, block, rows, k)) - base)
+            return self._moved(change.put(X, block, rows, k), base)
         except ValueError as error:
             raise ValueError(
                 f"The model takes the rows as they are, but not with column {change.name!r} changed: leave it out of "
                 "features, or take another change; if its numbers are codes of a category, say so with "
                 f"X.astype({{{change.name!r}: 'category'}}). ({error})"
             ) from error
+
+    def _moved(self, changed, base):
+        """The columns that change, and by how much (n, k). A ValueError for numbers that an encoder passes over."""
+        seen = classifier_rows(self._model, self._steps, changed)
+        for indicators in self._encoded:
+            if ((levels_of_rows(base, indicators) >= 0) & (levels_of_rows(seen, indicators) < 0)).any():
+                raise ValueError("An encoder knows no such value.")
+        return _changing(seen - base)
 
     def _column_change(self, i, k, rows, columns, values):
         codes = self._changes[i].codes[rows]
@@ -106,9 +119,16 @@ def _changing(difference):
     return columns, dense(difference[:, columns])
 
 
-def _outputs(model, steps, X, changes):
+def _encoded(model, origins, changes):
+    """The ``IndicatorSet``s that are made of a single column of numbers which changes."""
+    numbers = [change.columns for change in changes if isinstance(change, Number)]
+    sets = [(indicators, {origins[j].inputs for j in indicators.columns}) for indicators in indicator_sets_of(model)]
+    return [indicators for indicators, inputs in sets if len(inputs) == 1 and inputs.issubset(numbers)]
+
+
+def _outputs(origins, changes):
     """The columns behind the steps of each change, by its number, if these are made of no other columns of X."""
-    outputs, origins = {}, origins_of(model, steps, X)
+    outputs = {}
     if not all(origin.inputs for origin in origins):
         return outputs
     for i, change in enumerate(changes):

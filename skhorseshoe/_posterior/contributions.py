@@ -151,8 +151,7 @@ def _of_columns(model, X, differences, level):
         coef.columns[2]: (np.minimum(low, high), total[:, 1]),
         coef.columns[3]: (np.maximum(low, high), total[:, 2]),
     }
-    features = pd.Index([*names_of(model), "(total)"], tupleize_cols=False)
-    index = pd.MultiIndex.from_product([X.labels, features], names=["row", "feature"])
+    index = _index(X.labels, np.tile(_objects([*names_of(model), "(total)"]), (len(rows), 1)), "feature")
     frame = Summary({name: np.column_stack(values).ravel() for name, values in columns.items()}, index=index)
     weights, intercept = means(model)
     whose = "the average row" if reference is None else "the reference"
@@ -183,13 +182,19 @@ def _of_terms(model, steps, X, differences, level, terms, top):
         origin = differences.origin[None]
         texts["reference"] = _placed(terms, shown, len(last), lambda t: values_of(t, model, origins, reference, origin))
     titles = np.column_stack([_objects([t.name for t in terms])[shown], *np.tile(_objects(last)[:, None], len(shown))])
-    index = pd.MultiIndex.from_arrays(
-        [X.labels.repeat(titles.shape[1]), pd.Index(titles.ravel(), tupleize_cols=False)], names=["row", "term"]
-    )
+    index = _index(X.labels, titles, "term")
     described_by = dict(zip(["mean", "sd", *interval_headings(level)], numbers.reshape(-1, 4).T, strict=True))
     frame = Summary({**texts, **described_by}, index=index)
     frame.attrs |= _about(model, differences, proba[-1], level)
     return frame
+
+
+def _index(rows, titles, level):
+    """The index of a table with these lines (n, k) for each row. pandas would sort them, and cannot sort tuples and
+    text."""
+    codes, known = pd.factorize(titles.ravel(), use_na_sentinel=False)
+    places = pd.MultiIndex.from_arrays([rows.repeat(titles.shape[1]), codes], names=["row", level])
+    return places.set_levels([pd.Index(known, tupleize_cols=False)], level=[1])
 
 
 def _asked(terms, steps, model, X):

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 from pandas.api.extensions import ExtensionDtype
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
+from pandas.api.types import infer_dtype, is_bool_dtype, is_numeric_dtype
 from scipy.sparse import issparse
 
 from .._backends import device
@@ -23,6 +23,10 @@ def _series(column):
     """A column of another library as a Series; text stays object, since pandas would make nan, no category, of None."""
     values = np.asarray(column)  # pyarrow's to_numpy would refuse to copy
     return pd.Series(values, dtype=object) if values.dtype == object else values
+
+
+def _holds_booleans(column):
+    return infer_dtype(column, skipna=True) == "boolean"
 
 
 def is_polars(X):
@@ -97,7 +101,7 @@ class InputRows:
         return pd.Series(self.values(j) if issparse(self.X) else _column(self.X, j))
 
     def are_booleans(self, j):
-        return is_bool_dtype(self.X.dtype if issparse(self.X) else _column(self.X, j).dtype)
+        return is_bool_dtype(self.X.dtype) if issparse(self.X) else _holds_booleans(_column(self.X, j))
 
     def levels(self, j):
         """The codes (n,) of a column's levels, and the levels, None for missing values; the levels of a pandas category
@@ -117,16 +121,17 @@ class InputRows:
         if issparse(block):
             places = np.arange(block.shape[0]), np.full(block.shape[0], j)
             return block + type(block)((values - self.values(j, block), places), shape=block.shape)
+        column, is_missing = _column(block, j), np.isnan(values)
+        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuO":  # encoders know this type
+            cast = values.astype(bool if _holds_booleans(column) else column.dtype)
+            values = cast if ((cast == values) | is_missing).all() else values
+            values = np.where(is_missing, column, values) if column.dtype.kind == "O" else values
         if isinstance(block, np.ndarray):
             block = block.copy()
             block[:, j] = values
             return block
-        dtype = _column(block, j).dtype
-        if isinstance(dtype, np.dtype) and dtype.kind in "biuO":
-            cast = values.astype(dtype)
-            values = cast if dtype.kind == "O" or (cast == values).all() else values  # encoders know this type
         if is_polars(block):
-            return block.with_columns(type(block[:, j])(self.names[j], values))
+            return block.with_columns(type(block[:, j])(self.names[j], values.tolist()))  # finds the type of objects
         block = block.copy(deep=False)
         block.isetitem(j, values)
         return block
@@ -145,7 +150,7 @@ class InputRows:
             return block.with_columns([self.X[:, j].gather(places) for j in columns])
         block = block.copy(deep=False)
         for j in columns:
-            block.isetitem(j, self.X.iloc[:, j].take(places).array)
+            block.isetitem(j, self.X.iloc[:, j].take(places).set_axis(block.index))  # an array of text would lose None
         return block
 
     def holds_numbers(self, j):

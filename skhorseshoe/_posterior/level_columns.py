@@ -22,9 +22,14 @@ def find_level_columns(model, steps, X):
     codes = {columns: np.full(X.shape[0], -1) for columns in categories}
     for rows, _, seen in blocks_behind(model, steps, X) if categories else ():
         for columns, indicators in categories.items():
-            is_level = (dense(seen[:, indicators.columns]) - indicators.base) / indicators.step > 0.5
-            codes[columns][rows] = np.where(is_level.sum(axis=1) == 1, is_level.argmax(axis=1), -1)
+            codes[columns][rows] = levels_of_rows(seen, indicators)
     return codes
+
+
+def levels_of_rows(rows, indicators):
+    """The level of each row of the classifier's columns; (n,), -1 for none."""
+    is_level = (dense(rows[:, indicators.columns]) - indicators.base) / indicators.step > 0.5
+    return np.where(is_level.sum(axis=1) == 1, is_level.argmax(axis=1), -1)
 
 
 def origins_of(model, steps, X):

@@ -80,9 +80,10 @@ def _of_step(step, names):
             is_named = out_names is not None and len(out_names) == len(outputs)
             return outputs, out_names if is_named else [f"x{j}" for j in range(len(outputs))]
     if out_names is None:
-        cure = ' Give it feature_names_out="one-to-one".' if isinstance(step, preprocessing.FunctionTransformer) else ""
+        cure = ' Give it feature_names_out="one-to-one", or a function that returns their names if they are others.'
+        more = cure if isinstance(step, preprocessing.FunctionTransformer) else ""
         raise ValueError(
-            f"{type(step).__name__} has no get_feature_names_out, so its columns cannot be told apart.{cure}"
+            f"{type(step).__name__} has no get_feature_names_out, so its columns cannot be told apart.{more}"
         )
     return [(_named_by(name, names), False) for name in out_names], out_names
 

@@ -68,14 +68,19 @@ def _at_odds(state):
     return ""
 
 
+def _plain(value):
+    """A path as text, names of pandas as a list: a POSIX path cannot be loaded on Windows, skops requires trust in each
+    type, and it saves a pandas Index, but cannot load it."""
+    value = fspath(value) if isinstance(value, PathLike) else value
+    return np.asarray(value).tolist() if hasattr(value, "to_numpy") else value
+
+
 class SavedMixin:
     """Pickling of a classifier."""
 
     def __getstate__(self):
-        """The state, with the version that saves it. Paths become strings, since a POSIX path cannot be loaded on
-        Windows and skops requires trust in each type."""
-        state = super().__getstate__()
-        plain = {name: fspath(value) if isinstance(value, PathLike) else value for name, value in state.items()}
+        """The state, with the version that saves it."""
+        plain = {name: _plain(value) for name, value in super().__getstate__().items()}
         return {**plain, "_skhorseshoe_version": _version.__version__}
 
     def __setstate__(self, state):

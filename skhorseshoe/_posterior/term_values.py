@@ -23,7 +23,8 @@ def values_of(term, model, origins, X, rows):
     if len(places) == 1:
         return X.objects(places[0])
     if (indicators := _terms.indicator_sets_by_columns(model).get(tuple(columns))) is not None:
-        levels = [level_of_name(names_of(model)[j], term.name) for j in columns]
+        names = _terms.names_before(columns, origins, X.names, names_of(model))
+        levels = [level_of_name(name, term.name) for name in names]
         return np.array(levels, object)[((rows[:, columns] - indicators.base) / indicators.step).argmax(axis=1)]
     if not places and len(columns) == 1:
         return rows[:, columns[0]].astype(object)

@@ -46,11 +46,16 @@ def found_terms(steps, classifier, inputs=None):
         if alone.keys() >= {*indicators.columns.tolist()}:  # else its columns belong to other terms already
             first, *other_keys = (alone[j] for j in indicators.columns.tolist())
             places[first] = indicators.columns
-            titles[first] = name_of_levels([names[j] for j in indicators.columns])
+            titles[first] = name_of_levels(names_before(indicators.columns, origins, inputs, names))
             for key in other_keys:
                 del places[key]
     distinct = distinct_titles([titles[key] for key in places], [names[columns[0]] for columns in places.values()])
     return [Term(title, np.asarray(columns)) for title, columns in zip(distinct, places.values(), strict=True)]
+
+
+def names_before(columns, origins, inputs, names):
+    """The names of columns of the classifier, before the steps for those that are made of a single input column."""
+    return [inputs[origins[j].inputs[0]] if len(origins[j].inputs) == 1 else names[j] for j in columns]
 
 
 def owners(terms):

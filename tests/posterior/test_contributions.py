@@ -209,7 +209,7 @@ def test_bad_terms_and_tops_are_refused(model, patients, short_fit):
     with pytest.raises(ValueError, match="must not overlap"):
         contributions(model, X[:1], terms={"a": ["age", "sex"], "b": ["sex"]})
     nameless = make_pipeline(FunctionTransformer(np.abs), short_fit(np.abs(X), y))
-    with pytest.raises(ValueError, match=r"cannot be told apart.*feature_names_out=.*terms=None"):
+    with pytest.raises(ValueError, match=r"cannot be told apart.*feature_names_out=.*or a function.*terms=None"):
         contributions(nameless, X[:1])
     assert len(contributions(nameless, X[:1], terms=None)) == 4
 

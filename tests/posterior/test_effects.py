@@ -5,6 +5,7 @@ from datetime import date
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 from laws import effect_by_hand
 from scipy.sparse import csr_array
@@ -14,6 +15,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
+    KBinsDiscretizer,
     OneHotEncoder,
     PolynomialFeatures,
     SplineTransformer,
@@ -216,6 +218,36 @@ def test_booleans_are_false_or_true_whatever_numbers_change_by(table, change, sh
     row = marginal_effects(model, X, change=change).loc["married"]
     assert row["change"] == "0 to 1"
     agree(row, effect_by_hand(model, X, "married", True, False))
+
+
+@pytest.mark.parametrize("kind", ["objects", "polars", "pyarrow", "array"])
+def test_a_missing_value_stays_the_one_that_an_encoder_knows(kind, table, short_fit):
+    """None, among booleans and among text; and booleans stay booleans."""
+    X, row = table[0][["ward", "age"]], np.arange(240)
+    X = X.assign(ward=X["ward"].where(row % 7 > 0), married=(table[0]["lab"] > 5).astype("boolean").where(row % 5 > 0))
+    columns = {name: [None if pd.isna(value) else value for value in X[name]] for name in X}
+    make = {"polars": pl.DataFrame, "pyarrow": pa.table}.get(kind, lambda columns: pd.DataFrame(columns, dtype=object))
+    rows = make(columns).to_numpy() if kind == "array" else make(columns)
+    steps = make_column_transformer((OneHotEncoder(sparse_output=False), [0, 2]), (StandardScaler(), [1]))
+
+    def effects(rows):
+        model = make_pipeline(steps, short_fit(steps.fit_transform(rows), table[1], n_chains=2))
+        return marginal_effects(model, rows, change="sd")[["change", "mean"]].reset_index(drop=True)
+
+    pd.testing.assert_frame_equal(effects(rows), effects(X), rtol=1e-9)
+
+
+def test_a_number_that_an_encoder_passes_over_is_no_change(table, short_fit):
+    """It makes zeros of a code that it does not know: an effect of no level at all."""
+    X = table[0][["age"]].assign(code=table[0]["ward"].map(dict(zip("abcd", (10, 20, 30, 40), strict=True))))
+    steps = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["code"]), (KBinsDiscretizer(3), ["age"]), sparse_threshold=0
+    )
+    model = make_pipeline(steps, short_fit(steps.fit_transform(X), table[1]))
+    for features in (None, "code"):
+        with pytest.raises(ValueError, match=r"not with column 'code' changed.*X\.astype.*no such value"):
+            marginal_effects(model, X, features)
+    assert len(marginal_effects(model, X.astype({"code": "category"}), change=10)) == 4
 
 
 def test_what_is_left_out_is_said(model, table):

@@ -98,6 +98,21 @@ def test_the_size_of_a_term_is_that_of_a_loop_over_rows(clinic, weighted, seed):
         assert row["n_columns"] == len(at)
 
 
+@pytest.mark.parametrize("remainder", [StandardScaler(), "passthrough"])
+def test_level_columns_have_the_names_of_the_table_behind_steps_too(remainder, dummies, clinic):
+    X, clf = dummies
+    model = make_pipeline(make_column_transformer(("passthrough", ["age"]), remainder=remainder), clone(SHORT))
+    found, levels = terms.find(model.fit(X, clinic[1])), [f"ward_{one}" for one in "abcd"]
+    assert found == {"age": ["passthrough__age"], "ward": [f"remainder__{level}" for level in levels]}
+    table, alone = terms.levels(model, "ward", X, reference="ward_b"), terms.levels(clf, "ward", reference="ward_b")
+    pd.testing.assert_series_equal(table["share"], alone["share"])
+    size = X.iloc[:, 1:3].std(ddof=0).to_numpy() if remainder != "passthrough" else np.ones(2)
+    beside = model[-1].coef_draws_[..., 1] / size[0] - model[-1].coef_draws_[..., 2] / size[1]
+    assert table.loc["ward_a", "mean"] == pytest.approx(beside.mean())
+    told = inspection.contributions(model, X[:9]).xs("ward", level="term")["value"]
+    assert told.tolist() == clinic[0]["ward"][:9].tolist()
+
+
 def test_levels_that_a_classifier_knows_need_no_rows(dummies):
     X, clf = dummies
     sizes = sizes_by_hand(clf.coef_draws_[..., 1:], X.to_numpy()[:, 1:], None)
