@@ -308,7 +308,7 @@ def _of_level_columns(model, term, steps=None, inputs=None):
         )
     indicators = known[term]
     points = np.tile(indicators.base, (len(indicators.columns), 1)) + np.diag(indicators.step)
-    origins, inputs = of_columns(model, steps, inputs)
+    origins, inputs = column_origins(model, steps, inputs)
     labels = _terms.names_before(indicators.columns, origins, inputs, names)
     return labels, indicators.columns, points, indicators.share
 

@@ -43,7 +43,7 @@ class ColumnChanger:
         self._outputs, self._encoded = {}, []
         if steps is not None:
             origins = origins_of(model, steps, X)
-            self._outputs, self._encoded = _outputs(origins, changes), _encoded(model, origins, changes)
+            self._outputs, self._encoded = _outputs(origins, changes), _encoded_numbers(model, origins, changes)
 
     def column_changes(self, rows, block, base):
         """Yields the ``ColumnChange`` of each state of each change. block : the rows of X at these places; base : the
@@ -119,7 +119,7 @@ def _changing(difference):
     return columns, dense(difference[:, columns])
 
 
-def _encoded(model, origins, changes):
+def _encoded_numbers(model, origins, changes):
     """The ``IndicatorSet``s that are made of a single column of numbers which changes."""
     numbers = [change.columns for change in changes if isinstance(change, Number)]
     sets = [(indicators, {origins[j].inputs for j in indicators.columns}) for indicators in indicator_sets_of(model)]

@@ -68,7 +68,7 @@ def _at_odds(state):
     return ""
 
 
-def _plain(value):
+def _plain_state(value):
     """A path as text, names of pandas as a list: a POSIX path cannot be loaded on Windows, skops requires trust in each
     type, and it saves a pandas Index, but cannot load it."""
     value = fspath(value) if isinstance(value, PathLike) else value
@@ -80,7 +80,7 @@ class SavedMixin:
 
     def __getstate__(self):
         """The state, with the version that saves it."""
-        plain = {name: _plain(value) for name, value in super().__getstate__().items()}
+        plain = {name: _plain_state(value) for name, value in super().__getstate__().items()}
         return {**plain, "_skhorseshoe_version": _version.__version__}
 
     def __setstate__(self, state):
