@@ -3,6 +3,7 @@
 import pickle
 import warnings
 from copy import copy
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -278,10 +279,11 @@ def test_the_order_of_the_rows_is_nothing(visits, seed):
     assert np.array_equal(one.group_effect_draws_, other.group_effect_draws_)
 
 
-def test_an_order_of_labels_that_differs_is_told(visits):
+def test_an_order_of_labels_that_differs_is_told(visits, of_patients):
     X, y, groups = visits
-    with pytest.warns(UserWarning, match="X and groups have the same index labels in another order"):
-        clone(QUICK).fit(X, y, groups=pd.Series(groups)[::-1])
+    for use in partial(clone(QUICK).fit, X, y), partial(of_patients.predict, X):
+        with pytest.warns(UserWarning, match="X and groups have the same index labels in another order"):
+            use(groups=pd.Series(groups)[::-1])
 
 
 def test_a_fit_without_groups_forgets_those_before(visits):

@@ -8,6 +8,7 @@ import pandas as pd
 
 from .._backends import device
 from .._utils.arrays import first_not_finite, refuse_masked
+from .._utils.warn import warn
 from .labels import check_labels
 from .validation import is_dask
 
@@ -18,6 +19,8 @@ _HERE = (
     "{name} goes with rows in the memory of this process, or on its disk (skhorseshoe.disk), not with Dask "
     "collections: compute() them first."
 )
+REORDERED = "X and {name} have the same index labels in another order, and rows are matched by position, not by label."
+MATCH_BY_LABEL = "{name}.loc[X.index] matches them by label."
 
 
 class Groups(NamedTuple):
@@ -33,6 +36,21 @@ def refuse_dask(X, **of_rows):
     for name, values in of_rows.items():
         if values is not None and is_dask(X, values):
             raise TypeError(_HERE.format(name=name))
+
+
+def is_reordered(X, values):
+    """Whether both are of pandas, with the same index labels in another order."""
+    index, other = (getattr(table, "index", None) for table in (X, values))
+    if not isinstance(index, pd.Index) or not isinstance(other, pd.Index) or len(index) != len(other):
+        return False
+    return bool(not index.equals(other) and index.isin(other).all() and other.isin(index).all())
+
+
+def warn_if_reordered(X, **of_rows):
+    """Warn of each argument that ``is_reordered``."""
+    for name, values in of_rows.items():
+        if is_reordered(X, values):
+            warn(f"{REORDERED} {MATCH_BY_LABEL}".format(name=name))
 
 
 def check_groups(groups, n):

@@ -1,8 +1,8 @@
 """Findings of a fit about its input, before it samples, each with its cure; ``warning_texts.py`` has the texts."""
 
 import numpy as np
-import pandas as pd
 
+from .._data.row_groups import MATCH_BY_LABEL, is_reordered
 from .._mcmc.burn_in import AUTO
 from .._mcmc.prior import SLAB
 from .._utils.warn import fold_of
@@ -22,10 +22,10 @@ def of_tables(X, of_rows, data):
 
     of_rows : the other arguments about rows, by name. data : ``Data``.
     """
-    findings, index, classes = [], getattr(X, "index", None), data.classes
+    findings, classes = [], data.classes
     for name, values in of_rows.items():
-        if _is_reordered(index, getattr(values, "index", None)):
-            findings.append(Finding("order of rows", [], f"{name}.loc[X.index] matches them by label.", {"name": name}))
+        if is_reordered(X, values):
+            findings.append(Finding("order of rows", [], MATCH_BY_LABEL.format(name=name), {"name": name}))
     dtype = getattr(of_rows["y"], "dtype", None)
     order = [label for label in dtype.categories if label in classes] if getattr(dtype, "ordered", False) else []
     if order and order != classes.tolist():
@@ -38,13 +38,6 @@ def of_tables(X, of_rows, data):
             cure = "Columns for all groups but one (OneHotEncoder(drop='first')), unpenalized, do not ask that."
         findings.append(Finding("few groups", [], cure, {"tells": tells}))
     return findings
-
-
-def _is_reordered(index, other_index):
-    """Whether two indices have the same labels in another order."""
-    if not isinstance(index, pd.Index) or not isinstance(other_index, pd.Index) or len(index) != len(other_index):
-        return False
-    return bool(not index.equals(other_index) and index.isin(other_index).all() and other_index.isin(index).all())
 
 
 def before_sampling(params, data, rows, one_sided, dependent_sets, names):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning
 
+from .._data.row_groups import REORDERED
 from .._utils.names import printable
 from .._utils.warn import fold_of, warn, warn_once
 
@@ -29,10 +30,7 @@ TEMPLATES = {
     "repeated rows": (
         "sampler={sampler!r} repeats each row as often as its weight says: {rows} rows become {repeated:.0f}. {cure}"
     ),
-    "order of rows": (
-        "X and {name} have the same index labels in another order, and rows are matched by position, not by label. "
-        "{cure}"
-    ),
+    "order of rows": f"{REORDERED} {{cure}}",
     "order of classes": (
         "y is ordered, {low!r} < {high!r}, but classes_ is {classes}, sorted as scikit-learn's scorers need it: a "
         "positive coefficient favours {low!r}. {cure}"
