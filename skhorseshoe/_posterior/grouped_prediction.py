@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import _num_samples
 
-from .._data.row_groups import check_groups, check_offset, known_codes, refuse_dask, warn_if_reordered
+from .._data.row_groups import check_groups, check_offset, known_codes, refuse_dask
 
 
 class GivenRows(NamedTuple):
@@ -66,7 +66,6 @@ def given_rows(model, X, groups, offset):
         raise ValueError("This model was fitted without groups: leave groups out, or fit with them.")
     if groups is None and offset is None:
         return GivenRows(X)
-    warn_if_reordered(X, groups=groups, offset=offset)
     n = _num_samples(X)
     codes = None if groups is None else known_codes(model.groups_, check_groups(groups, n))
     if codes is not None and not hasattr(model, "group_effect_draws_") and (codes >= 0).any():

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._backends import device
 from .._data import validation
 from .._data.dask_lazy import by_blocks
+from .._data.row_groups import warn_if_reordered
 from .._utils.errstate import guarded
 from .._utils.memory import check_result
 from . import predict as _predict
@@ -380,6 +381,7 @@ class PosteriorMixin:
         return device.put_on_device_of(rows.X, values_of(probabilities))
 
     def _given_rows(self, X, groups, offset):
+        warn_if_reordered(X, groups=groups, offset=offset)
         return given_rows(self, self._check_rows(X), groups, offset)
 
     def _check_rows(self, X):
