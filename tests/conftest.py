@@ -31,7 +31,8 @@ from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.datasets import make_sparse_probit
 
 if core := os.environ.get("SKHORSESHOE_TEST_CORE"):  # another build of the core, as with a sanitizer
-    library.use(core).__enter__()
+    _other_core = library.use(core)  # a context that nobody holds ends at once
+    _other_core.__enter__()
 
 
 def pytest_configure(config):
