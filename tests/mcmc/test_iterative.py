@@ -198,10 +198,3 @@ def test_the_selector_names_the_rules_that_need_no_matrix(everywhere, monkeypatc
         with pytest.raises(ValueError, match="'interval' or 'fsr'"):
             HorseshoeSelector(clf, rule="dss").fit(X, y)
     assert HorseshoeSelector(clf, rule="shrinkage").fit(X, y).support_.shape == (9,)
-
-
-def test_no_room_for_matrices_names_a_sampler_without_them(free_memory):
-    free_memory(2**32)
-    X = sp.random(100, 50_000, density=0.001, format="csr", random_state=0)
-    with pytest.raises(MemoryError, match="sampler='pxda' needs none of the 50000 x 50000 matrices"):
-        HorseshoeProbitClassifier(sampler="hmc", slab_scale=None, n_iter=5).fit(X, np.arange(100) % 2)
