@@ -213,12 +213,6 @@ def test_the_program_may_change_its_own_folder(problem, whole, tmp_path, watched
 # Paths, and files that are too large ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", ["a\0b", "~nosuchuser/x", "a" * 5000], ids=["null", "user", "long"])
-def test_a_path_that_the_system_cannot_use_is_named(problem, path):
-    with pytest.raises(ValueError, match=r"^checkpoint='.* is no path that can be used: .*Give another"):
-        classifier(path).fit(*problem)
-
-
 @pytest.fixture(params=["rows", "run"])
 def written(request, problem, tmp_path):
     """A folder, and what reads it."""
