@@ -22,7 +22,6 @@ from sklearn.preprocessing import StandardScaler
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._data.row_groups import encode_groups
 from skhorseshoe._data.weights import arrange
-from skhorseshoe._utils.sklearn_compat import HAS_CALLBACKS
 from skhorseshoe.inspection import loo, predict_interval, predict_proba_samples
 
 SHORT = HorseshoeProbitClassifier(n_iter=30, burn_in=100, n_chains=2, random_state=0)
@@ -338,31 +337,6 @@ def test_warm_start_goes_on_with_the_same_groups_alone(visits):
     model = clone(SHORT).set_params(warm_start=True, n_iter=15).fit(X, y, groups=groups)
     with pytest.raises(ValueError, match="have changed since"):
         model.fit(X, y, groups=np.roll(groups, 1))
-
-
-@pytest.mark.skipif(not HAS_CALLBACKS, reason="callbacks came with scikit-learn 1.9")
-def test_a_callback_has_a_model_that_predicts_new_groups(visits):
-    X, y, groups = visits
-    seen = []
-
-    class Watch:
-        def setup(self, estimator, context):
-            pass
-
-        def teardown(self, estimator, context):
-            pass
-
-        def on_fit_task_begin(self, estimator, context):
-            pass
-
-        def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
-            if fitted_estimator is not None:
-                seen.append(fitted_estimator.predict_proba(X[:3]))
-                with pytest.raises(ValueError, match="when the fit has ended"):
-                    fitted_estimator.predict_proba(X[:3], groups[:3])
-
-    clone(QUICK).set_callbacks(Watch()).fit(X, y, groups=groups)
-    assert seen
 
 
 def test_a_pipeline_takes_groups_by_the_name_of_its_step(visits):
