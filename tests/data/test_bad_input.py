@@ -159,7 +159,9 @@ def test_a_missing_label_is_none_of_those_to_compare_with():
     "infinity for all rows": (np.float64("inf"), "sample_weight contains infinity"),
     "that of classes": ("balanced", "sample_weight must be numbers, .* class_weight: .*'balanced'"),
     "1e308 each": (np.full(30, 1e308), "sample_weight and class_weight add up to .*divide"),
-    "one of 1e30": (np.where(np.arange(30) == 7, 1e30, 1.0), r"in row 7, is 1e\+30.* divide"),
+    "one of 1e30": (np.where(np.arange(30) == 7, 1e30, np.arange(30) > 4), r"in row 7, is 1e\+30.* divide"),
+    "below zero": (-1.0, "[Nn]egative"),
+    "of one class only": (Y * 1.0, "only one class without the rows of weight 0, "),
     "1e-300 each": (np.full(30, 1e-300), "sample_weight and class_weight add up to"),
     "a class of nothing": (np.where(Y, 1.0, 1e-30), "sample_weight and class_weight add up to"),
 })  # fmt: skip
@@ -190,6 +192,8 @@ def test_a_parameter_out_of_range_is_named(name, value):
     ({"n_iter": "auto", "max_draws": 199}, r"target_ess=400 \(n_iter='auto'\).* Raise max_draws to 200 "),
     ({"checkpoint": "run", "warm_start": True}, "checkpoint and warm_start=True"),
     ({"class_weight": {0: 1, 2: 3}}, r"class_weight has the class 2, .* \[0, 1\]"),
+    ({"sampler": "gibbs", "sample_weight": 0.5}, "must be integers. Use sampler='hmc'"),
+    ({"class_weight": {0: 0.0, 1: 1.0}}, "class_weight=.* must be positive and finite"),
     ({"class_weight": {0: 10**400, 1: 1}}, "class_weight=.* must be positive and finite"),
     ({"class_weight": {0: "1", 1: 1}}, "class_weight=.* must be positive and finite"),
 ])  # fmt: skip
