@@ -282,21 +282,6 @@ def test_a_level_beside_itself_is_refused(table, short_fit):
         marginal_effects(clf, dummies, "ward_b", reference="ward_b")
 
 
-@pytest.mark.parametrize("shift", [1e-3, 0.3, 1.0, -1.47])
-def test_a_series_has_the_accuracy_that_it_states(shift, seed):
-    from skhorseshoe._backends._cpu import dense
-
-    rng = np.random.default_rng(seed)
-    eta, groups = 4 * rng.standard_normal((3, 900)), rng.integers(0, 2, 900)
-    weights = (groups[:, None] == [0, 1]) / 900
-    numbers = phi_series.n_terms(np.array([abs(shift), abs(shift) / 3]))
-    sums = phi_series.term_sums(eta, weights, numbers, dense)
-    found = phi_series.changes(sums, np.array([1, 0]), np.tile([shift / 3, shift], (3, 1)))
-    for k, group, d in [(0, 1, shift / 3), (1, 0, shift)]:
-        expected = ((norm.cdf(eta + d) - norm.cdf(eta)) * weights[:, group]).sum(axis=1)
-        np.testing.assert_allclose(found[:, k], expected, rtol=0, atol=2e-13)
-
-
 @pytest.mark.parametrize("first", [[], [FunctionTransformer()]], ids=["encoder", "a step before it"])
 def test_a_table_may_have_its_columns_in_another_order(table, first, short_fit):
     X, y = table

@@ -70,12 +70,6 @@ def test_fewer_draws_are_spread_evenly_over_all_chains(fitted, problem, max_draw
     assert np.array_equal(fitted.predict_proba_samples(problem[0], max_draws=450), every)
 
 
-@pytest.mark.parametrize("max_draws", [0, 2.5, 2])
-def test_max_draws_is_checked(fitted, problem, max_draws):
-    with pytest.raises(ValueError, match="max_draws"):
-        fitted.predict_proba_samples(problem[0], max_draws=max_draws)
-
-
 @pytest.mark.parametrize("level", [0, 1, 90, "high"])
 def test_level_is_checked(fitted, problem, level):
     with pytest.raises(ValueError, match=r"level .*got"):
