@@ -1,7 +1,6 @@
 """Groups of rows and offsets: what ``fit`` takes, what is predicted of new groups and of known ones, routing."""
 
 import pickle
-import warnings
 from copy import copy
 
 import numpy as np
@@ -15,7 +14,6 @@ from laws import agree, all_draws
 from scipy.stats import norm
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -339,15 +337,6 @@ def test_warm_start_goes_on_with_the_same_groups_alone(visits):
         model.fit(X, y, groups=np.roll(groups, 1))
 
 
-def test_a_pipeline_takes_groups_by_the_name_of_its_step(visits):
-    X, y, groups = visits
-    model = make_pipeline(StandardScaler(), clone(QUICK))
-    model.fit(X, y, horseshoeprobitclassifier__groups=groups)
-    expected = clone(QUICK).fit(StandardScaler().fit_transform(X), y, groups=groups)
-    assert np.array_equal(model[-1].coef_draws_, expected.coef_draws_)
-    assert predict_interval(model, X, groups=groups).shape == (600, 2)
-
-
 def test_metadata_are_routed(visits):
     X, y, groups = visits
     with config_context(enable_metadata_routing=True):
@@ -360,14 +349,3 @@ def test_metadata_are_routed(visits):
         assert model.score(X, y, groups=groups, offset=np.zeros(600)) > 0.6
         for name in ("predict", "predict_log_proba", "decision_function"):
             getattr(asked, f"set_{name}_request")(groups=True, offset=True)
-
-
-def test_whole_groups_are_held_out(visits):
-    X, y, groups = visits
-    with config_context(enable_metadata_routing=True), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        asked = clone(SHORT).set_fit_request(groups=True)
-        how = {"params": {"groups": groups}, "cv": GroupKFold(3), "scoring": "neg_log_loss", "return_estimator": True}
-        found = cross_validate(make_pipeline(StandardScaler(), asked), X, y, **how)
-    assert sum(len(model[-1].groups_) for model in found["estimator"]) == 2 * 60
-    assert (found["test_score"] > -np.log(2)).all()

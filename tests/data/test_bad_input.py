@@ -102,22 +102,6 @@ def test_unusable_rows_are_refused(data, says):
         fit(data)
 
 
-@cases("labels", {
-    "one class": (np.ones(30), "only one class, .*needs rows of two classes"),
-    "twelve classes": (np.arange(30) % 12, r"12 classes, 0, .* 9 and others"),
-    "numbers": (X[:, 0], "continuous"),
-    "numbers whose sum overflows": (np.where(Y, 1e308, 0.5), "continuous"),
-    "masked": (np.ma.masked_equal(np.arange(30), 7), "y is a masked .*row 7: leave"),
-    "bool objects": (Y.astype(bool).astype(object), r"y holds bool as objects.*astype\(bool\)"),
-    "two types": (np.array([0, "a"], object)[Y], "y holds int and str"),
-    "times": (pd.to_datetime(DAYS).tz_localize("UTC")[Y], r"y holds Timestamp as objects.*astype\(str\)"),
-})  # fmt: skip
-@pytest.mark.filterwarnings("error")
-def test_unusable_labels_are_refused(labels, says):
-    with pytest.raises(ValueError, match=says):
-        fit(y=labels)
-
-
 def test_the_lines_for_three_classes_work_when_pasted():
     with pytest.raises(ValueError, match="y has 3 classes, 0, 1, 2") as caught:
         fit(y=np.arange(30) % 3)

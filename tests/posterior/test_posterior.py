@@ -138,16 +138,6 @@ def test_samples_that_cannot_fit_are_refused_before_the_first(fitted, problem, f
         fitted.predict_proba_samples(problem[0])
 
 
-def test_float32_rows_and_frames_are_rows(named, problem):
-    X = problem[0].astype(np.float32)
-    frame = pd.DataFrame(X, columns=list("abcdefgh"))
-    for method in METHODS:
-        expected = getattr(named, method)(frame.astype(np.float64))
-        assert np.array_equal(getattr(named, method)(frame), expected)
-    with pytest.raises(ValueError, match="feature names"):
-        named.predict_interval(frame[list("bacdefgh")])
-
-
 def test_a_model_that_is_not_fitted_says_so(problem):
     model = HorseshoeProbitClassifier()
     for method in METHODS:
