@@ -18,7 +18,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._data.row_groups import encode_groups
 from skhorseshoe._data.weights import arrange
 from skhorseshoe.inspection import loo, predict_interval, predict_proba_samples
 
@@ -120,14 +119,6 @@ def test_two_groups_by_booleans(visits):
     with pytest.warns(UserWarning, match="2 different labels: so few hardly tell"):
         model = clone(QUICK).fit(X, y, groups=groups < "p30")
     assert model.groups_.tolist() == [False, True]
-
-
-def test_codes_name_the_groups_of_labels(seed):
-    labels = np.random.default_rng(seed).choice(["b", "a", "c", "a b"], 50)
-    for given in (labels, labels.astype(object)):
-        groups, codes = encode_groups(given)
-        assert groups.tolist() == ["a", "a b", "b", "c"]
-        assert np.array_equal(groups[codes], given)
 
 
 @pytest.mark.parametrize(

@@ -181,6 +181,11 @@ def test_the_worst_has_failed_and_above_all_does_not_move():
         assert "2 of 5 quantities. The worst is 'x1' with R-hat inf" in said(chains([1.2, np.inf], [20, ess]))
 
 
+def test_sums_that_have_converged_are_told_before_the_advice():
+    text = said(BAD._replace(are_sums_well=True))
+    assert text.index("have not converged") < text.index("group_summary") < text.index("Fit again with")
+
+
 def test_separated_classes_are_told_where_claims_are_made(seed):
     """Also where all chains have converged: that the coefficients have no bound no R-hat can tell."""
     X = np.random.default_rng(seed).standard_normal((40, 5))

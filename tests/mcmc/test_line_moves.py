@@ -226,17 +226,6 @@ def test_one_move_leaves_its_law_as_it_is(which, takes_fused_calls, seed):
     np.testing.assert_allclose(held, (0.8 / (1.5 * 0.6)) ** 2, rtol=1e-9)
 
 
-def test_slices_are_laid_about_0_and_shrink_towards_it(seed):
-    uniform = np.random.default_rng(seed).uniform(size=(200, line_moves.N_UNIFORMS))
-    steps = cpu.proposals(uniform, np.array([3.0]))
-    assert (steps[:, 0] == 0).all()
-    for row, u in zip(steps, uniform, strict=True):
-        low, high = -3.0 * u[1], 3.0 - 3.0 * u[1]
-        for step in row[1:]:
-            assert low <= step <= high
-            low, high = (step, high) if step < 0 else (low, step)
-
-
 def test_a_move_without_a_proposal_in_the_slice_stays():
     steps = np.arange(17.0) * np.ones((3, 1))
     value = np.full((3, 17), -1e9)
