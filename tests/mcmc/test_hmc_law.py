@@ -18,40 +18,31 @@ ONE, THREE, FAR = hmc.Tuning(1.2, 1, 2, 0.8), hmc.Tuning(0.7, 3, 2, 0.8), hmc.Tu
 APART = THREE._replace(apart=True)
 
 
-def imperfect_reference(ops, n_chains, anchor=ANCHOR, share=1.0, push=1.5):
+def imperfect_reference(ops, anchor=ANCHOR, share=1.0, push=1.5):
     """Some quadratic, right for no y, that leaves the Metropolis test something to do."""
     H = share * Rows(X, np.zeros(6, np.uint8), True, ops, ALONE).information(np.zeros((1, 4)))
     point, score = np.array([0.3, -0.2, 0.1, 0.2]), push * np.array([1.0, -1.0, 0.7, -0.8])
-    gauss = ops.MassMatrix(H + np.outer(anchor, anchor), H @ point + score, n_chains, 3, ALONE)
+    gauss = ops.MassMatrix(H + np.outer(anchor, anchor), H @ point + score, N_CHAINS, 3, ALONE)
     return hmc.Reference(point, score, H, gauss)
 
 
-def learnt(reference, state, rows):
-    """The reference that a chain alone would learn from where it is."""
-    H, (point,), (score,) = rows.whole.information(state.beta), state.beta, state.score
-    reference.mass_matrix.set_reference(H + np.outer(ANCHOR, ANCHOR), H @ point + score)
-    return reference._replace(point=point, score=score, information=H)
-
-
-def geweke(tuning, ops=cpu, n_batches=24, n_redraws=4, n_sweeps=2, n_chains=N_CHAINS, learns=False, **reference):
+def geweke(tuning, ops=cpu, n_batches=24, n_redraws=4, n_sweeps=2, **reference):
     """``laws.geweke`` for whole sweeps, whose proposals are neither all accepted nor all rejected.
 
-    learns : whether the reference is learnt, which is an error. reference : as for ``imperfect_reference``.
+    reference : as for ``imperfect_reference``.
     """
     rng, rows, acceptance = np.random.default_rng(5), laws.RowsOfManyDataSets(ops), []
-    reference = imperfect_reference(ops, n_chains, **reference)
+    reference = imperfect_reference(ops, **reference)
 
     def advance(parameters, y, k):
-        nonlocal reference
         rows.y = y
         state = hmc.HmcState(*parameters, *rows.score(parameters[0]), k * n_sweeps, None, None)
         for _ in range(n_sweeps):
-            reference = learnt(reference, state, rows) if learns else reference
             state = hmc.sweep(state, rows, reference, tuning, TAU_0, ops, KEY)
             acceptance.append(state.acceptance.mean())
         return state[:3]
 
-    draws = partial(prior_draws, n_chains, rng, ANCHOR), advance, partial(laws.redrawn, rng=rng), laws.bounded
+    draws = partial(prior_draws, N_CHAINS, rng, ANCHOR), advance, partial(laws.redrawn, rng=rng), laws.bounded
     with np.errstate(over="ignore", invalid="ignore"):  # as in a run
         change = laws.geweke(*draws, n_batches, n_redraws)
     assert 0.1 < np.mean(acceptance) < 0.9
@@ -142,14 +133,6 @@ PLANTED = {  # in the core, and what is replaced beside
     "PRIOR_OF_TAU_TWICE": (ONE, TAU_ON_THE_WAY),
     "NO_JACOBIAN_OF_TAU": (ONE, TAU_ON_THE_WAY),
 }
-
-
-@pytest.mark.slow
-def test_geweke_catches_a_learning_reference_of_hmc():
-    """Of chains that are alone, so that it is their own."""
-    settings = {"n_batches": 2500, "n_redraws": 1, "n_sweeps": 4, "n_chains": 1, "push": 0.5}
-    assert geweke(ONE, **settings) < 4
-    assert geweke(ONE, **settings, learns=True) > 6
 
 
 SOME_SCALES = pytest.param(2, (1,), marks=pytest.mark.slow)

@@ -108,21 +108,6 @@ def test_log_likelihoods_are_within_their_bounds(spread, seed):
     assert np.median(np.array(narrow) / gaps) < 0.7
 
 
-def test_the_fourth_derivative_of_a_row_is_within_its_bounds():
-    """Of one row whose score is t, on its way to ``end``."""
-    grid = np.linspace(-8, 12, 401)
-    ratio = np.exp(-(grid**2) / 2 - log_ndtr(grid)) / np.sqrt(2 * np.pi)
-    total = grid + ratio
-    fourth = -ratio * total * (total * (total + ratio) - 1)
-    fourth += ratio * ((1 - ratio * total) * (2 * total + ratio) - ratio * total**2)
-    for i in range(0, 401, 7):
-        for k in range(401):
-            on_the_way = fourth[min(i, k) : max(i, k) + 1]
-            *_, (least, most) = bounds_at(grid[[i]], np.ones(1), np.ones(1, np.uint8), NONE, grid[k] - grid[i])
-            assert 24 * least <= min(0.0, on_the_way.min())
-            assert 24 * most >= max(0.0, on_the_way.max())
-
-
 # Fused calls and rows anywhere ----------------------------------------------------------------------------------------
 
 COLUMNS = {

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 from _calibration import ranks
-from laws import agrees_with_gold, draws_of, load_gold, repeated, same_law
+from laws import agrees_with_gold, load_gold, repeated
 from scipy import stats
 from scipy.special import log_ndtr
 
@@ -33,32 +33,6 @@ def test_posterior_with_slab_and_free_columns_is_that_of_nuts(sampler, n_iter, t
     settings = {name: gold[name].tolist() for name in ("slab_scale", "global_scale", "unpenalized")}
     model = HorseshoeProbitClassifier(sampler=sampler, n_iter=n_iter, thin=thin, random_state=1, **settings)
     agrees_with_gold(model.fit(gold["X"], gold["y"]), gold)
-
-
-@pytest.fixture(scope="module")
-def wide():
-    rng = np.random.default_rng(3)
-    data = rng.normal(0.5, 1, (20, 30))
-    return data, data[:, 0] + rng.standard_normal(20) > 0.5
-
-
-PARAMS = {
-    "slab": {"slab_scale": 2.0},
-    "standardised": {"slab_scale": 0.5, "fit_intercept": False, "standardize": True},
-    "unpenalised": {"global_scale": 0.05, "unpenalized": [2], "slab_scale": 1.0},
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("params", PARAMS.values(), ids=PARAMS)
-def test_both_kinds_of_coordinates_agree(wide, params, monkeypatch):
-    """Data augmentation would take 200,000 sweeps here to be a reference."""
-    ours = draws_of("hmc", 6000, *wide, **params)
-    monkeypatch.setattr("skhorseshoe._fit.plan.fits_prior_coordinates", lambda *given: False)
-    theirs = draws_of("hmc", 10_000, *wide, **params)
-    if not params.get("fit_intercept", True):
-        ours, theirs = (np.delete(draws, -2, axis=2) for draws in (ours, theirs))
-    same_law(ours, theirs)
 
 
 # Rows that a plane separates: the posterior reaches far out, to where no reference tells how, and up to an edge -------
