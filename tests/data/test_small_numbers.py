@@ -12,7 +12,6 @@ from skhorseshoe._data.validation import check_X
 
 RNG = np.random.default_rng(0)
 GENOTYPES = RNG.binomial(2, 0.3, (120, 6)).astype(np.int8)
-Y = GENOTYPES[:, 0] + RNG.standard_normal(120) > 0.6
 NAMES = list("abcdef")
 NULLABLE = {"bool": "boolean", "int8": "Int8", "int16": "Int16", "uint16": "UInt16"}
 FORMS = {
