@@ -9,7 +9,6 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.rows import Columns, Rows
 from skhorseshoe._mcmc.prior import FixedPrior, describe_prior, scale_of_tau_prior, slab_of
-from skhorseshoe.diagnostics import mcse_mean
 
 
 def separable(n=60, p=4):
@@ -72,26 +71,6 @@ def test_a_prior_with_the_smallest_slab_is_described():
     extreme, usual = (describe_prior(*scales, np.ones(3), 50, 0.5) for scales in ((1e100, 1e-100), (1e9, 1.0)))
     assert extreme["tau_median"] == pytest.approx(1e-100 * usual["tau_median"], rel=1e-3)
     assert 0 < extreme["m_eff"] < extreme["m_eff_at_tau_0"] < 1e-100
-
-
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_where_rows_weigh_nothing_tau_has_its_prior(fit_intercept, seed):
-    """Three columns. Per column and tau the scales have the factor E (1 + (tau lambda / c)^2)^(-1/2)."""
-    X, y = np.random.default_rng(seed).standard_normal((6, 3)), np.arange(6) % 2
-    slab_scale, tau_0 = 0.7, 0.5
-    params = {"sampler": "hmc", "slab_scale": slab_scale, "global_scale": tau_0, "fit_intercept": fit_intercept}
-    model = HorseshoeProbitClassifier(n_iter=1500, burn_in=200, n_chains=8, random_state=seed, **params)
-    tau = model.fit(X, y, sample_weight=np.full(6, 1e-12)).global_scale_draws_
-    square = np.tan((np.arange(4000) + 0.5) / 4000 * np.pi / 2) ** 2  # lambda^2 at its quantiles
-    grid = np.linspace(-16, 16, 4001)
-    factor = [(1 / np.sqrt(1 + square * (tau_0 * np.exp(g) / slab_scale) ** 2)).mean() for g in grid]
-    density = np.array(factor) ** 3 / np.cosh(grid)
-    cdf = (np.cumsum(density) - density / 2) / density.sum()
-    u = np.interp(np.log(tau / tau_0), grid, cdf)
-    for share in (0.05, 0.25, 0.5, 0.75, 0.95):
-        below = (u < share).astype(float)
-        assert abs(below.mean() - share) < 5 * mcse_mean(below)
-    assert abs(np.interp(np.log(model.prior_["tau_median"] / tau_0), grid, cdf) - 0.5) < 1e-3
 
 
 @pytest.mark.parametrize("tau_0", [1e-100, 1e100])
