@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 from cuda_emulator import COMPILER, fake_cupy
 from sklearn.datasets import load_breast_cancer
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import build_core
@@ -31,7 +32,8 @@ from skhorseshoe._utils.threads import open_threads
 from skhorseshoe.datasets import make_sparse_probit
 
 if core := os.environ.get("SKHORSESHOE_TEST_CORE"):  # another build of the core, as with a sanitizer
-    library.use(core).__enter__()
+    _other_core = library.use(core)  # a context that nobody holds ends at once
+    _other_core.__enter__()
 
 
 def pytest_configure(config):
@@ -131,6 +133,14 @@ def patients(seed):
     X = pd.DataFrame({"age": rng.normal(50, 12, 300), "dose": rng.gamma(2, 3, 300), "sex": rng.integers(0, 2, 300)})
     score = 0.06 * (X["age"] - 50) - 0.1 * (X["dose"] - 6) + 0.8 * X["sex"] - 0.4
     return X, np.where(score + rng.standard_normal(300) > 0, "ill", "well")
+
+
+@pytest.fixture(scope="module")
+def model(patients, short_fit):
+    """A Pipeline for ``patients``, whose classifier was given an array, without names."""
+    X, y = patients
+    scaler = StandardScaler().fit(X)
+    return make_pipeline(scaler, short_fit(scaler.transform(X), y, n_iter=200, burn_in=100))
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,6 @@ import pytest
 from scipy import sparse, stats
 from scipy.special import log_ndtr
 
-from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import flat
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse as sparse_cpu
@@ -192,12 +191,6 @@ def effect_by_hand(model, X, column, high, low=None, weight=None):
         ends.append(stats.norm.cdf(np.asarray(seen) @ coef.T + clf.intercept_draws_.ravel()))
     w = np.ones(len(X)) if weight is None else weight
     return np.average(ends[0] - ends[1], axis=0, weights=w[has])
-
-
-def draws_of(sampler, n_iter, data, y, **params):
-    """Draws of beta, the intercept and log tau; (n_chains, 4000 where there are so many, n_features + 2)."""
-    params = {"n_iter": n_iter, "thin": max(1, n_iter // 4000), "random_state": 0, **params}
-    return all_draws(HorseshoeProbitClassifier(sampler=sampler, **params).fit(data, y))
 
 
 def all_draws(model):

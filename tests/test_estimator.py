@@ -1,4 +1,4 @@
-"""What a user of the estimator can rely on: attributes, parameters, tables, and summaries."""
+"""What a user of the estimator can rely on: attributes, parameters, tables, summaries, and a light import."""
 
 import numpy as np
 import pandas as pd
@@ -7,18 +7,11 @@ import pyarrow as pa
 import pytest
 from card import held_by_fits
 from laws import same_draws
-from sklearn.feature_selection import SelectFromModel
 from sklearn.utils import estimator_html_repr
 
+import skhorseshoe
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, diagnostics
 from skhorseshoe.datasets import make_sparse_probit
-
-
-@pytest.fixture(scope="module")
-def noisy_problem(seed):
-    """400 rows of 30 columns, 24 of them noise."""
-    X, y, _ = make_sparse_probit(400, 30, random_state=seed)
-    return X, y
 
 
 def location_draws(model):
@@ -71,8 +64,8 @@ def test_coef_is_the_summary_of_the_draws(problem, short_fit, summary):
 
 
 @pytest.mark.parametrize("level", [0.8, 0.95])
-def test_selected_coef_is_zero_where_the_interval_covers_zero(noisy_problem, short_fit, level):
-    X, y = noisy_problem
+def test_selected_coef_is_zero_where_the_interval_covers_zero(seed, short_fit, level):
+    X, y, _ = make_sparse_probit(400, 30, random_state=seed)
     model = short_fit(X, y, n_iter=300, burn_in=100, coef_summary="selected", credible_level=level)
     draws = model.coef_draws_.reshape(-1, 30)
     lower, upper = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2], axis=0)
@@ -93,17 +86,6 @@ def test_selected_levels_are_those_that_the_header_counts_and_the_rule_keeps(sho
     assert kept[:3].any()
     assert np.array_equal(HorseshoeSelector(model, rule="interval", prefit=True, terms=None).fit(X).get_support(), kept)
     assert f"{kept.sum()} of 4 columns clearly matter" in model.summary().attrs["header"]
-
-
-@pytest.mark.parametrize(("params", "score", "threshold"), [
-    ({"coef_summary": "selected"}, "coef_", 1e-10), ({}, "inclusion_score_", 0.5),
-])  # fmt: skip
-def test_select_from_model(noisy_problem, seed, params, score, threshold):
-    classifier = HorseshoeProbitClassifier(n_iter=300, burn_in=100, random_state=seed, **params)
-    selector = SelectFromModel(classifier, importance_getter=score, threshold=threshold).fit(*noisy_problem)
-    kept = abs(np.ravel(getattr(selector.estimator_, score))) > threshold
-    assert 0 < kept.sum() < 30
-    assert np.array_equal(selector.get_support(), kept)
 
 
 @pytest.mark.parametrize("summary", ["median", "selected"])
@@ -244,3 +226,14 @@ def test_html_evaluates_nothing_of_ours_and_has_no_link(fitted, monkeypatch):
         html = estimator_html_repr(estimator)
         assert "href=" not in html
         assert len(html) < 200_000
+
+
+def test_the_import_is_light(run_python):
+    code = """
+import sys, sklearn
+before = set(sys.modules)
+import skhorseshoe
+print(*(set(sys.modules) - before))
+"""
+    assert not {"matplotlib", "arviz", "cupy", "dask"} & set(run_python(code).split())
+    assert set(dir(skhorseshoe)) == {*skhorseshoe.__all__, "__version__"}

@@ -96,16 +96,6 @@ def test_a_group_is_the_sum_of_its_draws(model):
     assert frame.loc["weighted", "m_eff"] == pytest.approx(model.inclusion_score_[[2, 5]].sum())
 
 
-def test_a_group_that_matters_is_known_where_no_column_is(blocks, model):
-    frame = model.group_summary(correlated_groups(blocks[0]))
-    widths = (frame["95%"] - frame["5%"]) / frame["mean"].abs()
-    assert frame["prob_positive"].iloc[0] == 1.0
-    assert widths.iloc[0] < 0.5
-    alone = model.summary().iloc[:4]
-    assert ((alone["95%"] - alone["5%"]) / alone["mean"].abs()).min() > widths.iloc[0]
-    assert (frame["m_eff"].iloc[1:] < frame["m_eff"].iloc[0]).all()
-
-
 @pytest.mark.parametrize("named", [True, False])
 def test_groups_of_a_pipeline_are_in_the_units_of_its_classifier(blocks, short_fit, named):
     X, y = blocks[0] * np.repeat([1.0, 1000.0], 6), blocks[1]

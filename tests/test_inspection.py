@@ -10,7 +10,6 @@ from laws import effect_by_hand, peak_memory
 from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, make_column_transformer
-from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
@@ -37,14 +36,6 @@ from skhorseshoe.inspection import (
 )
 
 
-@pytest.fixture(scope="module")
-def model(patients, short_fit):
-    """A Pipeline whose classifier was given an array, without names."""
-    X, y = patients
-    scaler = StandardScaler().fit(X)
-    return make_pipeline(scaler, short_fit(scaler.transform(X), y, n_iter=200, burn_in=100))
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("blocks", [(2**20, 2**13), (57, 40)], ids=["whole", "blocks"])
 def test_effects_are_those_of_the_definition(model, patients, weighted, blocks, monkeypatch, seed):
@@ -69,24 +60,6 @@ def test_effects_are_those_of_the_definition(model, patients, weighted, blocks, 
         assert row["change"] == words
         numbers = [draws.mean(), draws.std(ddof=1), *np.quantile(draws, [0.05, 0.95]), (draws > 0).mean()]
         np.testing.assert_allclose(row[["mean", "sd", "5%", "95%", "prob_positive"]].astype(float), numbers, atol=1e-12)
-
-
-def test_any_steps_may_be_before_the_classifier(patients, short_fit):
-    """Text, missing values, levels and rotations: the columns are those of the user."""
-    X, y = patients
-    X = X.assign(city=np.where(X["dose"] > 5, "north", "south"), sex=X["sex"].astype(bool))
-    X.loc[3, "age"] = np.nan
-    steps = make_column_transformer(
-        (make_pipeline(SimpleImputer(), StandardScaler(), PCA()), ["age", "dose"]), (OneHotEncoder(), ["sex", "city"])
-    )
-    rows = steps.fit_transform(X)
-    whole = make_pipeline(steps, short_fit(rows, y))
-    frame = marginal_effects(whole, X)
-    expected = {"age": "+1", "dose": "+1", "sex": "0 to 1", "city: south - north": "level"}
-    assert frame["change"].to_dict() == expected
-    for name, high, low in [("age", lambda age: age + 1, None), ("sex", True, False)]:
-        draws = effect_by_hand(whole, X, name, high, low)
-        assert frame.loc[name, "mean"] == pytest.approx(draws.mean(), abs=1e-12)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -17,30 +17,6 @@ from skhorseshoe.inspection import contributions, marginal_effects
 from skhorseshoe.plotting import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
 
 
-@pytest.fixture(scope="module")
-def model(patients, short_fit):
-    X, y = patients
-    scaler = StandardScaler().fit(X)
-    return make_pipeline(scaler, short_fit(scaler.transform(X), y))
-
-
-@pytest.mark.parametrize("kind", ["array", "str", "object", "category", "datetime64[ns]"])
-def test_text_and_dates_are_no_numbers_though_numpy_takes_them_for_some(kind, patients, short_fit):
-    """They are categories, dates if X says so: a step before the classifier would not know the number, and call the
-    effect nothing."""
-    X = patients[0].astype({"sex": str}).to_numpy(object) if kind == "array" else patients[0].astype({"sex": "str"})
-    if kind != "array":
-        X["sex"] = pd.to_datetime(X["sex"].astype(int)) if kind.startswith("date") else X["sex"].astype(kind)
-    steps = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), [2]), (StandardScaler(), [0, 1]))
-    whole = make_pipeline(steps, short_fit(steps.fit_transform(X), patients[1]))
-    rows = steps.transform(X)
-    levels = [rows[patients[0]["sex"] == sex][0, :2] for sex in (0, 1)]
-    means = [whole[-1].predict_proba(np.column_stack([np.tile(one, (300, 1)), rows[:, 2:]])).mean(0) for one in levels]
-    sign = 1 if (patients[0]["sex"] == 0).sum() >= 150 else -1  # the most frequent is the reference
-    X = X.astype({"sex": "category"}) if kind.startswith("date") else X
-    assert marginal_effects(whole, X)["mean"].iloc[2] == pytest.approx(sign * (means[1] - means[0])[1], abs=1e-12)
-
-
 def test_numbers_that_are_objects_are_numbers(patients, short_fit):
     X, y = patients
     steps = make_column_transformer((OneHotEncoder(), [2]), (StandardScaler(), [0, 1]))

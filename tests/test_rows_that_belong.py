@@ -1,7 +1,6 @@
 """Groups of rows and offsets: what ``fit`` takes, what is predicted of new groups and of known ones, routing."""
 
 import pickle
-import warnings
 from copy import copy
 from functools import partial
 
@@ -16,14 +15,11 @@ from laws import agree, all_draws
 from scipy.stats import norm
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.model_selection import GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._data.row_groups import encode_groups
 from skhorseshoe._data.weights import arrange
-from skhorseshoe._utils.sklearn_compat import HAS_CALLBACKS
 from skhorseshoe.inspection import loo, predict_interval, predict_proba_samples
 
 SHORT = HorseshoeProbitClassifier(n_iter=30, burn_in=100, n_chains=2, random_state=0)
@@ -124,14 +120,6 @@ def test_two_groups_by_booleans(visits):
     with pytest.warns(UserWarning, match="2 different labels: so few hardly tell"):
         model = clone(QUICK).fit(X, y, groups=groups < "p30")
     assert model.groups_.tolist() == [False, True]
-
-
-def test_codes_name_the_groups_of_labels(seed):
-    labels = np.random.default_rng(seed).choice(["b", "a", "c", "a b"], 50)
-    for given in (labels, labels.astype(object)):
-        groups, codes = encode_groups(given)
-        assert groups.tolist() == ["a", "a b", "b", "c"]
-        assert np.array_equal(groups[codes], given)
 
 
 @pytest.mark.parametrize(
@@ -342,40 +330,6 @@ def test_warm_start_goes_on_with_the_same_groups_alone(visits):
         model.fit(X, y, groups=np.roll(groups, 1))
 
 
-@pytest.mark.skipif(not HAS_CALLBACKS, reason="callbacks came with scikit-learn 1.9")
-def test_a_callback_has_a_model_that_predicts_new_groups(visits):
-    X, y, groups = visits
-    seen = []
-
-    class Watch:
-        def setup(self, estimator, context):
-            pass
-
-        def teardown(self, estimator, context):
-            pass
-
-        def on_fit_task_begin(self, estimator, context):
-            pass
-
-        def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
-            if fitted_estimator is not None:
-                seen.append(fitted_estimator.predict_proba(X[:3]))
-                with pytest.raises(ValueError, match="when the fit has ended"):
-                    fitted_estimator.predict_proba(X[:3], groups[:3])
-
-    clone(QUICK).set_callbacks(Watch()).fit(X, y, groups=groups)
-    assert seen
-
-
-def test_a_pipeline_takes_groups_by_the_name_of_its_step(visits):
-    X, y, groups = visits
-    model = make_pipeline(StandardScaler(), clone(QUICK))
-    model.fit(X, y, horseshoeprobitclassifier__groups=groups)
-    expected = clone(QUICK).fit(StandardScaler().fit_transform(X), y, groups=groups)
-    assert np.array_equal(model[-1].coef_draws_, expected.coef_draws_)
-    assert predict_interval(model, X, groups=groups).shape == (600, 2)
-
-
 def test_metadata_are_routed(visits):
     X, y, groups = visits
     with config_context(enable_metadata_routing=True):
@@ -388,14 +342,3 @@ def test_metadata_are_routed(visits):
         assert model.score(X, y, groups=groups, offset=np.zeros(600)) > 0.6
         for name in ("predict", "predict_log_proba", "decision_function"):
             getattr(asked, f"set_{name}_request")(groups=True, offset=True)
-
-
-def test_whole_groups_are_held_out(visits):
-    X, y, groups = visits
-    with config_context(enable_metadata_routing=True), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        asked = clone(SHORT).set_fit_request(groups=True)
-        how = {"params": {"groups": groups}, "cv": GroupKFold(3), "scoring": "neg_log_loss", "return_estimator": True}
-        found = cross_validate(make_pipeline(StandardScaler(), asked), X, y, **how)
-    assert sum(len(model[-1].groups_) for model in found["estimator"]) == 2 * 60
-    assert (found["test_score"] > -np.log(2)).all()

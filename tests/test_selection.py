@@ -8,7 +8,6 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
-from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import NotFittedError
@@ -312,30 +311,6 @@ def test_rules_of_the_posterior_alone_read_no_rows(rule, noisy, short_fit):
     X = X.to_numpy()
     selector = HorseshoeSelector(short_fit(X, y), rule=rule, prefit=True).fit(X.view(Unread))
     assert selector.n_features_in_ == X.shape[1]
-
-
-def test_the_path_beside_columns_that_are_not_shrunk(seed):
-    """Four columns matter and go along with some of six that are not shrunk."""
-    rng = np.random.default_rng(seed)
-    X = rng.standard_normal((300, 16))
-    X[:, :4] += 0.9 * X[:, 8:12]
-    y = X[:, :4] @ [0.6, -0.4, 0.3, 0.25] + 0.15 * X[:, 8:14].sum(axis=1) + rng.standard_normal(300) > 0
-    model = HorseshoeProbitClassifier(n_iter=300, burn_in=300, unpenalized=range(8, 14), random_state=seed).fit(X, y)
-    path = HorseshoeSelector(model, prefit=True).fit(X).path_
-    assert path["supports"][:, 8:14].all()
-    eta = np.einsum("cdp,np->cdn", model.coef_draws_, X) + model.intercept_draws_[..., None]
-    weight = np.exp(2 * norm.logpdf(eta) - norm.logcdf(eta) - norm.logcdf(-eta)).mean(axis=(0, 1))
-    root, Z = np.sqrt(weight)[:, None], np.column_stack([X, np.ones(300)])
-    mean = np.append(model.coef_[0], 0.0)
-
-    def distance(support):
-        free = np.append(support, True)
-        left = root * Z @ mean
-        return 0.5 * np.sum((left - root * Z[:, free] @ np.linalg.lstsq(root * Z[:, free], left)[0]) ** 2)
-
-    # The information of the selector is averaged over a few of the draws.
-    expected = [distance(support) for support in path["supports"]]
-    np.testing.assert_allclose(path["distances"], expected, rtol=0.25, atol=0.01 * path["radius"])
 
 
 def test_a_fit_that_fails_leaves_the_selector_as_it_was(fitted, noisy):

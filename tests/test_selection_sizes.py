@@ -140,15 +140,3 @@ def test_the_folds_warn_once(problem):
     assert len(texts) == 2
     assert texts[1].startswith("Fits without a fold gave 3 warnings in 3 folds")
     assert said[1].filename == __file__
-
-
-def noise(seed, n=200, p=20):
-    rng = np.random.default_rng(seed)
-    return rng.standard_normal((n, p)), rng.integers(0, 2, n)
-
-
-@pytest.mark.slow
-def test_of_pure_noise_no_column_is_kept(seed):
-    model = HorseshoeProbitClassifier(n_iter=250, burn_in=150, random_state=seed)
-    sizes = [HorseshoeSelector(model, cv=5).fit(*noise(20 * seed + k)).suggested_size_ for k in range(20)]
-    assert np.count_nonzero(sizes) <= 1

@@ -8,7 +8,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
-from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, inspection, terms
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, inspection
 from skhorseshoe.diagnostics import ess_bulk
 from skhorseshoe.groups import credible_sets
 
@@ -208,15 +208,6 @@ def test_sets_of_a_pipeline_are_its_terms(model, mixed):
     assert row["n_columns"] == 5
 
 
-def test_terms_of_an_array_go_by_number(mixed):
-    X, y = np.asarray(encoder().fit_transform(mixed[0])), mixed[1]
-    clf = clone(SHORT).fit(X, y)
-    selector, _ = selected(clf, X, y, rule="fsr", terms={"age": [7, 8, 9, 10, 11]})
-    assert selector.terms_["age"] == [7, 8, 9, 10, 11]
-    with pytest.raises(ValueError, match=r"The term 'age'.*'age_sp_0'"):
-        selected(clf, X, y, rule="fsr", terms={"age": ["age_sp_0"]})
-
-
 def test_a_selector_with_terms_is_one_of_scikit_learns(mixed):
     X, y = encoder().fit_transform(mixed[0]), mixed[1]
     selector = HorseshoeSelector(clone(SHORT), rule="fsr", terms="auto")
@@ -240,10 +231,3 @@ def test_a_category_of_noise_is_seldom_claimed(rule):
         else:
             claimed += any(name.startswith("ward") for name in selected(model, X, y, rule=rule, terms="auto")[1])
     assert claimed <= 4 + 3 * np.sqrt(40 * 0.1 * 0.9)
-
-
-def test_summary_of_terms_agrees_with_the_rule(model, mixed):
-    frame = terms.summary(model, mixed[0])
-    selector = inspection.select(model, *mixed, rule="fsr", terms="auto")
-    for name, own in selector.terms_.items():
-        assert abs(1 - frame.loc[name, "probability"] - selector.error_[own[0]]) < 1e-9

@@ -211,19 +211,6 @@ def test_separation_by_an_unpenalized_column_is_told_once(seed, said):
     assert ("R-hat" in text) == (model.rhat_.max() > 1.01 or model.ess_.min() < 400)
 
 
-@pytest.mark.parametrize(("sampler", "dtype"), [("hmc", "float64"), ("hmc", "float32"), ("pxda", "float64")])
-def test_with_an_intercept_an_offset_of_x_does_not_matter(sampler, dtype, seed, short_fit):
-    """The offset is a power of two, so that no digit of X is lost."""
-    rng = np.random.default_rng(seed)
-    X = np.round(rng.standard_normal((300, 3)) * 64) / 64
-    y = X[:, 0] + rng.standard_normal(300) > 0
-    moved = X + (2.0**12 if dtype == "float32" else 2.0**30)
-    near, far = (short_fit(Z.astype(dtype), y, sampler=sampler, n_iter=1500, burn_in=200) for Z in (X, moved))
-    error = near.coef_draws_.std(axis=(0, 1)) * 5 / np.sqrt(np.minimum(near.ess_, far.ess_))
-    assert (abs(near.coef_ - far.coef_) < error).all()
-    np.testing.assert_allclose(near.predict_proba(X), far.predict_proba(moved.astype(dtype)), atol=0.05)
-
-
 @pytest.mark.parametrize(("dtype", "distance", "told"), [
     ("float64", 1e9, False), ("float64", 1e14, True), ("float32", 1e3, False), ("float32", 1e5, True),
 ])  # fmt: skip

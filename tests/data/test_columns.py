@@ -6,9 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from laws import agree
 from scipy.sparse import csr_array
-from sklearn.base import clone
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
@@ -16,7 +14,6 @@ from skhorseshoe._backends._cpu import sparse
 from skhorseshoe._data import column_names
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._utils.threads import Threads
-from skhorseshoe.diagnostics import ess_bulk
 
 
 @pytest.fixture(scope="module")
@@ -25,24 +22,6 @@ def data():
     X = rng.standard_normal((150, 4)) * [1, 5, 0.2, 1] + [0, 20, -1, 3]
     y = (X[:, 1] - 20) / 5 - X[:, 3] + 3 + rng.standard_normal(150) > 0
     return X, y
-
-
-def test_standardised_gram_does_not_cancel():
-    X = np.array([1e7, -1e7]) + np.random.default_rng(0).standard_normal((1000, 2))
-    gram = Rows(X, (X[:, 0] > 1e7).astype(np.uint8), True, cpu, Threads(1), standardize=True).gram()
-    want = np.corrcoef(X.T) * 1000
-    np.testing.assert_allclose(gram[:2, :2], want, rtol=1e-8, atol=1e-4)
-
-
-def test_standardize_is_the_prior_on_scaled_columns(data):
-    X, y = data
-    Z = (X - X.mean(axis=0)) / X.std(axis=0)
-    model = HorseshoeProbitClassifier(n_iter=1500, sampler="hmc", slab_scale=1.0, random_state=0)
-    inside, scaled = clone(model).set_params(standardize=True).fit(X, y), model.fit(Z, y)
-    agree(inside.coef_draws_ * X.std(axis=0), scaled.coef_draws_)
-    agree(np.log(inside.global_scale_draws_)[..., None], np.log(scaled.global_scale_draws_)[..., None])
-    np.testing.assert_allclose(inside.shrinkage_, scaled.shrinkage_, atol=0.05)
-    assert abs(inside.predict_proba(X) - scaled.predict_proba(Z)).max() < 0.03
 
 
 def test_names_indices_and_masks_mean_the_same_columns(data):
@@ -113,26 +92,6 @@ def test_a_scale_is_a_standard_deviation_without_an_intercept_too(spread, told, 
     texts = said(model, X, rng.random(60) > 0.4, "different scales")
     assert len(texts) == told
     assert all(f"deviation of 'x1' is {X[:, 1].std():.2g}" in text for text in texts)
-
-
-@pytest.mark.parametrize("params", [
-    {"sampler": "hmc"}, {"sampler": "hmc", "unpenalized": [4]}, {"sampler": "pxda", "standardize": True},
-], ids=str)  # fmt: skip
-def test_a_constant_column_takes_nothing_from_the_intercept(params, seed, short_fit):
-    """A column of ones in a table, or a level that a fold of it does not have."""
-    rng = np.random.default_rng(seed)
-    n, n_iter = 200, 1500
-    X = rng.standard_normal((n, 3))
-    y = X[:, 0] + rng.standard_normal(n) > 0.5
-    more = np.hstack([X, np.zeros((n, 1)), np.full((n, 1), 100.0)])
-    with_them = short_fit(more, y, n_iter=n_iter, burn_in=300, **params)
-    without = short_fit(X, y, n_iter=n_iter, burn_in=300, **{**params, "unpenalized": None})
-    assert (with_them.coef_draws_[..., 3:] == 0).all()
-    assert with_them.shrinkage_[3] == 1
-    intercepts = with_them.intercept_draws_, without.intercept_draws_
-    error = intercepts[1].std() * 5 / np.sqrt(min(map(ess_bulk, intercepts)))
-    assert abs(intercepts[0].mean() - intercepts[1].mean()) < error
-    assert 0.8 < intercepts[0].std() / intercepts[1].std() < 1.25
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_array])

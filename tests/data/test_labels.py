@@ -51,6 +51,13 @@ def test_labels_that_differ_are_classes_that_differ(labels, classes):
 
 
 REFUSED = {
+    "one class": (np.ones(30), "only one class, .*needs rows of two classes"),
+    "twelve classes": (np.arange(30) % 12, r"12 classes, 0, .* 9 and others"),
+    "numbers": (X[:, 0], "continuous"),
+    "numbers whose sum overflows": (np.where(Y, 1e308, 0.5), "continuous"),
+    "bool objects": (Y.astype(bool).astype(object), r"y holds bool as objects.*astype\(bool\)"),
+    "times": (pd.date_range("2020", periods=2, tz="UTC")[Y], r"y holds Timestamp as objects.*astype\(str\)"),
+    "masked": (np.ma.masked_equal(np.arange(30), 7), "y is a masked .*row 7: leave"),
     "three Enums": ([list(Grade)[i % 3] for i in range(30)], "y has 3 classes, 'high', 'highest', 'low'"),
     "numbers and text": ([1, "1", "2"] * 10, "y holds int and str: labels must be of one kind"),
     "text and numbers": (np.array(["1", 1] * 15, object), "y holds int and str: labels must be of one kind"),
@@ -67,7 +74,7 @@ REFUSED = {
 
 @pytest.mark.parametrize(("labels", "says"), REFUSED.values(), ids=REFUSED)
 @pytest.mark.filterwarnings("error")
-def test_labels_of_several_kinds_or_too_large_are_refused(labels, says):
+def test_unusable_labels_are_refused(labels, says):
     with pytest.raises(ValueError, match=says):
         fit(labels)
 

@@ -77,13 +77,6 @@ def test_constant_columns_do_not_freeze_a_chain(burn_in, short_fit):
         assert (np.ptp(model.coef_draws_[..., 0], axis=1) > 0).all()
 
 
-def test_duplicates_share_one_coefficient(seed, short_fit):
-    X, y, _ = make_sparse_probit(300, 2, random_state=seed)
-    single = short_fit(X, y, n_iter=2000, burn_in=500).coef_[0, 0]
-    double = short_fit(np.column_stack([X, X[:, 0]]), y, n_iter=2000, burn_in=500).coef_[0, [0, 2]].sum()
-    assert abs(double - single) < 0.2 * single
-
-
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_which_columns_count_as_constant(fit_intercept):
     """Without an intercept a constant is a regressor like any other; a column of zeros never is."""

@@ -6,8 +6,9 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
-from laws import resident
+from laws import peak_memory, resident
 
+from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import passes
 from skhorseshoe._data.rows import Rows
@@ -127,54 +128,14 @@ def test_what_is_a_file_and_what_is_not(tmp_path):
         assert not is_on_disk(other)
 
 
-@LINUX
-@pytest.mark.slow
-def test_a_fit_under_a_limit_of_a_quarter_of_the_rows(run_python, tmp_path):
-    """The limit is one on the process's own memory (RLIMIT_DATA); with files, what is resident keeps it too."""
-    code = """
-import resource, sys, warnings
-from pathlib import Path
-import numpy as np
-from skhorseshoe import HorseshoeProbitClassifier
-
-warnings.simplefilter("ignore")
-n, p = 270_000, 300
-X = np.memmap(sys.argv[1] + "/X.bin", np.float32, "w+", shape=(n, p))
-rng = np.random.default_rng(0)
-for start in range(0, n, 10_000):
-    X[start : start + 10_000] = rng.standard_normal((10_000, p), np.float32)
-y = X[:, 0] > rng.standard_normal(n)
-X.flush()
-X = np.memmap(sys.argv[1] + "/X.bin", np.float32, "r", shape=(n, p))  # of which nothing is in memory
-
-
-def resident(name):
-    status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(status[name].split()[0]) * 1024
-
-
-clf = HorseshoeProbitClassifier(n_iter=1, burn_in=1, n_chains=2, sampler="hmc", random_state=0)
-clf.set_params(standardize=True).fit(X[:20_000], y[:20_000])  # loads the kernels, and BLAS takes its buffers
-clf.predict_proba(X[:20_000])
-pages = Path("/proc/self/statm").read_text().split()
-allowed = X.nbytes // 4
-resource.setrlimit(resource.RLIMIT_DATA, (int(pages[5]) * resource.getpagesize() + allowed,) * 2)
-try:
-    X.copy()
-except MemoryError:
-    print("no copy")
-before = resident("VmRSS")
-Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
-clf.fit(X, y).predict_proba(X)
-print("fitted", resident("VmHWM") - before < allowed)
-try:
-    clf.fit(X, y, sample_weight=(y + 1) * (np.arange(n) > 0))
-except MemoryError as error:
-    print(error)
-"""
-    out = run_python(code, tmp_path, OMP_NUM_THREADS="2").splitlines()
-    assert out[:2] == ["no copy", "fitted True"]
-    assert out[2].startswith("Dropping the rows of weight 0 copies 309 MiB of X, but only")
+def test_a_fit_copies_no_rows_of_a_file_or_says_so(tmp_path, free_memory, seed):
+    X = on_disk(np.random.default_rng(seed).standard_normal((200_000, 60), np.float32), tmp_path)
+    y = np.arange(len(X)) % 2
+    clf = HorseshoeProbitClassifier(n_iter=1, burn_in=1, n_chains=2, standardize=True, sampler="hmc", n_jobs=1)
+    assert peak_memory(lambda: clf.fit(X, y).predict_proba(X)) < X.nbytes / 3
+    free_memory(X.nbytes // 2)
+    with pytest.raises(MemoryError, match="Dropping the rows of weight 0 copies 46 MiB of X, but only"):
+        clf.fit(X, y, sample_weight=(y + 1) * (np.arange(len(X)) > 0))
 
 
 CUT = """

@@ -7,12 +7,11 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 
-from skhorseshoe import HorseshoeProbitClassifier, groups, inspection
+from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._data.validation import check_X
 
 RNG = np.random.default_rng(0)
 GENOTYPES = RNG.binomial(2, 0.3, (120, 6)).astype(np.int8)
-Y = GENOTYPES[:, 0] + RNG.standard_normal(120) > 0.6
 NAMES = list("abcdef")
 NULLABLE = {"bool": "boolean", "int8": "Int8", "int16": "Int16", "uint16": "UInt16"}
 FORMS = {
@@ -50,25 +49,3 @@ def test_larger_numbers_stay_float64(form):
 
 def test_a_column_of_other_numbers_keeps_the_table_float64():
     assert read(pd.DataFrame(GENOTYPES, columns=NAMES).assign(dose=0.1)).dtype == np.float64
-
-
-def groups_of(X):
-    return groups.correlated_groups(X.toarray() if sp.issparse(X) else X, 0.5)
-
-
-@pytest.mark.parametrize("form", ["array", "CSR", "pandas"])
-def test_the_same_values_are_the_same_rows_in_every_type(form):
-    """Of a fit and of what is asked of it, each with the other."""
-    small, large = FORMS[form](GENOTYPES), FORMS[form](GENOTYPES.astype(float))
-    fits = [HorseshoeProbitClassifier(n_iter=60, burn_in=60, random_state=0).fit(X, Y) for X in (small, large)]
-    np.testing.assert_allclose(*(fit.coef_ for fit in fits), atol=0.2)
-    for fit in fits:
-        for ask in (
-            lambda X, fit=fit: fit.predict_proba(X),
-            lambda X, fit=fit: fit.predict_interval(X),
-            lambda X, fit=fit: inspection.loo(fit, X, Y).elpd_i,
-            lambda X, fit=fit: inspection.marginal_effects(fit, X)["mean"],
-            lambda X, fit=fit: inspection.contributions(fit, X[:3])["mean"],
-            lambda X, fit=fit: fit.group_summary(groups_of(X))["mean"],
-        ):
-            np.testing.assert_allclose(*(np.asarray(ask(X), float) for X in (small, large)), rtol=1e-4, atol=1e-5)

@@ -109,14 +109,6 @@ def test_numbers_of_unusual_types_are_taken(short_fit):
     assert np.array_equal(short_fit(unmasked, Y).coef_draws_, usual)
 
 
-def test_a_record_batch_has_names(short_fit):
-    batch = pa.table(columns()).to_batches()[0]
-    model = short_fit(batch, Y)
-    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
-    with pytest.raises(ValueError, match="same order"):
-        model.predict(batch.select(["b", "a", "c"]))
-
-
 def test_a_lazy_frame_must_be_collected():
     with pytest.raises(TypeError, match=r"give X\.collect\(\)"):
         HorseshoeProbitClassifier(n_iter=10, burn_in=5).fit(pl.LazyFrame(columns()), Y)

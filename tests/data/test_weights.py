@@ -3,10 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
-from laws import agree, all_draws
-from scipy.special import log_ndtr
-from sklearn.model_selection import cross_val_score
+from laws import all_draws
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
@@ -36,18 +33,6 @@ def test_whole_weights_are_repeated_rows_to_the_bit(data, sampler):
     assert np.array_equal(weighted, all_draws(model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight))))
 
 
-def test_whole_weights_are_repeated_rows_in_law(data, sizes):
-    """Where rows are not sorted, sums over them are rounded in another way, and chains are chaotic."""
-    sizes(numbers_sorted=0)
-    X, y, weight = data
-    model = short_model(n_iter=4000, burn_in=500)
-    weighted = all_draws(model.fit(X, y, sample_weight=weight))
-    repeated = all_draws(model.fit(np.repeat(X, weight, axis=0), np.repeat(y, weight)))
-    assert not np.array_equal(weighted, repeated)
-    agree(weighted, repeated)
-    agree(np.tanh(weighted) ** 2, np.tanh(repeated) ** 2)
-
-
 def test_the_log_likelihood_of_the_passes_is_weighted(data):
     X, y, _ = data
     X = np.column_stack([X, np.ones(len(X))])  # in place of an intercept, beside which a row alone is constant
@@ -72,23 +57,6 @@ def test_rows_count_as_often_as_they_weigh_beside_the_columns():
     assert not is_wide(X, np.full(20, 10.0))
 
 
-@pytest.mark.parametrize("scale", [0.25, pytest.param(40.0, marks=pytest.mark.slow)])
-def test_the_posterior_is_that_of_the_weighted_likelihood(scale):
-    """One column and a slab: numerical integration over beta and over s = lambda tau, of density log s / (s^2 - 1)."""
-    X, y = np.array([[1.0], [-1.0], [1.0]]), np.array([1, 0, 0])
-    weight = scale * np.array([1.0, 0.5, 0.8])
-    model = HorseshoeProbitClassifier(n_iter=8000, slab_scale=1.5, fit_intercept=False, random_state=0)
-    got = np.tanh(model.fit(X, y, sample_weight=weight).coef_draws_)
-    beta, s = np.linspace(-8, 8, 1601), np.exp(np.linspace(-14, 14, 800))
-    prior = np.exp(-(beta[:, None] ** 2) / 2 / s**2) @ (np.log(s) / (s**2 - 1))
-    log_density = np.log(prior) - beta**2 / 2 / 1.5**2
-    log_density += weight[:2].sum() * log_ndtr(beta) + weight[2] * log_ndtr(-beta)
-    density = np.exp(log_density - log_density.max())
-    density[len(beta) // 2] = 0.0  # the peak of the prior at zero is not on the grid
-    want = np.average(np.tanh(beta), weights=density)
-    assert abs(got.mean() - want) < 0.02
-
-
 def test_the_order_of_rows_does_not_matter(data):
     X, y, _ = data
     order = np.random.default_rng(3).permutation(len(X))
@@ -107,41 +75,10 @@ def test_class_weights_multiply_those_of_the_rows(data):
     np.testing.assert_allclose(balanced[:, :3], same_total[:, :3])
 
 
-@pytest.mark.parametrize(
-    ("weight", "params", "message"),
-    [
-        (0.5, {"sampler": "gibbs"}, "must be integers. Use sampler='hmc'"),
-        (-1.0, {}, "[Nn]egative"),
-        (np.nan, {}, "NaN"),
-        (1.0, {"class_weight": {False: 0.0, True: 1.0}}, "class_weight=.* must be positive and finite"),
-        (1.0, {"class_weight": {False: np.inf, True: 1.0}}, "class_weight=.* must be positive and finite"),
-    ],
-)
-def test_weights_that_cannot_be_are_refused(data, weight, params, message):
-    X, y, _ = data
-    with pytest.raises(ValueError, match=message):
-        short_model(**params).fit(X, y, sample_weight=np.full(len(y), weight))
-
-
-def test_rows_of_weight_zero_do_not_count_as_a_class(data):
-    X, y, _ = data
-    with pytest.raises(ValueError, match="only one class without the rows of weight 0, "):
-        HorseshoeProbitClassifier().fit(X, y, sample_weight=y.astype(float))
-
-
 def test_weights_that_leave_no_row_are_told():
     """Where scikit-learn does not tell it, as before 1.8."""
     with pytest.raises(ValueError, match="y has no rows without"):
         encode_labels(np.empty(0, int), " without the rows of weight 0")
-
-
-def test_weights_are_routed(data):
-    X, y, weight = data
-    with sklearn.config_context(enable_metadata_routing=True):
-        model = short_model().set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-        weighted = cross_val_score(model, X, y, params={"sample_weight": weight.astype(float)}, cv=2)
-        plain = cross_val_score(model, X, y, params={"sample_weight": np.ones(len(y))}, cv=2)
-    assert (weighted != plain).any()
 
 
 @pytest.mark.parametrize("sampler", ["gibbs", "pxda"])
@@ -202,15 +139,6 @@ def test_rows_that_are_merged_are_rows_to_the_summary(data):
     X, y, _ = data
     model = short_model(sampler="hmc").fit(np.tile(X, (2, 1)), np.tile(y, 2), sample_weight=np.full(160, 0.5))
     assert "160 rows count as 80" in model.summary().attrs["header"]
-
-
-def test_the_row_of_the_largest_weight_is_counted_among_all(data):
-    """Those of weight 0 are rows of the user's too."""
-    X, y, _ = data
-    weight = np.ones(len(y))
-    weight[:5], weight[7] = 0.0, 1e20
-    with pytest.raises(ValueError, match=r"the largest, in row 7, is 1e\+20"):
-        short_model().fit(X, y, sample_weight=weight)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, pd.Series, list])

@@ -271,11 +271,3 @@ def test_progress_is_logged(frame, tmp_path, caplog, clock):
     caplog.clear()
     disk.convert(in_parts(frame), tmp_path / "more", y="ill")
     assert not caplog.text
-
-
-def test_a_fit_sees_the_names_and_gives_the_draws_of_the_frame(frame, short_fit, tmp_path):
-    X, y = disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
-    on_disk, in_memory = short_fit(X, y), short_fit(frame[NAMES].astype(np.float32), frame["ill"])
-    assert list(on_disk.feature_names_in_) == NAMES
-    np.testing.assert_array_equal(on_disk.coef_draws_, in_memory.coef_draws_)
-    np.testing.assert_array_equal(on_disk.predict_proba(X), in_memory.predict_proba(frame[NAMES]))

@@ -195,20 +195,6 @@ def test_a_folder_of_something_else_is_left_alone(frame, tmp_path):
 # Two at once ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_second_conversion_to_a_folder_is_refused(frame, tmp_path):
-    def parts():
-        for k, part in enumerate(in_parts(frame)):
-            if k in (0, 5):
-                said = rf"Another conversion is writing to .*: process {os.getpid()} on .* since 2.*Wait until"
-                with pytest.raises(RuntimeError, match=said):
-                    disk.convert(in_parts(frame), tmp_path / "rows", y="ill")
-            yield part
-
-    disk.convert(parts(), tmp_path / "rows", y="ill")
-    disk.convert(in_parts(frame), tmp_path / "whole", y="ill")
-    assert contents(tmp_path / "rows") == contents(tmp_path / "whole")
-
-
 def test_rows_in_another_dtype_that_a_killed_process_has_left_go(frame, tmp_path):
     stopped(frame, tmp_path / "rows")
     (tmp_path / "rows" / "X-float64.bin").write_bytes(b"half")

@@ -1,6 +1,5 @@
 """scikit-learn's callbacks: bars, scores while the chains run, and requests to stop."""
 
-import io
 from itertools import count
 
 import numpy as np
@@ -9,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 pytest.importorskip("sklearn.callback", reason="callbacks are new in scikit-learn 1.9")
-from sklearn.callback import ProgressBar, ScoringMonitor
+from sklearn.callback import ScoringMonitor
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import GridSearchCV
@@ -25,13 +24,13 @@ def classifier(**params):
 
 
 class Recorder:
-    """Notes every task; stops the fit after some number of blocks."""
+    """Notes every task; stops the fit after some number of blocks. ask : function of the model of each block."""
 
     max_propagation_depth = None
 
-    def __init__(self, stop_after=None):
+    def __init__(self, stop_after=None, ask=lambda model: None):
         self.stop_after, self.begun, self.ended, self.open = stop_after, [], [], []
-        self.setups = self.closed = 0
+        self.ask, self.answers, self.setups, self.closed = ask, [], 0, 0
 
     def setup(self, estimator, context):
         self.setups += 1
@@ -46,6 +45,7 @@ class Recorder:
     def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
         assert context is self.open.pop()  # once, and after those within it
         draws = getattr(fitted_estimator, "coef_draws_", np.empty((1, 0)))
+        self.answers += [] if fitted_estimator is None else [self.ask(fitted_estimator)]
         self.ended.append((context.task_name, draws.shape[1]))
         return self.stop_after is not None and len(self.blocks()) >= self.stop_after
 
@@ -123,14 +123,6 @@ def test_short_and_odd_runs_have_whole_trees(problem, params):
         assert recorder.is_whole()
 
 
-def test_a_request_to_stop_keeps_the_draws(problem):
-    whole = classifier().fit(*problem)
-    model = classifier().set_callbacks(Recorder(stop_after=15)).fit(*problem)
-    assert model.stopped_by_ == "callback"
-    assert 0 < model.n_iter_ < 60
-    assert np.array_equal(model.coef_draws_, whole.coef_draws_[:, : model.n_iter_])
-
-
 def test_a_request_to_stop_waits_for_the_first_draw_alone(problem):
     recorder = Recorder(stop_after=1)
     model = classifier(n_iter=400, burn_in=400).set_callbacks(recorder).fit(*problem)
@@ -171,38 +163,6 @@ def test_a_fit_with_groups_or_an_offset_is_scored_or_left_alone(problem, scoring
     assert len(model.coef_draws_)
 
 
-def shown(estimator, X, y):
-    """What a bar draws."""
-    console = pytest.importorskip("rich", reason="scikit-learn's bar is drawn by rich").get_console()
-    console.file = io.StringIO()
-    console.width, width = 160, console.width  # it cuts what is longer
-    try:
-        estimator.set_callbacks(ProgressBar()).fit(X, y)
-        return console.file.getvalue()
-    finally:
-        console.file, console.width = None, width  # whatever the standard output then is
-
-
-def test_a_progress_bar_shows_the_parts(problem, time_for_rhat):
-    text = shown(classifier(n_iter=200), *problem)
-    assert "burn-in, 40 sweeps" in text
-    assert "sweeps 101-200, worst R-hat" in text
-    assert "100%" in text
-
-
-def test_the_bars_of_a_fit_that_is_good_enough_are_full(weak_problem):
-    text = shown(classifier(n_iter=10_000, burn_in=500, target_ess=20), *weak_problem)
-    last = [line for line in text.splitlines() if "sweeps 1-250" in line][-1]
-    assert "100%" in last
-
-
-def test_a_search_shows_one_bar_for_each_candidate_and_fold(problem):
-    search = GridSearchCV(classifier(), {"n_iter": [20, 30]}, cv=2)
-    text = shown(search, *problem)
-    assert sum("HorseshoeProbitClassifier - fit" in line for line in text.splitlines()) == 5  # 4 fits, 1 refit
-    assert "burn-in" not in text
-
-
 @pytest.mark.parametrize(("prefit", "cv", "n_fits"), [(False, None, 1), (True, None, 0), (False, 2, 3), (True, 2, 2)])
 @pytest.mark.filterwarnings("error:The estimator HorseshoeSelector")
 def test_the_classifiers_of_a_selector_are_heard(problem, prefit, cv, n_fits):
@@ -226,28 +186,22 @@ def test_a_selector_whose_fit_fails_ends_its_callbacks(problem):
     assert recorder.closed == 2
 
 
-class Answers:
-    """Asks the model of each block for probabilities."""
-
-    max_propagation_depth = None
-
-    def __init__(self, X):
-        self.X, self.probabilities = X, []
-
-    def setup(self, estimator, context): ...
-
-    def teardown(self, estimator, context): ...
-
-    def on_fit_task_begin(self, estimator, context): ...
-
-    def on_fit_task_end(self, estimator, context, *, fitted_estimator=None):
-        if fitted_estimator is not None:
-            self.probabilities.append(fitted_estimator.predict_proba(self.X))
-
-
 def test_a_model_on_the_way_has_the_columns_of_x_where_most_are_empty():
     rng = np.random.default_rng(0)
     X = csr_array((rng.standard_normal(60), (np.repeat(np.arange(20), 3), rng.integers(30, 40, 60))), (20, 90))
-    answers = Answers(X)
-    model = classifier().set_callbacks(answers).fit(X, np.arange(20) % 2)
-    np.testing.assert_array_equal(answers.probabilities[-1], model.predict_proba(X))
+    recorder = Recorder(ask=lambda model: model.predict_proba(X))
+    model = classifier().set_callbacks(recorder).fit(X, np.arange(20) % 2)
+    np.testing.assert_array_equal(recorder.answers[-1], model.predict_proba(X))
+
+
+def test_a_model_on_the_way_predicts_new_groups(problem):
+    X, groups = problem[0], np.arange(len(problem[0])) // 5
+
+    def ask(model):
+        with pytest.raises(ValueError, match="when the fit has ended"):
+            model.predict_proba(X[:3], groups[:3])
+        return model.predict_proba(X[:3])
+
+    recorder = Recorder(ask=ask)
+    classifier().set_callbacks(recorder).fit(*problem, groups=groups)
+    assert recorder.answers

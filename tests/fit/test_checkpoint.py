@@ -170,29 +170,10 @@ def test_a_full_disk_is_one_warning_and_is_not_filled_further(problem, whole, tm
     assert contents(tmp_path).keys() == (named(tmp_path) if room else set())
 
 
-def test_a_folder_that_is_gone_is_one_warning(problem, whole, tmp_path, disk_fails):
-    folder = tmp_path / "mounted"
-
-    def gone(file):
-        shutil.rmtree(folder, ignore_errors=True)
-        raise OSError(5, "Input/output error")
-
-    disk_fails(gone)
-    with one_warning(""):
-        assert same_draws(classifier(folder, checkpoint_interval=0).fit(*problem), whole)
-
-
 def test_a_folder_that_cannot_be_written_is_refused_at_once(problem, tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path)
     with pytest.raises(ValueError, match=r"checkpoint=.* cannot be read and written"):
         classifier(tmp_path).fit(*problem)
-
-
-def test_the_home_folder_may_be_given_by_its_sign(problem, tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    monkeypatch.setenv("USERPROFILE", str(tmp_path))
-    classifier("~/run", n_iter=2, burn_in=0).fit(*problem)
-    assert (tmp_path / "run" / "manifest.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe._fit.findings import ChainQuality, Unbounded, of_outcome
-from skhorseshoe._fit.recipe import nice, recipe_of
+from skhorseshoe._fit.recipe import recipe_of
 from skhorseshoe._fit.warning_texts import Finding, text_of
 from skhorseshoe.groups import credible_sets
 
@@ -117,6 +117,7 @@ RECIPES = [
     (chains([1.0], [90], 30), {}, {"n_iter": 600, "thin": 20}, "with n_iter=6000, thin=15: about"),
     (chains([1.4], [9], 1), {}, {"n_iter": 100, "thin": 100}, "with n_iter=1000, thin=2: about"),
     (BAD, {}, {"warm_start": True}, "start again with a longer burn_in (now 1000)."),
+    (chains([1.05], [90]), {}, {"warm_start": True}, ", which adds draws."),
     (BAD, {}, {"checkpoint": "run"}, "thin=40, checkpoint='<another folder>': about 100 minutes."),
     (chains(is_all=False), {}, {"target_ess": 990, "max_draws": 4000}, "Set max_draws=8000, or leave it out."),
     (chains(ess=[390.0], stopped_by="target_ess"), {}, {"target_ess": 120}, "with target_ess=400, n_iter=10000: about"),
@@ -180,11 +181,9 @@ def test_the_worst_has_failed_and_above_all_does_not_move():
         assert "2 of 5 quantities. The worst is 'x1' with R-hat inf" in said(chains([1.2, np.inf], [20, ess]))
 
 
-def test_a_slab_that_is_far_is_no_bound_to_separated_classes(seed):
-    """The slab is one for a unit of X, and there are many in a column."""
-    X = 1000 * np.random.default_rng(seed).standard_normal((300, 2))
-    with pytest.warns(ConvergenceWarning, match="complete separation.*standardize=True"):
-        HorseshoeProbitClassifier(n_iter=300, slab_scale=2, random_state=seed).fit(X, X.sum(axis=1) > 0)
+def test_sums_that_have_converged_are_told_before_the_advice():
+    text = said(BAD._replace(are_sums_well=True))
+    assert text.index("have not converged") < text.index("group_summary") < text.index("Fit again with")
 
 
 def test_separated_classes_are_told_where_claims_are_made(seed):
@@ -228,15 +227,6 @@ def test_columns_that_lie_far_apart_are_to_be_scaled_too():
     scaled = {"standardize": True, "slab_scale": 2}
     assert "Clip its values" in said(chains(), {**LEVEL, "span": 1000.0}, **scaled)
     assert "Merge so rare a level" in said(chains(), {**LEVEL, "span": 1000.0, "levels": LEVEL["shrunk"]}, **scaled)
-
-
-@pytest.mark.parametrize(("n", "rounded"), [(1, 1), (999, 1000), (1001, 1500), (2100, 3000), (8001, 10_000)])
-def test_advised_numbers_are_round(n, rounded):
-    assert nice(n) == rounded
-
-
-def test_chains_that_have_met_are_to_go_on():
-    assert said(chains([1.05], [90]), warm_start=True).endswith(", which adds draws.")
 
 
 def test_without_an_intercept_a_slab_is_as_near_for_any_offset(seed):

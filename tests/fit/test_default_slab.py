@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from laws import same_draws
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV
 
 from skhorseshoe import HorseshoeProbitClassifier, disk
 from skhorseshoe._posterior.arviz import log_prior
@@ -63,15 +62,6 @@ def test_none_and_a_number_are_that_for_every_shape(wide, params, said):
     assert fitted.prior_["slab_scale"] == params["slab_scale"]
     assert CHOSEN not in header(fitted)
     assert len(texts) == (params["slab_scale"] is None)
-
-
-def test_a_clone_asks_again(wide):
-    X, y = wide
-    fitted = model(standardize=True).fit(X, y)
-    assert fitted.slab_scale == clone(fitted).slab_scale == "auto"
-    assert clone(fitted).fit(X[:, :5], y).prior_["slab_scale"] is None
-    found = GridSearchCV(model(standardize=True), {"slab_scale": ["auto", None, 1.0]}, cv=2).fit(X, y)
-    assert np.isfinite(found.cv_results_["mean_test_score"]).all()
 
 
 def test_a_model_saved_before_there_was_this_choice_is_read(wide):

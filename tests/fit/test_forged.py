@@ -131,17 +131,8 @@ ARRAYS_FORGED = {
     "moves in every 0th sweep": fill("chains/every", 0),
     "a name within an array": put("draws", np.zeros(2)),
     "code, as a pickle runs it": put("n_iter", np.array([print], dtype=object)),
+    **{f"{data!r}": lambda arrays, data=data: data for data in (b"", b"PK", b"\x93NUMPY", np.arange(9).tobytes())},
 }
-
-
-@pytest.mark.parametrize("how", ARRAYS_FORGED)
-def test_arrays_that_do_not_fit_the_run_are_refused(how, tmp_path):
-    fit(tmp_path / "run", sampler="hmc")
-    forge_file(tmp_path / "run", ARRAYS_FORGED[how])
-    with pytest.raises(ValueError, match=rf"run/state-32.npz' {DAMAGED}"):
-        fit(tmp_path / "run", sampler="hmc", n_iter=15)
-
-
 DRAWS_FORGED = {
     "fewer": lambda arrays: arrays.update({name: values[:, :-1] for name, values in arrays.items()}),
     "one is not finite": fill("intercept", np.inf),
@@ -150,20 +141,15 @@ DRAWS_FORGED = {
 }
 
 
-@pytest.mark.parametrize("how", DRAWS_FORGED)
-def test_forged_draws_are_refused(how, tmp_path):
-    fit(tmp_path / "run")
-    forge_file(tmp_path / "run", DRAWS_FORGED[how], "draws")
-    with pytest.raises(ValueError, match=DAMAGED):
-        fit(tmp_path / "run", n_iter=15)
+FILES_FORGED = [("state", how) for how in ARRAYS_FORGED] + [("draws", how) for how in DRAWS_FORGED]
 
 
-@pytest.mark.parametrize("data", [b"", b"PK", b"\x93NUMPY", np.arange(9).tobytes()], ids=repr)
-def test_a_state_that_is_no_archive_is_refused(data, tmp_path):
-    fit(tmp_path / "run")
-    forge_file(tmp_path / "run", lambda arrays: data)
-    with pytest.raises(ValueError, match=DAMAGED):
-        fit(tmp_path / "run")
+@pytest.mark.parametrize(("kind", "how"), FILES_FORGED)
+def test_files_that_do_not_fit_the_run_are_refused(kind, how, tmp_path):
+    fit(tmp_path / "run", sampler="hmc")
+    forge_file(tmp_path / "run", (ARRAYS_FORGED if kind == "state" else DRAWS_FORGED)[how], kind)
+    with pytest.raises(ValueError, match=rf"run/state-32.npz' {DAMAGED}"):
+        fit(tmp_path / "run", sampler="hmc", n_iter=15)
 
 
 def test_a_note_that_is_nested_without_end_is_refused(tmp_path):

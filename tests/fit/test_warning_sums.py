@@ -1,13 +1,10 @@
 """Where single columns have not converged, but what they do together has, the warning says so."""
 
-import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
-from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._fit.findings import are_sums_well
 
 
@@ -76,21 +73,3 @@ def test_rows_that_are_not_looked_at(twins, tmp_path):
 def test_no_room_for_correlations_loses_no_fit(twins, free_memory):
     free_memory(1)
     assert not judged(*twins)
-
-
-@pytest.mark.slow
-def test_groups_of_genes_are_told_to_look_at_sums(seed):
-    rng = np.random.default_rng(seed)
-    X = np.sqrt(0.9) * np.repeat(rng.standard_normal((80, 10)), 20, axis=1) + np.sqrt(0.1) * rng.standard_normal(
-        (80, 200)
-    )
-    y = 2 * X[:, 5] - 2 * X[:, 105] + rng.standard_normal(80) > 0
-    texts = []  # of fits that ask for single columns as well, in half of which only the sums have converged by then
-    for start in range(6):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            model = HorseshoeProbitClassifier(n_iter=600, burn_in=300, slab_scale=2, target_ess=400)
-            model.set_params(random_state=seed + start).fit(X, y)
-        texts += [str(one.message) for one in caught if one.category is ConvergenceWarning]
-    text = next(text for text in texts if "group_summary" in text)
-    assert text.index("have not converged") < text.index("group_summary") < text.index("Fit again with")

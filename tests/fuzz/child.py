@@ -73,8 +73,6 @@ def problem(kind, seed, k, folder):
 
 def main(kind, seed, first, last):
     faulthandler.enable()
-    with warnings.catch_warnings(action="ignore"):
-        data.warm_up(kind)
     with tempfile.TemporaryDirectory() as place:
         for k in range(first, last):
             print(json.dumps({"begun": k}), flush=True)

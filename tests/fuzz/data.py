@@ -47,20 +47,6 @@ def use(rng, X, y, sample_weight=None, other=None, **params):
     return model
 
 
-def warm_up(kind):
-    """Fits that compile what most cases of this kind need, so that it counts for none."""
-    X, y = np.random.default_rng(0).standard_normal((30, 3)), np.arange(30) % 2
-    of_any_rows = kind in ("inputs", "sparse")
-    dtypes = [np.float32] if kind in ("manifests", "checkpoints") else [np.float64, np.float32][: 1 + of_any_rows]
-    for dtype in dtypes:
-        given = [X.astype(dtype), sp.csr_array(X.astype(dtype)), sp.csr_array(X.astype(dtype))]
-        given[2].indices, given[2].indptr = (values.astype(np.int64) for values in (given[2].indices, given[2].indptr))
-        for k, rows in enumerate(given if of_any_rows else given[:1]):
-            for sampler in SAMPLERS[1:] if k == 0 else SAMPLERS[1:4]:
-                use(np.random.default_rng(0), rows, y, sampler=sampler, burn_in=12)
-            use(np.random.default_rng(0), rows, y, sample_weight=1 + y / 2, sampler="hmc", burn_in=12)
-
-
 class Odd:
     """Something that says of itself that it is an array, or has rows."""
 
@@ -218,7 +204,7 @@ def sparse(rng, folder):
     given = [X, good] if rng.integers(2) else [good, X]
     if rng.integers(6) == 0:
         return HorseshoeSelector(HorseshoeProbitClassifier(n_iter=4, burn_in=2, sampler="pxda")).fit(X, y)
-    return use(rng, given[0], y, other=given[1], sampler=pick(rng, SAMPLERS[:4]))
+    return use(rng, given[0], y, other=given[1], sampler=pick(rng, SAMPLERS))
 
 
 PLACES = [-1, -7, 10**8, 2**31 - 1, -(2**31), 0, 1, 5, 12, 40]

@@ -151,14 +151,6 @@ def test_giving_up_draws_takes_little_more_memory(seed):
     assert peak < draws.coef.nbytes / 10
 
 
-def test_selected_coefficients_are_means_of_every_draw(problem, whole):
-    model = classifier(max_draws=20, coef_summary="selected").fit(*problem)
-    low, high = np.quantile(model.coef_draws_, [0.05, 0.95], axis=(0, 1))
-    chosen = (low > 0) | (high < 0)
-    assert chosen.any()
-    np.testing.assert_allclose(model.coef_[0], np.where(chosen, whole.coef_[0], 0), rtol=1e-12)
-
-
 @pytest.mark.parametrize(("max_draws", "told"), [(40, True), (400, False)])
 def test_the_warning_says_that_few_draws_are_kept(max_draws, told, weak_problem, said):
     texts = said(classifier(n_iter=2000, burn_in=200, max_draws=max_draws), *weak_problem)

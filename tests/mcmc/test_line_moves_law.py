@@ -6,20 +6,7 @@ from functools import partial
 import laws
 import numpy as np
 import pytest
-from laws import (
-    ALONE,
-    GIVEN,
-    KEY,
-    MISREAD,
-    N_CHAINS,
-    PLAIN,
-    TAU_0,
-    RowsOfManyDataSets,
-    bounded,
-    fused_of_many,
-    mostly_slow,
-    repeated,
-)
+from laws import ALONE, GIVEN, KEY, MISREAD, N_CHAINS, PLAIN, TAU_0, mostly_slow, repeated
 from scipy.special import log_ndtr
 
 from skhorseshoe._backends import line_moves
@@ -36,7 +23,7 @@ P, Q = 2, 4
 @pytest.fixture
 def fused(monkeypatch):
     """The fused call of line moves takes a y for each chain."""
-    monkeypatch.setattr(cpu, "fused_line_moves", fused_of_many(fused_line_moves.fused_line_moves))
+    monkeypatch.setattr(cpu, "fused_line_moves", laws.fused_of_many(fused_line_moves.fused_line_moves))
 
 
 def joint_draws(rng, prior, given):
@@ -57,7 +44,7 @@ def joint_draws(rng, prior, given):
 def functions(beta, lambda_sq_inv, tau_sq_inv, y, given):
     eta = given.predictors(beta)
     loglik = (y * log_ndtr(eta) + (given.trials - y) * log_ndtr(-eta)).sum(axis=1)
-    return np.column_stack([bounded(beta, lambda_sq_inv, tau_sq_inv, y), np.exp(loglik / 6)])
+    return np.column_stack([laws.bounded(beta, lambda_sq_inv, tau_sq_inv, y), np.exp(loglik / 6)])
 
 
 class Alone:
@@ -117,7 +104,7 @@ class InPxda(Alone):
 def rows_given(kind, takes_fused_calls, given=PLAIN, misread=()):
     """How the rows are given, and those of many data sets as a sampler reads them. misread : what it takes wrong."""
     given = given._replace(**FIRST)
-    return given, RowsOfManyDataSets(given.ops, given._replace(**dict(misread)), kind.sampler, takes_fused_calls)
+    return given, laws.RowsOfManyDataSets(given.ops, given._replace(**dict(misread)), kind.sampler, takes_fused_calls)
 
 
 def geweke(

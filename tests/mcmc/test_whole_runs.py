@@ -6,13 +6,12 @@ from functools import partial
 import numpy as np
 import pytest
 from _calibration import ranks
-from laws import agree, agrees_with_gold, draws_of, load_gold, repeated, same_law, start_further
-from reference_gibbs import reference_gibbs
+from laws import agrees_with_gold, load_gold, repeated
 from scipy import stats
-from scipy.special import log_ndtr, ndtr
+from scipy.special import log_ndtr
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe.diagnostics import mcse_mean, rhat
+from skhorseshoe.diagnostics import mcse_mean
 
 
 @pytest.mark.parametrize(
@@ -27,113 +26,13 @@ def test_posterior_is_that_of_two_other_samplers(sampler, n_iter, thin):
 
 @pytest.mark.parametrize(
     ("sampler", "n_iter", "thin"),
-    [
-        ("hmc", 6000, 2),
-        ("pxda", 8000, 4),
-        ("gibbs", 10_000, 5),
-    ],
+    [("hmc", 6000, 2), ("pxda", 8000, 4), ("gibbs", 10_000, 5)],
 )
 def test_posterior_with_slab_and_free_columns_is_that_of_nuts(sampler, n_iter, thin):
     gold = load_gold("slab_150x8")
     settings = {name: gold[name].tolist() for name in ("slab_scale", "global_scale", "unpenalized")}
     model = HorseshoeProbitClassifier(sampler=sampler, n_iter=n_iter, thin=thin, random_state=1, **settings)
     agrees_with_gold(model.fit(gold["X"], gold["y"]), gold)
-
-
-@pytest.fixture(scope="module")
-def plain_sampler():
-    """Rows, and what a plain sampler draws: coefficients, intercepts and tau."""
-    rng = np.random.default_rng(3)
-    data = rng.normal([0, 1, -2, 0], 1, (120, 4))
-    y = data @ [1.0, 0.5, 0, 0] - 1 + rng.standard_normal(120) > 0
-    return data, y, reference_gibbs(data, y, n_iter=8000, burn_in=1000, n_chains=4, rng=rng, global_scale=0.5)
-
-
-@pytest.mark.parametrize(
-    ("sampler", "dtype"),
-    [("gibbs", np.float64), ("hmc", np.float32), pytest.param("gibbs", np.float32, marks=pytest.mark.slow)],
-)
-def test_posterior_with_intercept_is_that_of_a_plain_sampler(sampler, dtype, plain_sampler):
-    data, y, (coef, intercept, tau) = plain_sampler
-    model = HorseshoeProbitClassifier(n_iter=8000, global_scale=0.5, sampler=sampler, random_state=0)
-    model.fit(data.astype(dtype), y)
-    agree(model.coef_draws_, coef)
-    agree(model.intercept_draws_, intercept)
-    agree(np.log(model.global_scale_draws_), np.log(tau))
-
-
-@pytest.mark.slow
-def test_hmc_agrees_with_long_runs_on_rare_events():
-    rng = np.random.default_rng(5)
-    data = rng.standard_normal((400, 3))
-    y = data @ [0.7, 0, 0] - 2.4 + rng.standard_normal(400) > 0
-    assert 5 <= y.sum() <= 20
-    hmc = draws_of("hmc", 8000, data, y, global_scale=0.5)
-    for other in ("gibbs", 48_000), ("pxda", 24_000):
-        same_law(hmc, draws_of(*other, data, y, global_scale=0.5))
-
-
-@pytest.fixture(scope="module")
-def wide():
-    rng = np.random.default_rng(3)
-    data = rng.normal(0.5, 1, (20, 30))
-    return data, data[:, 0] + rng.standard_normal(20) > 0.5
-
-
-PARAMS = {
-    "slab": {"slab_scale": 2.0},
-    "standardised": {"slab_scale": 0.5, "fit_intercept": False, "standardize": True},
-    "unpenalised": {"global_scale": 0.05, "unpenalized": [2], "slab_scale": 1.0},
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("params", PARAMS.values(), ids=PARAMS)
-def test_both_kinds_of_coordinates_agree(wide, params, monkeypatch):
-    """Data augmentation would take 200,000 sweeps here to be a reference."""
-    ours = draws_of("hmc", 6000, *wide, **params)
-    monkeypatch.setattr("skhorseshoe._fit.plan.fits_prior_coordinates", lambda *given: False)
-    theirs = draws_of("hmc", 10_000, *wide, **params)
-    if not params.get("fit_intercept", True):
-        ours, theirs = (np.delete(draws, -2, axis=2) for draws in (ours, theirs))
-    same_law(ours, theirs)
-
-
-@pytest.mark.parametrize(("sampler", "burn_in", "n_iter"), [("gibbs", 500, 2000), ("hmc", 300, 1000)])
-def test_chains_that_start_far_apart_meet(sampler, burn_in, n_iter, monkeypatch):
-    start_further(monkeypatch)
-    rng = np.random.default_rng(8)
-    data = rng.standard_normal((400, 3))
-    y = data[:, 0] + rng.standard_normal(400) > 0
-    model = HorseshoeProbitClassifier(n_chains=16, sampler=sampler, random_state=0)
-    early = model.set_params(n_iter=4, burn_in=0).fit(data, y).coef_draws_[:, 0].std(axis=0)
-    late = model.set_params(n_iter=n_iter, burn_in=burn_in).fit(data, y)
-    assert (early > late.coef_draws_.std(axis=(0, 1))).all()
-    assert rhat(late.coef_draws_).max() < 1.01
-    assert rhat(np.log(late.global_scale_draws_)) < 1.02
-
-
-@pytest.mark.slow
-def test_moved_columns_and_swapped_classes_leave_the_law():
-    rng = np.random.default_rng(11)
-    data = rng.standard_normal((200, 3))
-    y = (data[:, 0] + rng.standard_normal(200) > 0.5).astype(int)
-    model = HorseshoeProbitClassifier(n_iter=6000, random_state=0)
-    coef = model.fit(data, y).coef_draws_
-    agree(coef, model.fit(data + 1000.0, y).coef_draws_)
-    agree(coef, -model.fit(data, 1 - y).coef_draws_)
-
-
-def test_probabilities_are_calibrated_on_data_from_the_model():
-    rng = np.random.default_rng(10)
-    data = rng.standard_normal((3000, 5))
-    p = ndtr(data @ [1.5, -1, 0, 0, 0] + 0.5)
-    y = rng.uniform(size=3000) < p
-    model = HorseshoeProbitClassifier(n_iter=2000, random_state=0).fit(data[:1000], y[:1000])
-    predicted = model.predict_proba(data[1000:])[:, 1]
-    z = (y[1000:] - predicted).sum() / np.sqrt((predicted * (1 - predicted)).sum())
-    assert abs(z) < 4
-    assert abs(predicted - p[1000:]).mean() < 0.03
 
 
 # Rows that a plane separates: the posterior reaches far out, to where no reference tells how, and up to an edge -------
@@ -178,20 +77,6 @@ def test_chains_come_as_near_to_an_edge_as_they_should(sampler, n_iter):
         error = max(mcse_mean(below), np.sqrt(exact * (1 - exact) / below.size))
         print(f"P(b_0 < {bound}) = {below.mean():.5f}, exactly {exact:.5f}, z = {(below.mean() - exact) / error:.2f}")
         assert abs(below.mean() - exact) < 4.5 * error
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("standardize", [False, True])
-def test_samplers_agree_on_quantiles_where_there_is_no_slab(standardize):
-    """Means hardly exist there."""
-    rng = np.random.default_rng(7)
-    X = rng.standard_normal((40, 4))
-    y = (X @ [1.0, 0.7, 0.0, 0.0] > 0.2).astype(int)
-    runs = ("hmc", 20_000), ("pxda", 40_000)
-    ours, theirs = (draws_of(sampler, n, X, y, standardize=standardize) for sampler, n in runs)
-    for level in (0.05, 0.25, 0.5, 0.75, 0.95):
-        bound = np.quantile(np.concatenate([ours, theirs], axis=1), level, axis=(0, 1))
-        agree(*((draws < bound).astype(float) for draws in (ours, theirs)), 4.5)
 
 
 # Simulation-based calibration (Talts, Betancourt, Simpson, Vehtari & Gelman 2018) -------------------------------------

@@ -4,7 +4,7 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from artists import row_names, texts
+from artists import texts
 from matplotlib import pyplot as plt
 
 from skhorseshoe.plotting import AutocorrelationDisplay, TraceDisplay
@@ -22,17 +22,6 @@ def test_traces_and_ranks_are_those_of_the_draws(model, clf):
             np.testing.assert_allclose(display.ranks_[row, c], shares)
             heights = [bar.get_height() for bar in display.bars_[row][c]]
             np.testing.assert_allclose(np.divide(heights, heights[0]), np.divide(shares, shares[0]))
-
-
-def test_a_chain_that_is_elsewhere_has_its_own_ranks():
-    draws = np.random.default_rng(0).standard_normal((1, 4, 100))
-    draws[0, 1] += 100
-    display = TraceDisplay(names=["x0"], draws=draws).plot(n_bins=20)
-    np.testing.assert_allclose(display.ranks_[0, 1], [0] * 15 + [4] * 5)
-    assert (display.ranks_[0, [0, 2, 3], 15:] == 0).all()
-    ax, bars = display.axes_[0, 1], display.bars_[0][1]
-    places = dict(zip(row_names(ax), ax.get_yticks(), strict=True))
-    assert bars[0].get_y() < places["chain 2"] < bars[0].get_y() + 1
 
 
 def test_where_traces_are_drawn(model):

@@ -93,20 +93,6 @@ def test_every_line_stands_out_on_a_dark_page(display, model, data):
     assert min(sum(to_rgb(colour)) for colour in colours) > 0.9
 
 
-@pytest.mark.parametrize(
-    "display",
-    [
-        plotting.CoefficientsDisplay,
-        plotting.ContributionsDisplay,
-        plotting.ProbabilityIntervalDisplay,
-        plotting.PosteriorCalibrationDisplay,
-    ],
-)
-def test_the_level_is_checked(display, model, data):
-    with pytest.raises(ValueError, match=r"level must be between 0 and 1.*got 90"):
-        make(display, model, data, level=90)
-
-
 @pytest.mark.parametrize("display", [plotting.CoefficientsDisplay, plotting.ShrinkageDisplay])
 def test_top_and_order_are_checked(display, model):
     with pytest.raises(ValueError, match=r"top .* got 0"):

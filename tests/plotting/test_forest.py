@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from artists import drawn, outside, row_names, segments, texts
-from matplotlib import pyplot as plt
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -43,20 +42,7 @@ def test_a_table_may_be_cut_and_sorted(wards):
     assert "50 % interval" in display.ax_.get_xlabel()
 
 
-def test_many_effects_have_no_names(wards):
-    frame = marginal_effects(*wards)
-    display = EffectsDisplay.from_frame(pd.concat([frame] * 30))
-    np.testing.assert_allclose(drawn(display.points_, 0), 100 * np.tile(frame["mean"], 30))
-    assert outside(display.figure_) == []
-
-
 def test_what_is_no_table_of_effects_is_refused(wards):
     for wrong in (wards[0][-1].summary(), wards[1], [1, 2]):
         with pytest.raises(ValueError, match=r"must be a table of inspection\.marginal_effects"):
             EffectsDisplay.from_frame(wrong)
-
-
-def test_a_figure_of_one_column_of_a_page_has_room(wards):
-    figure, ax = plt.subplots(figsize=(3.5, 2.6), layout="constrained")
-    EffectsDisplay.from_estimator(*wards, ax=ax)
-    assert outside(figure) == []

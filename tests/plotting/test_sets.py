@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from artists import drawn, outside, row_names, segments, texts
-from matplotlib import pyplot as plt
 
 from skhorseshoe.groups import credible_sets
 from skhorseshoe.plotting import CredibleSetsDisplay
@@ -42,27 +41,7 @@ def test_nothing_found_is_drawn_too(found):
     assert outside(display.figure_) == []
 
 
-def test_many_sets_have_no_names():
-    n = 61
-    display = CredibleSetsDisplay(
-        names=[f"gene {j}" for j in range(n)],
-        mean=np.arange(n) / n,
-        interval=np.arange(n) / n + np.array([[-1], [1]]),
-        level="90 %",
-        is_set=np.arange(n) % 2 == 0,
-    ).plot()
-    np.testing.assert_allclose(drawn(display.points_, 0), display.mean)
-    assert outside(display.figure_) == []
-
-
 def test_a_level_is_told_as_far_as_its_ends_are_known(found):
     ends = {"5%": "16.6667%", "95%": "83.3333%"}
     display = CredibleSetsDisplay.from_sets(found._make(table.rename(columns=ends) for table in found))
     assert "66.667 % interval" in display.ax_.get_xlabel()
-
-
-def test_a_figure_of_one_column_of_a_page_has_room(found):
-    figure, ax = plt.subplots(figsize=(3.5, 2.6), layout="constrained")
-    CredibleSetsDisplay.from_sets(found, ax=ax)
-    assert outside(figure) == []
-    assert ax.get_window_extent().width / figure.dpi > 1.5

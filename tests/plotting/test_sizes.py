@@ -5,7 +5,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from artists import dashed, drawn, outside, segments, texts
-from matplotlib import pyplot as plt
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
@@ -54,11 +53,3 @@ def test_any_loss_stays_on_the_page(difference):
     labels = [tick.get_window_extent() for tick in display.ax_.get_yticklabels()]
     shown = sorted((box.y0, box.y1) for box in labels if box.y0 > 0)
     assert all(below[1] <= above[0] + 1 for below, above in pairwise(shown))
-
-
-@pytest.mark.filterwarnings("error")  # of a layout that finds no room for the axes
-def test_a_figure_of_one_column_of_a_page_has_room():
-    figure, ax = plt.subplots(figsize=(3.5, 2.6), layout="constrained")
-    display_of([-120, -60, -9, -3, -1, 0, 0, 0], 3).plot(ax=ax)
-    assert outside(figure) == []
-    assert ax.get_window_extent().width / figure.dpi > 2

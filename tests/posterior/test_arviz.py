@@ -67,19 +67,9 @@ def test_prior_densities_are_those_of_the_top_level(data, fitted):
     assert priors["intercept"].dims == ("chain", "draw")
 
 
-def test_power_scaling_tells_which_posteriors_the_prior_moves(labelled, short_fit):
-    X, y = labelled
-    model = short_fit(X, y, n_iter=500, burn_in=200, unpenalized=["dose"])
-    data = model.to_arviz(X, y, max_draws=1000)
-    assert data["log_prior"]["unpenalized"].coords["unpenalized_feature"].values.tolist() == ["dose"]
-    if LINE == 0:
-        found = arviz.psens(data, component="prior")
-        of_tau, of_age = float(found["global_scale"]), float(found["coef"].sel(feature="age"))
-    else:
-        found = arviz.psense_summary(data)
-        of_tau, of_age = found["prior"]["global_scale"], found["prior"]["coef[age]"]
-        assert 0.05 < found["likelihood"]["coef[age]"] < 0.5
-    assert 0 <= of_age < 0.05 < of_tau < 2  # 200 rows tell the effect, and three columns little of their scale
+def test_columns_that_are_not_shrunk_have_their_own_coordinate(labelled, short_fit):
+    priors = short_fit(*labelled, unpenalized=["dose"]).to_arviz()["log_prior"]
+    assert priors["unpenalized"].coords["unpenalized_feature"].values.tolist() == ["dose"]
 
 
 @pytest.mark.parametrize("sampler", ["gibbs", "hmc"])

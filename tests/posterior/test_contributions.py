@@ -48,14 +48,6 @@ def clinical(clinic, short_fit):
     return make_pipeline(steps, short_fit(np.asarray(steps.fit_transform(X)), y, n_iter=150, burn_in=100))
 
 
-@pytest.fixture(scope="module")
-def model(patients, short_fit):
-    """A Pipeline whose classifier was given an array, without names."""
-    X, y = patients
-    scaler = StandardScaler().fit(X)
-    return make_pipeline(scaler, short_fit(scaler.transform(X), y, n_iter=200, burn_in=100))
-
-
 def described(draws, level=0.9):
     ends = np.quantile(draws, [(1 - level) / 2, (1 + level) / 2])
     return [draws.mean(), draws.std(ddof=1), *ends]
@@ -94,18 +86,6 @@ def test_terms_are_those_of_a_loop_over_draws(clinical, clinic, reference, top):
         assert set(parts["value"].iloc[len(shown) :]) == {""}
         if reference is not None:
             assert str(parts["reference"].iloc[0]) == str(X.loc[reference, shown[0]])
-
-
-def test_the_last_lines_are_the_sum_and_the_probability(clinical, clinic):
-    X = clinic[0]
-    frame = contributions(clinical, X, top=3)
-    proba = frame["mean"].xs("(probability)", level="term")
-    parts = frame["mean"].to_numpy().reshape(len(X), -1)
-    np.testing.assert_allclose(parts[:, :-2].sum(axis=1), parts[:, -2], atol=1e-12)
-    assert (np.diff(np.abs(parts[:, :3]), axis=1) <= 0).all()
-    np.testing.assert_allclose(proba.loc[X.index], clinical.predict_proba(X)[:, 1], atol=1e-12)
-    ends = frame.xs("(probability)", level="term")[["5%", "95%"]]
-    np.testing.assert_allclose(ends, predict_interval(clinical, X), atol=1e-12)
 
 
 def test_the_reference_has_its_probability_in_the_header(clinical, clinic):

@@ -42,19 +42,6 @@ def distance(draws, moments, support):
     return ((root @ mean - root[:, support] @ best) ** 2).sum(), radius
 
 
-def test_of_orthogonal_columns_the_largest_are_kept(seed):
-    rng = np.random.default_rng(seed)
-    places, h = rng.uniform(1, 4, 40), np.exp(rng.standard_normal(40))
-    draws = (rng.standard_normal((2, 500, 40)) + places) / np.sqrt(h)
-    mean = draws.mean(axis=(0, 1))
-    radius = np.quantile((h * (draws - mean) ** 2).sum(axis=2), 0.9)
-    size = h * mean**2
-    order = np.argsort(-size)
-    enough = next(k for k in range(41) if size[order[k:]].sum() <= radius)
-    assert 16 < enough < 40  # beyond the first steps of the path
-    assert np.array_equal(np.flatnonzero(sparsest(draws, np.diag(h), 0.9)), np.sort(order[:enough]))
-
-
 @pytest.mark.parametrize("k", range(4))
 def test_the_summary_is_hardly_larger_than_the_smallest(seed, k):
     draws, moments = posterior(seed + k, 6)
@@ -88,18 +75,6 @@ def test_units_order_and_the_zero_of_the_columns_do_not_matter(seed):
     m = 3 * rng.standard_normal(12)
     bordered = np.block([[moments + 50 * np.outer(m, m), 50 * m[:, None]], [50 * m, 50]])
     assert np.array_equal(sparsest(draws, bordered, 0.9), chosen)
-
-
-def test_of_columns_that_are_copies_one_is_kept(seed):
-    """The sum of the two coefficients is 5 and certain; no interval says so."""
-    rng = np.random.default_rng(seed)
-    share = rng.uniform(-3, 8, (2, 1000))
-    total = 5 + 0.1 * rng.standard_normal((2, 1000))
-    draws = np.stack([share, total - share, 0.1 * rng.standard_normal((2, 1000))], axis=2)
-    moments = 100 * np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    chosen = sparsest(draws, moments, 0.9)
-    assert chosen[:2].sum() == 1
-    assert not chosen[2]
 
 
 def test_constant_columns_are_never_selected(seed):

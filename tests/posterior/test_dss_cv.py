@@ -37,19 +37,6 @@ def case(request, seed):
     return X, rng.uniform(0.5, 2, n), draws
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_the_search_starts_from_least_squares(case, fit_intercept):
-    X, weight, draws = case
-    model, columns = model_of(draws, fit_intercept), np.arange(0, X.shape[1], 3)
-    projection = Projection(model, X, weight)
-    Z = np.column_stack([X - np.average(X, axis=0, weights=weight), np.ones(len(X))]) if fit_intercept else X
-    free = Z[:, np.append(columns, X.shape[1]) if fit_intercept else columns]
-    root, eta = np.sqrt(weight)[:, None], Z @ projection.draws.T
-    best = np.linalg.lstsq(root * free, root * eta, rcond=None)[0]
-    noise = np.sqrt(1 + np.average((eta - free @ best) ** 2, axis=0, weights=weight))
-    np.testing.assert_allclose(projection._latent(columns), (best / noise).T, rtol=1e-6, atol=1e-9)
-
-
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
 def test_no_coefficients_predict_more_alike(seed, make):
     """With skewed columns, of which least squares is far off."""

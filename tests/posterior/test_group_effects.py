@@ -6,10 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import halfcauchy, norm
-from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
-from sklearn.pipeline import make_pipeline
 
 from skhorseshoe import HorseshoeSelector, inspection, terms
 from skhorseshoe._posterior import group_effects
@@ -133,15 +131,6 @@ def test_folds_are_fitted_with_their_groups(of_patients, visits):
     assert selector.support_[0]
     same = inspection.select(of_patients, X, y, cv=GroupKFold(3), groups=groups)
     assert np.array_equal(same.sizes_["difference"], selector.sizes_["difference"])
-
-
-def test_a_selector_routes_groups_to_its_classifier(of_patients, visits):
-    X, y, groups = visits
-    with config_context(enable_metadata_routing=True):
-        inner = clone(of_patients).set_fit_request(groups=True)
-        steps = make_pipeline(HorseshoeSelector(inner, rule="interval"), clone(inner)).fit(X, y, groups=groups)
-    assert np.array_equal(steps[0].estimator_.group_effect_draws_, of_patients.group_effect_draws_)
-    assert len(steps[-1].groups_) == 60
 
 
 def test_the_log_likelihood_of_rows_is_refused(of_patients, visits):

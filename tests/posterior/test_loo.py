@@ -17,35 +17,6 @@ from skhorseshoe.inspection import loo, predict_proba_samples
 pytestmark = pytest.mark.filterwarnings("ignore:.*Pareto k")  # of rows that single draws decide
 
 
-def test_scores_of_a_normal_mean_are_those_without_the_row(seed):
-    """The mean of n values given the others is normal, and so is the predictive law of the one that is left out."""
-    rng = np.random.default_rng(seed)
-    n, n_draws = 20, 4000
-    y = rng.standard_normal(n)
-    draws = y.mean() + rng.standard_normal(n_draws) / np.sqrt(n)
-    loglik = norm.logpdf(y[:, None], draws)
-    found, k, given_all = psis.without_each(loglik.copy(), psis.tail_length(n_draws, 1.0))
-    others = (y.sum() - y) / (n - 1)
-    expected = norm.logpdf(y, others, np.sqrt(1 + 1 / (n - 1)))
-    weight = norm.pdf(draws[:, None], others, 1 / np.sqrt(n - 1)) / norm.pdf(draws, y.mean(), 1 / np.sqrt(n))[:, None]
-    error = (weight * (np.exp(loglik.T - expected) - 1)).std(axis=0) / np.sqrt(n_draws)
-    assert (np.abs(found - expected) < 5 * error + 1e-3).all()
-    assert (np.abs(found - expected) < np.abs(given_all - expected)).mean() > 0.7
-    assert k.max() < 0.7
-
-
-@pytest.mark.parametrize("shape", [-0.4, 0.0, 0.3, 0.7, 1.2])
-def test_pareto_fit_finds_shape_and_scale(shape, seed):
-    m, rows = 1000, 40
-    x = genpareto.rvs(shape, scale=3.0, size=(rows, m), random_state=seed)
-    k, sigma = psis._fit_pareto(np.sort(x, axis=1))
-    k = (k * (m + 10) - 5) / m  # without the prior
-    error = (1 + shape) / np.sqrt(m * rows)
-    assert abs(k.mean() - shape) < 5 * error + 0.01  # of which the bias of the estimate at -0.4 is a part
-    assert abs(np.log(sigma / 3).mean()) < 5 * np.sqrt(2 * (1 + max(shape, 0)) / (m * rows)) + 0.01
-    np.testing.assert_allclose(psis._fit_pareto(1e-9 * np.sort(x, axis=1))[0], psis._fit_pareto(np.sort(x, axis=1))[0])
-
-
 def test_extreme_rows_have_no_nan():
     rng = np.random.default_rng(0)
     loglik = np.array(

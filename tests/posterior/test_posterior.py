@@ -70,12 +70,6 @@ def test_fewer_draws_are_spread_evenly_over_all_chains(fitted, problem, max_draw
     assert np.array_equal(fitted.predict_proba_samples(problem[0], max_draws=450), every)
 
 
-@pytest.mark.parametrize("max_draws", [0, 2.5, 2])
-def test_max_draws_is_checked(fitted, problem, max_draws):
-    with pytest.raises(ValueError, match="max_draws"):
-        fitted.predict_proba_samples(problem[0], max_draws=max_draws)
-
-
 @pytest.mark.parametrize("level", [0, 1, 90, "high"])
 def test_level_is_checked(fitted, problem, level):
     with pytest.raises(ValueError, match=r"level .*got"):
@@ -142,16 +136,6 @@ def test_samples_that_cannot_fit_are_refused_before_the_first(fitted, problem, f
     monkeypatch.setattr(_predict, "each_predictor", None)
     with pytest.raises(MemoryError, match="200 rows x 450 draws"):
         fitted.predict_proba_samples(problem[0])
-
-
-def test_float32_rows_and_frames_are_rows(named, problem):
-    X = problem[0].astype(np.float32)
-    frame = pd.DataFrame(X, columns=list("abcdefgh"))
-    for method in METHODS:
-        expected = getattr(named, method)(frame.astype(np.float64))
-        assert np.array_equal(getattr(named, method)(frame), expected)
-    with pytest.raises(ValueError, match="feature names"):
-        named.predict_interval(frame[list("bacdefgh")])
 
 
 def test_a_model_that_is_not_fitted_says_so(problem):

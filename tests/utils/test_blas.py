@@ -9,10 +9,8 @@ from contextlib import ExitStack, nullcontext
 from types import SimpleNamespace
 
 import pytest
-from joblib import Parallel, delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._utils import threads as _threads
 from skhorseshoe._utils.threads import open_threads
 
@@ -35,15 +33,6 @@ def test_blas_has_one_thread_during_a_fit(fails, problem, short_fit, watched_sam
         with pytest.raises(ZeroDivisionError) if fails else nullcontext():
             short_fit(*problem)
         assert set(during) == {1}
-        assert set(blas_threads()) == {2}
-
-
-def test_blas_threads_are_given_back_after_fits_at_once(problem, seed):
-    def fit():
-        HorseshoeProbitClassifier(n_iter=5, burn_in=2, n_jobs=2, random_state=seed).fit(*problem)
-
-    with threadpool_limits(2, user_api="blas"):
-        Parallel(n_jobs=4, backend="threading")(delayed(fit)() for _ in range(8))
         assert set(blas_threads()) == {2}
 
 

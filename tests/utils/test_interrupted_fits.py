@@ -151,12 +151,16 @@ def test_a_handler_of_sigterm_that_exits_loses_no_sweep(problem, tmp_path, handl
     assert np.array_equal(went_on.coef_draws_, whole.coef_draws_)
 
 
-def test_a_second_sigterm_does_not_wait(problem, tmp_path, handled, raised):
+@pytest.mark.parametrize(("number", "error"), [(signal.SIGTERM, SystemExit), (signal.SIGINT, KeyboardInterrupt)])
+def test_a_second_signal_does_not_wait_and_loses_no_sweep_before(number, error, problem, tmp_path, handled, raised):
     handled(leave)
-    survived = raised(signal.SIGTERM, signal.SIGTERM)
-    with pytest.raises(SystemExit):
-        classifier(tmp_path).fit(*problem)
-    assert survived == [signal.SIGTERM]
+    survived = raised(number, number)
+    with pytest.raises(error):
+        classifier(tmp_path, checkpoint_interval=0.0).fit(*problem)
+    assert survived == [number]
+    assert not [*tmp_path.glob("*.lock"), *tmp_path.glob("*.new")]
+    went_on, whole = classifier(tmp_path).fit(*problem), classifier(None).fit(*problem)
+    assert np.array_equal(went_on.coef_draws_, whole.coef_draws_)
 
 
 def test_a_handler_that_takes_a_note_is_called_as_always(problem, tmp_path, handled, raised):

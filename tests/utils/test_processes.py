@@ -10,7 +10,6 @@ import joblib
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
-from sklearn.base import clone
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
@@ -74,13 +73,6 @@ def test_fits_from_four_threads_at_once_have_the_same_bits(long_problem, serial,
     with ThreadPoolExecutor(4) as people:
         list(people.map(lambda model: model.fit(*long_problem), models))
     assert [bits(model) for model in models] == expected
-
-
-def test_fits_in_workers_of_joblib_have_the_same_bits(long_problem, serial, classifier):
-    """They are fresh processes."""
-    fits = [delayed(model.fit)(*long_problem) for model in (clone(classifier), clone(classifier))]
-    models = Parallel(n_jobs=2, backend="loky")(fits)
-    assert [bits(model) for model in models] == 2 * [bits(serial)]
 
 
 @posix

@@ -26,11 +26,11 @@ struct Place {
     i32 interval;
 };
 
-// NaN, of a diverged trajectory, is in the last interval.
+// Of a diverged trajectory NaN is in the last interval, and what is below zero in the first.
 HD Place place_in_table(double v) {
     const bool is_fine = v < EDGE;
     const double at = v * (is_fine ? FINE : COARSE), last = is_fine ? LAST_FINE : LAST_COARSE;
-    const i32 i = i32(at < last ? at : last);
+    const i32 i = i32(at < last ? largest(at, 0.0) : last);
     return {at - i, i + (is_fine ? 0 : FIRST_COARSE)};
 }
 

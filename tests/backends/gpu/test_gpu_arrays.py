@@ -7,13 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from card import (
-    SHORT,
-    assert_same_model,
-    held_by_fits,
-    on_card,
-    on_host,
-)
+from card import SHORT, assert_same_model, held_by_fits, on_card, on_host
 from cuda_emulator import fake_cupy
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector

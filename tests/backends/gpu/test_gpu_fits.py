@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from card import KEY, NONE, SHORT, assert_all_close, on_card
 from cuda_emulator import fake_cupy
-from laws import all_draws, repeated, same_law
+from laws import all_draws
 
 from skhorseshoe._data.dask_worker import Shard
 from skhorseshoe._data.row_blocks import Segment, block_bounds
@@ -65,15 +65,6 @@ def test_chains_go_on_after_a_pickle_wherever_the_rows_are(sampler, one_gpu, pro
     parts = pickle.loads(pickle.dumps(short_fit(*problem, warm_start=True, **params)))
     parts.fit(on_card(problem[0]), problem[1])
     np.testing.assert_allclose(all_draws(parts), all_draws(whole), rtol=1e-9)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sampler", ["hmc", "gibbs"])
-def test_posterior_is_that_of_the_cpu(sampler, one_gpu, weak_problem, short_fit):
-    params = {"sampler": sampler, "burn_in": 200}
-    ours = all_draws(short_fit(*weak_problem, device="cuda", random_state=1, n_iter=repeated(800, 2000), **params))
-    theirs = all_draws(short_fit(*weak_problem, device="cpu", random_state=2, n_iter=20_000, **params))
-    same_law(ours, theirs)
 
 
 def test_a_model_of_a_gpu_answers_where_there_is_none(one_gpu, problem, short_fit):

@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 from card import KEY, assert_all_close, truncated_normals
 from laws import ALONE, PHILOX_ANSWERS
-from scipy import stats
 
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._gpu import cuda
 from skhorseshoe._mcmc.hmc import HmcState, Reference, Tuning
 
-P_VALUE = 1e-4  # of a test that a right kernel fails once in 10,000 keys
 TEST_KERNELS = """
 extern "C" __global__ void test_philox(const u32* in, u32* out) {
     const Words w = philox(in[0], in[1], in[2], in[3], in[4], in[5]);
@@ -37,20 +35,15 @@ def test_philox_gives_the_known_answers_of_random123(counter, key, words, one_gp
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_truncated_normals_have_their_law_and_are_the_cpus(dtype, one_gpu):
+def test_truncated_normals_are_the_cpus(dtype, one_gpu):
     def truncated(means):
         given, out = one_gpu.to_device(means), one_gpu.to_device(np.full_like(means, np.nan))
         blocks = -(-len(means) // 128) + 1
         call(one_gpu, means.dtype.name, "test_truncated", blocks, given, out, np.int32(len(means)), np.uint32(5), *KEY)
         return one_gpu.to_host(out)
 
-    for mean in (-40.0, -8.0, -0.3, 0.0, 0.46, 0.48, 3.0, 40.0):
-        z = truncated(np.full(10_000, mean, dtype)).astype(np.float64)
-        assert (z > 0).all()
-        law = stats.truncnorm(-mean, np.inf, loc=mean)
-        assert stats.kstest(z, law.cdf).pvalue > P_VALUE
-        assert abs(z.mean() - law.mean()) < 4 * law.std() / np.sqrt(len(z))
-    means = np.random.default_rng(0).normal(0, 2, 2000).astype(dtype)
+    means = np.append(np.random.default_rng(0).normal(0, 2, 2000), np.repeat([-40, -8, 0, 0.46, 0.48, 40], 500))
+    means = means.astype(dtype)
     close = np.isclose(truncated(means), truncated_normals(means, 5, 0, KEY), rtol=2e-5, atol=2e-6)
     assert close.sum() >= len(means) - 1  # a proposal within rounding of its threshold may be judged differently
 

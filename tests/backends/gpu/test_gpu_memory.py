@@ -18,9 +18,7 @@ def check_forecast(card, X, y, sampler, n_chains, slack, short_fit, **length):
 
 @pytest.mark.parametrize(
     ("sampler", "n", "p", "n_chains"),
-    [
-        *((sampler, *size) for sampler in ("hmc", "pxda", "gibbs") for size in ((200, 300, 1), (4000, 20, 2))),
-    ],
+    [(sampler, *size) for sampler in ("hmc", "pxda", "gibbs") for size in ((200, 300, 1), (4000, 20, 2))],
 )
 def test_the_forecast_is_enough_and_not_much_more(sampler, n, p, n_chains, card, short_fit, monkeypatch):
     # Then rows are asked on the card.

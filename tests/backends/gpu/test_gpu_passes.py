@@ -35,11 +35,7 @@ DENSE = [
     (131, 33, 4, "float64"),
     (30, 1001, 3, "float16"),
 ]
-MORE_DENSE = [
-    (65, 7, 8, "float32"),
-    (13, 2500, 4, "float64"),
-    (131, 33, 17, "float32"),
-]
+MORE_DENSE = [(65, 7, 8, "float32"), (13, 2500, 4, "float64"), (131, 33, 17, "float32")]
 SETTINGS = (True, False), (False, True)  # with an intercept or with weights
 
 
