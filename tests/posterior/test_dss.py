@@ -1,10 +1,12 @@
 """Decoupled shrinkage and selection, on draws that are made for it."""
 
+from copy import copy
 from itertools import combinations
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.stats import norm
 
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._posterior import dss
@@ -160,3 +162,15 @@ def test_distances_where_columns_leave_the_path(seed):
     got = dss._projected_distances(dss.factor(X.T @ X), supports)
     want = [distance(np.ones((1, 1, 5)), X.T @ X, np.flatnonzero(support))[0] for support in supports]
     np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_the_information_is_that_of_the_draws_wherever_columns_have_their_zero(fitted, problem):
+    X = np.asarray(problem[0], float)
+    coef, intercept = fitted.coef_draws_[:, :10], fitted.intercept_draws_[:, :10]
+    moved = copy(fitted)
+    moved.coef_draws_, moved.intercept_draws_ = coef, intercept - 3.0 * coef.sum(axis=-1)
+    R, centre = dss.weighted_root(moved, X + 3.0, np.empty(0))
+    eta = X @ coef.reshape(-1, X.shape[1]).T + intercept.ravel()
+    weight = (norm.pdf(eta) ** 2 / (norm.cdf(eta) * norm.sf(eta))).mean(axis=1)
+    columns = np.column_stack([X + 3.0 - centre, np.ones(len(X))])
+    np.testing.assert_allclose(R.T @ R, columns.T @ (columns * weight[:, None]), rtol=1e-8, atol=1e-8)
