@@ -150,7 +150,8 @@ def test_every_kind_of_column_may_be_a_category(kind, table, short_fit):
     rows, wards = made(X), ["abcd"[sorted(levels).index(level)] for level in levels]
 
     def steps(levels):
-        return make_column_transformer((OneHotEncoder(categories=[sorted(levels)]), [1]), ("passthrough", [0]))
+        encoder = OneHotEncoder(categories=[sorted(levels)], sparse_output=False)
+        return make_column_transformer((encoder, [1]), ("passthrough", [0]))
 
     plain = make_pipeline(steps("abcd"), short_fit(steps("abcd").fit_transform(X), y)).fit(X, y)
     frame = marginal_effects(make_pipeline(steps(levels).fit(rows), plain[-1]), rows, 1, reference=levels[-1])
