@@ -54,6 +54,29 @@ def tau_as_it_was(beta, tau_sq_inv, *rest):
     return tau_sq_inv
 
 
+class EndKickTooSmall(cpu.MassMatrix):
+    def kick(self, trajectory, angle, *rest):
+        before = trajectory.v.copy()
+        trajectory = super().kick(trajectory, angle, *rest)
+        kicked = trajectory.v.copy()
+        trajectory.v[:] = (before + kicked) / 2
+        trajectory.energy[:] += ((trajectory.v**2).sum(axis=1) - (kicked**2).sum(axis=1)) / 2
+        return trajectory
+
+
+class MomentumKept(cpu.MassMatrix):
+    def begin(self, reference, state, key, *rest):
+        return super().begin(reference, state._replace(sweep=0), key, *rest)
+
+
+class GaussianOfOldScales(cpu.MassMatrix):
+    begun = False
+
+    def begin(self, reference, state, key, same_scales=False):
+        same_scales, self.begun = same_scales or self.begun, True
+        return super().begin(reference, state, key, same_scales)
+
+
 def metropolis_with(name, new):
     """A test that always takes the new or always the old value of a part of the state."""
     at = hmc.HmcState._fields.index(name)
@@ -95,12 +118,16 @@ ERRORS = {
         {**metropolis_with("tau_sq_inv", False), **TAU_ON_THE_WAY},
         {"n_batches": 24},
     ),
+    "last half-kick": (ONE, {"MassMatrix": EndKickTooSmall}, {}),
+    "half-kicks at the ends of steps": (THREE, {"MassMatrix": EndKickTooSmall}, {"n_batches": 16}),
     "no Metropolis test": (ONE, {"metropolis": always_accepted}, {}),
     "no test of scales that move apart": (
         APART._replace(slow=(0, 1, 2)),
         {"metropolis": accepted_apart},
         {"share": 0.25},
     ),
+    "momentum kept": (ONE, {"MassMatrix": MomentumKept}, {}),
+    "the Gaussian of old scales": (APART, {"MassMatrix": GaussianOfOldScales}, {}),
     "log-likelihood not updated": (
         FAR,
         metropolis_with("loglik", False),
