@@ -272,8 +272,9 @@ _INTEGERS |= {"group_seen_n", "group_stride", "group_all_n_draws"}
 # the figures from which it makes the next map, and the draws.
 _GROUPS = {"group_effects": "GC", "group_scale": "C", "group_widths": "2", "group_steps": "3"}
 _GROUP_KNOWN = {"group_known_beta": "Cq", "group_known_factor": "C", "group_known_grown": "Cq"}
-_GROUP_MAP = {"along": "Gq", "point": "q", "precision": "G1", "scale": "", "reach": "", "mean": "G4", "log_sd": "G4"}
-_GROUP_SEEN = {"n": "", "weight": "n", "terms": "G", "effects": "G", "beta": "q", "log_scale": "", "square": ""}
+_GROUP_MAP = {"along": "Gq", "point": "q", "precision": "G1", "scale": "", "reach": "", "ratio": "G4", "log_sd": "G4"}
+_GROUP_MAP["power"] = "G1"
+_GROUP_SEEN = {"n": "", "weight": "n", "log_scale": "", "square": ""}
 _MEASURED = {"measured_beta": "Cq", "measured_effects": "GC", "measured_scale": "C"}  # from the first draw on
 _GROUP_DRAWS = {"group_stride": "", "group_scale_draws": "CU", "group_effect_draws": "CUG", "group_all_n_draws": ""}
 _GROUP_DRAWS |= {f"group_all_{name}": "CG" for name in ("mean", "squares", "positive")}

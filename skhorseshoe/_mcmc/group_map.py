@@ -17,28 +17,35 @@ import numpy as np
 _SAVED = "group_seen_"  # prefix of the names of saved arrays
 _DEGREE = 3  # degree of the polynomials in log s
 _REACH = 4.0, 0.3, 2.0  # largest |log(s / s_0)| of the polynomials: in standard deviations of log s; and its bounds
-_SCALES = 9  # number of scales s at which the polynomials are fitted
-_NODES, _GRID_END = 49, 7.0  # number of nodes of the grid in u, and its end in standard deviations
+_SCALES = 7  # number of scales s at which the polynomials are fitted
+_NODES, _GRID_END, _BEND = 25, 5.0, 2.0  # of grids in u: nodes; the end, in s; where they get wider, in deviations
+_NEWTON_STEPS = 4  # number of steps to the most likely effects of a scale, from those of the scale before
 _GRIDS_AT_ONCE = 2**13  # number of groups whose grids are in memory at a time
 
 
 class GroupMap(NamedTuple):
-    """The map, and the law of each effect given its rows and beta = r, as polynomials in t = log(s / s_0)."""
+    """The map, and the law of each effect given its rows and beta = r, as polynomials in t = log(s / s_0).
+
+    Below the reach of the polynomials the prior is all that an effect knows, so that u_g goes on in proportion to s.
+    Above it u_g goes on with a power of s: that of a group of one class is near 1, as its u_g is about half-normal with
+    deviation s; that of a group with both classes is near 0, as its rows bound u_g."""
 
     along: object  # A (n_groups, q) float32; None where effects do not follow
     point: object  # r (q,)
     precision: object  # h (n_groups, 1)
     scale: float  # s_0, the scale for which A was computed
     reach: float  # the largest |t| of the polynomials
-    mean: object  # (n_groups, _DEGREE + 1) coefficients of the mean of u_g, in powers of t
+    ratio: object  # (n_groups, _DEGREE + 1) coefficients of the mean of u_g over its deviation, in powers of t
     log_sd: object  # (n_groups, _DEGREE + 1) coefficients of the logarithm of its standard deviation
+    power: object  # (n_groups, 1) the power of s with which u_g grows beyond the reach
 
     @classmethod
     def none(cls, n_groups):
         """The map of effects that do not follow, with no knowledge of them but their scale."""
         slope = np.zeros((n_groups, 1 + _DEGREE))
         slope[:, 1] = 1.0
-        return cls(None, np.zeros(1), np.zeros((n_groups, 1)), 1.0, np.inf, np.zeros_like(slope), slope)
+        one = np.zeros((n_groups, 1))
+        return cls(None, np.zeros(1), one, 1.0, np.inf, np.zeros_like(slope), slope, one)
 
     def followed(self, beta):
         """How much effects change while beta moves from 0 to beta (m, q); (n_groups, m)."""
@@ -50,9 +57,14 @@ class GroupMap(NamedTuple):
         """Mean of u given s (n_chains,), and the logarithm of its standard deviation; (n_groups, n_chains) each.
 
         followed : how much the effects have changed while beta moved from r."""
-        powers = _powers(np.clip(np.log(scale / self.scale), -self.reach, self.reach))
+        t = np.log(scale / self.scale)
+        within = np.clip(t, -self.reach, self.reach)
+        powers, beyond = _powers(within), t - within
+        log_sd = self.log_sd @ powers
+        if beyond.any():
+            log_sd += np.where(beyond < 0.0, beyond, self.power * beyond)
         share = (self.precision + self.scale**-2.0) / (self.precision + scale**-2.0)
-        return self.mean @ powers + share * followed, self.log_sd @ powers
+        return (self.ratio @ powers) * np.exp(log_sd) + share * followed, log_sd
 
 
 def _powers(t):
@@ -60,25 +72,50 @@ def _powers(t):
     return np.vander(t, 1 + _DEGREE, increasing=True).T
 
 
-def _moments(row_groups, point_predictors, centre, sd, scale, reach):
-    """The polynomials of the mean of u_g and of the logarithm of its standard deviation, by quadrature on a grid about
-    centre (n_groups,), in units of sd (n_groups,). point_predictors : x r of all rows (n, 1)."""
-    t, grid = np.linspace(-reach, reach, _SCALES), np.linspace(-_GRID_END, _GRID_END, _NODES)
-    least = (sd * (grid[1] - grid[0]) / 4) ** 2  # least variance, since the grid resolves no less
-    fit, fitted = np.linalg.pinv(_powers(t).T).T, []
-    for first in range(0, len(centre), _GRIDS_AT_ONCE):
-        groups = slice(first, first + _GRIDS_AT_ONCE)
-        u = centre[groups, None] + sd[groups, None] * grid
-        row_logliks, moments = row_groups.logliks_on_grid(point_predictors, u, first), []
-        for s in scale * np.exp(t):
-            log = row_logliks - u**2 / (2 * s**2)
-            share = np.exp(log - log.max(axis=1, keepdims=True))
-            share /= share.sum(axis=1, keepdims=True)
-            mean = (share * u).sum(axis=1)
-            variance = np.maximum((share * (u - mean[:, None]) ** 2).sum(axis=1), least[groups])
-            moments.append((mean, np.log(variance) / 2))
-        fitted.append(np.moveaxis(np.array(moments), 0, -1) @ fit)
-    return np.ascontiguousarray(np.concatenate(fitted, axis=1))
+def _grid(mode, sd, s):
+    """Nodes (n_groups, _NODES), closer to one another about the mode (n_groups,), and the logarithm of their weights.
+
+    sd (n_groups,) is by the curvature at the mode. The effect of a group of one class may be as wide as s, so that the
+    nodes reach ``_GRID_END`` s beyond zero and the mode."""
+    end = np.arcsinh((_GRID_END * s + abs(mode)) / (_BEND * sd))[:, None] * np.linspace(-1.0, 1.0, _NODES)
+    return mode[:, None] + _BEND * sd[:, None] * np.sinh(end), np.log(np.cosh(end))
+
+
+def _modes(row_groups, predictors, u, s):
+    """The most likely effects given s (n_groups,) by Newton's method from u, and the information of the rows there."""
+    for _ in range(_NEWTON_STEPS):
+        curvature, slope = row_groups.curvature(predictors, np.ones(1), u[:, None])
+        h = np.maximum(np.bincount(row_groups.codes, curvature, row_groups.n), 0.0)
+        u = u + (slope - u * s**-2.0) / (h + s**-2.0)
+    return u, h
+
+
+def _moments(row_groups, predictors, mode, h, s):
+    """The mean of u_g given s over its deviation, and the logarithm of that, by quadrature; (2, n_groups).
+
+    mode, h : as ``_modes`` gives them."""
+    out = []
+    for first in range(0, len(mode), _GRIDS_AT_ONCE):
+        some = slice(first, first + _GRIDS_AT_ONCE)
+        u, log_weight = _grid(mode[some], (h[some] + s**-2.0) ** -0.5, s)
+        log = row_groups.logliks_on_grid(predictors, u, first) + log_weight - u**2 / (2 * s**2)
+        share = np.exp(log - log.max(axis=1, keepdims=True))
+        share /= share.sum(axis=1, keepdims=True)
+        mean = (share * u).sum(axis=1)
+        sd = np.sqrt((share * (u - mean[:, None]) ** 2).sum(axis=1))
+        out.append((mean / sd, np.log(sd)))
+    return np.concatenate(out, axis=1)
+
+
+def _laws(row_groups, predictors, scale, reach):
+    """The polynomials of ``GroupMap`` and the powers beyond them. predictors : x r of all rows (n, 1)."""
+    t, mode, moments = np.linspace(-reach, reach, _SCALES), np.zeros(row_groups.n), []
+    for s in scale * np.exp(t):
+        mode, h = _modes(row_groups, predictors, mode, s)
+        moments.append(_moments(row_groups, predictors, mode, h, s))
+    moments = np.moveaxis(np.array(moments), 0, -1)  # (2, n_groups, _SCALES)
+    power = (moments[1, :, -1:] - moments[1, :, -2:-1]) / (t[-1] - t[-2])
+    return (*np.ascontiguousarray(moments @ np.linalg.pinv(_powers(t).T).T), np.clip(power, 0.0, 1.0))
 
 
 def as_saved(value):
@@ -91,18 +128,15 @@ class MapAverages:
 
     def __init__(self, saved=None):
         self.n = 0
-        self.weight = self.terms = self.effects = self.beta = self.log_scale = self.square = 0.0
+        self.weight = self.log_scale = self.square = 0.0
         if saved is not None and f"{_SAVED}n" in saved:
             for name in vars(self):
                 setattr(self, name, as_saved(saved[_SAVED + name]))
             self.n = int(self.n)
 
-    def add(self, row_groups, known, beta, effects, scale):
-        """Add a state: beta (m, q), effects (n_groups, m), scale (m,). known : ``KnownPredictors``."""
-        weight, terms = row_groups.curvature(known.values, known.factor, effects)
-        self.n += 1
-        self.weight, self.terms = self.weight + weight, self.terms + terms
-        self.effects, self.beta = self.effects + effects.mean(axis=1), self.beta + beta.mean(axis=0)
+    def add(self, row_groups, known, effects, scale):
+        """Add a state: effects (n_groups, m), scale (m,). known : ``KnownPredictors``."""
+        self.n, self.weight = self.n + 1, self.weight + row_groups.curvature(known.values, known.factor, effects)[0]
         log_scale = np.log(scale)
         self.log_scale, self.square = self.log_scale + log_scale.mean(), self.square + (log_scale**2).mean()
 
@@ -126,11 +160,7 @@ class MapAverages:
     def group_map(self, along, h, point, row_groups, point_predictors):
         """``GroupMap`` about a point r (q,). point_predictors : x r of all rows (n, 1)."""
         scale, reach = self.scale()
-        sd = (h[:, 0] + scale**-2.0) ** -0.5
-        centre = (self.terms + h[:, 0] * self.effects) / self.n * sd**2
-        centre += along @ (point - self.beta / self.n)
-        mean, log_sd = _moments(row_groups, point_predictors, centre, sd, scale, reach)
-        return GroupMap(along, point, h, scale, reach, mean, log_sd)
+        return GroupMap(along, point, h, scale, reach, *_laws(row_groups, point_predictors, scale, reach))
 
     def arrays(self):
         """Everything that a later run needs to go on."""

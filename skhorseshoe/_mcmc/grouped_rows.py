@@ -8,12 +8,13 @@ costs acceptance and nothing else.
 """
 
 import numpy as np
+from scipy.special import ndtr
 
 from .._backends import EFFECT_PURPOSE, NO_SWEEP
 from .group_map import GroupMap, MapAverages, as_saved
 from .known_predictors import KnownPredictors
 
-_FIRST_SCALE = 0.7, 0.5  # median of s at the start of chains, and the standard deviation of its logarithm
+_FIRST_SHARES = 0.05, 0.95  # shares of the prior of s between which chains start
 # Width of slices in log s: the first one, for one group; its bounds; and in standard deviations of the law, whose
 # variance is half the mean square of a step from draw to draw.
 _FIRST_WIDTH, _LEAST_WIDTH, _LARGEST_WIDTH, _WIDTH_IN_DEVIATIONS = 14.0, 1e-3, 4.0, 8.0
@@ -50,9 +51,11 @@ class GroupedRows:
         self.delta, self.beta = self.effects, self.known.grown  # (n_chains, q) where the effects are
 
     def _start(self):
-        median, deviation = _FIRST_SCALE
+        # Each chain starts in its own part of the prior of s, so that R-hat sees what the chains have not left.
         standard = self.ops.normal((self.n_chains, 1 + self.n_groups), self.key, NO_SWEEP, EFFECT_PURPOSE)
-        self.scale = median * np.exp(deviation * standard[:, 0])  # s (n_chains,)
+        least, most = _FIRST_SHARES
+        share = least + (most - least) * (np.arange(self.n_chains) + ndtr(standard[:, 0])) / self.n_chains
+        self.scale = self.prior_scale * np.tan(share * np.pi / 2)  # s (n_chains,)
         self.effects = (standard[:, 1:] * self.scale[:, None]).T.copy()  # u (n_groups, n_chains)
         self.widths, self.steps = np.full(2, min(_LARGEST_WIDTH, _FIRST_WIDTH / np.sqrt(self.n_groups))), np.zeros(3)
 
@@ -139,7 +142,7 @@ class GroupedRows:
 
     def add_to_averages(self):
         """Add the state of the chains to the averages for the next map."""
-        self.averages.add(self.row_groups, self.predictors(self.beta), self.beta, self.effects, self.scale)
+        self.averages.add(self.row_groups, self.predictors(self.beta), self.effects, self.scale)
 
     def information(self, beta, spare=()):
         """The information of beta (q, q) with u following along the map that ``set_reference`` will take, by the
@@ -156,7 +159,7 @@ class GroupedRows:
         """The information of beta (q, q) with u following, by one state of the chains."""
         averages, known = MapAverages(), KnownPredictors()
         known.begin(beta, self._predictors(beta))
-        averages.add(self.row_groups, known, beta, effects, scale)
+        averages.add(self.row_groups, known, effects, scale)
         return averages.information(self.rows)[0]
 
     def sums_of_groups(self):
