@@ -13,7 +13,7 @@ from ._data.row_groups import refuse_dask
 from ._data.validation import is_dask
 from ._fit import fit as _fit
 from ._fit.parameters import CONSTRAINTS
-from ._posterior.mixin import PosteriorMixin
+from ._posterior.predictions import PredictionsMixin
 from ._posterior.saved import OF_SOME_FITS, SavedMixin
 from ._utils.sklearn_compat import CallbackSupportMixin, _fit_context
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ._types import ArrayLike, Device, Labels, Offsets, Path, RowsLike, Sampler, Seed, Weights
 
 
-class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixin, PosteriorMixin, BaseEstimator):
+class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixin, PredictionsMixin, BaseEstimator):
     """Bayesian probit classification with the horseshoe prior.
 
     The model is P(y = 1 | x, beta) = Phi(b0 + x beta), beta_j ~ N(0, lambda_j^2 tau^2) with half-Cauchy local
