@@ -209,9 +209,9 @@ class PosteriorMixin:
         rows = None if X is None else _predict.labelled_rows(self, X, y, sample_weight, offset)
         return from_model(self, rows, max_draws)
 
-    def _given_rows(self, X, groups, offset):
+    def _given_rows(self, X, groups, offset, new_groups):
         warn_if_reordered(X, groups=groups, offset=offset)
-        return given_rows(self, self._check_rows(X), groups, offset)
+        return given_rows(self, self._check_rows(X), groups, offset, new_groups)
 
     def _check_rows(self, X):
         check_is_fitted(self)

@@ -15,14 +15,16 @@ from .estimates import ends_of
 from .mixin import PosteriorMixin, level_of
 
 if TYPE_CHECKING:
-    from .._types import Floats, Labels, NDArray, Offsets, RowsLike
+    from .._types import Floats, Labels, NDArray, NewGroups, Offsets, RowsLike
 
 
 class PredictionsMixin(PosteriorMixin):
     """The methods of a fitted classifier that predict. They read its draws and never change them."""
 
     @by_blocks
-    def predict_proba(self, X: RowsLike, groups: Labels = None, offset: Offsets = None) -> Floats:
+    def predict_proba(
+        self, X: RowsLike, groups: Labels = None, offset: Offsets = None, new_groups: NewGroups = None
+    ) -> Floats:
         """Posterior predictive probabilities: the averages over the draws of Phi(-eta) and Phi(eta).
 
         Deterministic; the result for a row does not depend on the other rows of X.
@@ -37,6 +39,10 @@ class PredictionsMixin(PosteriorMixin):
             group, Phi(eta / sqrt(1 + s^2)).
         offset : array-like of shape (n_samples,) or None, default=None
             Of a model that was fitted with an offset, that of these rows.
+        new_groups : bool or None, default=None
+            Whether all ``groups`` are new, as those of another hospital, whose labels may be of any kind and equal to
+            those of the fit. False: a label of the fit is that group. None: the same, and a warning says how many of
+            the labels the fit has seen.
 
         Returns
         -------
@@ -50,11 +56,16 @@ class PredictionsMixin(PosteriorMixin):
         ValueError
             If the columns of X are not those of the fit, or values are missing.
         """
-        return self._from_probabilities(X, groups, offset, lambda proba: proba)
+        return self._from_probabilities((X, groups, offset, new_groups), lambda proba: proba)
 
     @by_blocks
     def predict_proba_samples(
-        self, X: RowsLike, max_draws: int | None = None, groups: Labels = None, offset: Offsets = None
+        self,
+        X: RowsLike,
+        max_draws: int | None = None,
+        groups: Labels = None,
+        offset: Offsets = None,
+        new_groups: NewGroups = None,
     ) -> Floats:
         """The probability of the second class under every draw: a sample of its posterior for each row.
 
@@ -62,13 +73,11 @@ class PredictionsMixin(PosteriorMixin):
 
         Parameters
         ----------
-        X : array-like, table or sparse matrix of shape (n_samples, n_features)
-            The columns of ``fit``, in the same order.
         max_draws : int or None, default=None
             Maximum number of draws to use, evenly spaced, equally many from each chain; at least ``n_chains``. None
             uses all. With ``groups``, of those that effects of groups are kept of.
-        groups, offset : see ``predict_proba``
-            The groups of the rows, and their offsets.
+        X, groups, offset, new_groups : see ``predict_proba``
+            The rows, their groups and their offsets.
 
         Returns
         -------
@@ -83,7 +92,7 @@ class PredictionsMixin(PosteriorMixin):
         MemoryError
             If the result does not fit in memory; before anything is computed.
         """
-        rows = self._given_rows(X, groups, offset)
+        rows = self._given_rows(X, groups, offset, new_groups)
         draws = _predict.draws_for_rows(self, rows, max_draws, alike=True)
         n_draws = draws.intercept.size
         check_result(rows.X.shape[0], n_draws)
@@ -92,7 +101,12 @@ class PredictionsMixin(PosteriorMixin):
 
     @by_blocks
     def predict_interval(
-        self, X: RowsLike, level: float | None = 0.9, groups: Labels = None, offset: Offsets = None
+        self,
+        X: RowsLike,
+        level: float | None = 0.9,
+        groups: Labels = None,
+        offset: Offsets = None,
+        new_groups: NewGroups = None,
     ) -> Floats:
         """Equal-tailed posterior interval of the probability of the second class.
 
@@ -101,12 +115,10 @@ class PredictionsMixin(PosteriorMixin):
 
         Parameters
         ----------
-        X : array-like, table or sparse matrix of shape (n_samples, n_features)
-            The columns of ``fit``, in the same order.
         level : float or None, default=0.9
             Posterior probability of the interval, in (0, 1); None takes ``credible_level``.
-        groups, offset : see ``predict_proba``
-            The groups of the rows, and their offsets.
+        X, groups, offset, new_groups : see ``predict_proba``
+            The rows, their groups and their offsets.
 
         Returns
         -------
@@ -118,39 +130,39 @@ class PredictionsMixin(PosteriorMixin):
         ValueError
             If ``level`` is not between 0 and 1.
         """
-        rows, level = self._given_rows(X, groups, offset), level_of(self, level)
+        rows, level = self._given_rows(X, groups, offset, new_groups), level_of(self, level)
         interval = _predict.values_by_row(self, rows, 2, lambda eta, ops: ops.quantiles(eta, ends_of(level), ops.ndtr))
         return device.put_on_device_of(rows.X, interval)
 
     @by_blocks
-    def predict_log_proba(self, X: RowsLike, groups: Labels = None, offset: Offsets = None) -> Floats:
+    def predict_log_proba(
+        self, X: RowsLike, groups: Labels = None, offset: Offsets = None, new_groups: NewGroups = None
+    ) -> Floats:
         """Logarithm of ``predict_proba``.
 
         Parameters
         ----------
-        X : array-like, table or sparse matrix of shape (n_samples, n_features)
-            The columns of ``fit``, in the same order.
-        groups, offset : see ``predict_proba``
-            The groups of the rows, and their offsets.
+        X, groups, offset, new_groups : see ``predict_proba``
+            The rows, their groups and their offsets.
 
         Returns
         -------
         log_proba : ndarray of shape (n_samples, 2), float64
         """
-        return self._from_probabilities(X, groups, offset, lambda proba: np.log(_positive(proba)))
+        return self._from_probabilities((X, groups, offset, new_groups), lambda proba: np.log(_positive(proba)))
 
     @by_blocks
-    def decision_function(self, X: RowsLike, groups: Labels = None, offset: Offsets = None) -> Floats:
+    def decision_function(
+        self, X: RowsLike, groups: Labels = None, offset: Offsets = None, new_groups: NewGroups = None
+    ) -> Floats:
         """Phi^-1 of the posterior predictive probability of the second class, computed from the smaller tail.
 
         It is not x ``coef_.T`` + ``intercept_``: the average of Phi over the draws is not Phi of the average.
 
         Parameters
         ----------
-        X : array-like, table or sparse matrix of shape (n_samples, n_features)
-            The columns of ``fit``, in the same order.
-        groups, offset : see ``predict_proba``
-            The groups of the rows, and their offsets.
+        X, groups, offset, new_groups : see ``predict_proba``
+            The rows, their groups and their offsets.
 
         Returns
         -------
@@ -162,28 +174,31 @@ class PredictionsMixin(PosteriorMixin):
             lower, upper = _positive(proba).T
             return np.where(upper > lower, -ndtri(lower), ndtri(upper))
 
-        return self._from_probabilities(X, groups, offset, quantile)
+        return self._from_probabilities((X, groups, offset, new_groups), quantile)
 
     @by_blocks
-    def predict(self, X: RowsLike, groups: Labels = None, offset: Offsets = None) -> NDArray[Any]:
+    def predict(
+        self, X: RowsLike, groups: Labels = None, offset: Offsets = None, new_groups: NewGroups = None
+    ) -> NDArray[Any]:
         """The more probable class of each row.
 
         Parameters
         ----------
-        X : array-like, table or sparse matrix of shape (n_samples, n_features)
-            The columns of ``fit``, in the same order.
-        groups, offset : see ``predict_proba``
-            The groups of the rows, and their offsets.
+        X, groups, offset, new_groups : see ``predict_proba``
+            The rows, their groups and their offsets.
 
         Returns
         -------
         labels : ndarray of shape (n_samples,)
         """
-        return self._from_probabilities(X, groups, offset, lambda proba: self.classes_[proba.argmax(axis=1)])
+        return self._from_probabilities(
+            (X, groups, offset, new_groups), lambda proba: self.classes_[proba.argmax(axis=1)]
+        )
 
-    def _from_probabilities(self, X, groups, offset, values_of):
-        """values_of(probabilities (n, 2)), computed on the host, as an array on the device of X."""
-        rows = self._given_rows(X, groups, offset)
+    def _from_probabilities(self, of_rows, values_of):
+        """values_of(probabilities (n, 2)), computed on the host, as an array on the device of X. of_rows : as for
+        ``_given_rows``."""
+        rows = self._given_rows(*of_rows)
         probabilities = _predict.values_by_row(self, rows, 2, lambda eta, ops: ops.average_phi(eta))
         return device.put_on_device_of(rows.X, values_of(probabilities))
 
