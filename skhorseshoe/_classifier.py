@@ -13,15 +13,15 @@ from ._data.row_groups import refuse_dask
 from ._data.validation import is_dask
 from ._fit import fit as _fit
 from ._fit.parameters import CONSTRAINTS
-from ._posterior.mixin import PosteriorMixin
+from ._posterior.predictions import PredictionsMixin
 from ._posterior.saved import OF_SOME_FITS, SavedMixin
 from ._utils.sklearn_compat import CallbackSupportMixin, _fit_context
 
 if TYPE_CHECKING:
-    from ._types import ArrayLike, Device, Labels, Offsets, Path, RowsLike, Sampler, Seed, Weights
+    from ._types import ArrayLike, Device, Labels, NewGroups, Offsets, Path, RowsLike, Sampler, Seed, Weights
 
 
-class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixin, PosteriorMixin, BaseEstimator):
+class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixin, PredictionsMixin, BaseEstimator):
     """Bayesian probit classification with the horseshoe prior.
 
     The model is P(y = 1 | x, beta) = Phi(b0 + x beta), beta_j ~ N(0, lambda_j^2 tau^2) with half-Cauchy local
@@ -255,9 +255,9 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
             Not negative. A row of weight w counts as w rows: its term of the log-likelihood is multiplied by w. Only
             the sampler "hmc" accepts weights that are not integers. Rows of Dask collections need weights above 0.
         groups : array-like of shape (n_samples,) or None, default=None
-            Labels of the groups of rows that belong together, such as a patient's visits: numbers, booleans or strings,
-            in any order of rows. Every group g has an effect u_g ~ N(0, s^2) on the score of its rows, and coefficients
-            are given the group; averaged over groups they are beta / sqrt(1 + s^2). On the CPU alone.
+            Labels of the groups of rows that belong together, such as a patient's visits: numbers, booleans, strings or
+            dates, in any order of rows. Every group g has an effect u_g ~ N(0, s^2) on the score of its rows, and
+            coefficients are given the group; averaged over groups they are beta / sqrt(1 + s^2). On the CPU alone.
         offset : array-like of shape (n_samples,) or None, default=None
             Finite numbers that are added to the scores as they are, such as those of an earlier model with
             probabilities p: ``scipy.stats.norm.ppf(p)``. Predictions then need an offset too. On the CPU alone.
@@ -307,7 +307,13 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         return self
 
     def score(
-        self, X: RowsLike, y: Labels, sample_weight: Weights = None, groups: Labels = None, offset: Offsets = None
+        self,
+        X: RowsLike,
+        y: Labels,
+        sample_weight: Weights = None,
+        groups: Labels = None,
+        offset: Offsets = None,
+        new_groups: NewGroups = None,
     ) -> float:
         """Share of the rows whose class is the more probable one.
 
@@ -315,7 +321,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         ----------
         X, y, sample_weight : see ``fit``
             The rows, their labels and what they weigh.
-        groups, offset : see ``predict_proba``
+        groups, offset, new_groups : see ``predict_proba``
             As for that.
 
         Returns
@@ -323,7 +329,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         accuracy : float
         """
         if not is_dask(X, y, sample_weight):
-            labels, predicted = check_labels(y), self.predict(X, groups, offset)
+            labels, predicted = check_labels(y), self.predict(X, groups, offset, new_groups)
             return accuracy_score(labels, predicted, sample_weight=sample_weight)
         refuse_dask(X, groups=groups, offset=offset)
         from ._data.dask_input import accuracy  # fetches predictions, whose number may be unknown

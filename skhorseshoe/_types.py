@@ -19,6 +19,7 @@ RowsLike = Any  # an array, table, sparse matrix, CuPy array or Dask collection:
 Labels = Any  # an array-like of one of these kinds
 Weights = Any
 Offsets = Any
+NewGroups = bool | None
 Model = Any  # a classifier, or a Pipeline or search that ends with one: scikit-learn has no types
 
 # Answers are annotated for rows in memory. They are CuPy arrays for CuPy rows and lazy Dask arrays for Dask rows.

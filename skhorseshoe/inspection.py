@@ -22,7 +22,7 @@ from ._utils.errstate import guarded
 from .selection import HorseshoeSelector
 
 if TYPE_CHECKING:
-    from ._types import DataFrame, Floats, Labels, Mapping, Model, Offsets, RowsLike, Rule, Weights
+    from ._types import DataFrame, Floats, Labels, Mapping, Model, NewGroups, Offsets, RowsLike, Rule, Weights
 
 __all__ = [
     "LeaveOneOut",
@@ -175,7 +175,12 @@ def group_summary(model: Model, groups: Mapping[str, Any], level: float | None =
 
 
 def predict_interval(
-    model: Model, X: RowsLike, level: float | None = 0.9, groups: Labels = None, offset: Offsets = None
+    model: Model,
+    X: RowsLike,
+    level: float | None = 0.9,
+    groups: Labels = None,
+    offset: Offsets = None,
+    new_groups: NewGroups = None,
 ) -> Floats:
     """``HorseshoeProbitClassifier.predict_interval`` of rows as the model takes them.
 
@@ -187,7 +192,7 @@ def predict_interval(
         Rows as ``model.predict_proba`` takes them.
     level : float or None, default=0.9
         Posterior probability of the interval, in (0, 1); None takes ``credible_level``.
-    groups, offset : see ``HorseshoeProbitClassifier.predict_proba``
+    groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
         The groups of the rows, and their offsets.
 
     Returns
@@ -196,11 +201,16 @@ def predict_interval(
         Lower and upper end of the probability of the second class.
     """
     steps, classifier = unwrap(model)
-    return classifier.predict_interval(prepared(steps, X), level, groups, offset)
+    return classifier.predict_interval(prepared(steps, X), level, groups, offset, new_groups)
 
 
 def predict_proba_samples(
-    model: Model, X: RowsLike, max_draws: int | None = None, groups: Labels = None, offset: Offsets = None
+    model: Model,
+    X: RowsLike,
+    max_draws: int | None = None,
+    groups: Labels = None,
+    offset: Offsets = None,
+    new_groups: NewGroups = None,
 ) -> Floats:
     """``HorseshoeProbitClassifier.predict_proba_samples`` of rows as the model takes them.
 
@@ -212,7 +222,7 @@ def predict_proba_samples(
         Rows as ``model.predict_proba`` takes them.
     max_draws : int or None, default=None
         Maximum number of draws to use, evenly spaced, equally many from each chain; None uses all.
-    groups, offset : see ``HorseshoeProbitClassifier.predict_proba``
+    groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
         The groups of the rows, and their offsets.
 
     Returns
@@ -220,7 +230,7 @@ def predict_proba_samples(
     samples : ndarray of shape (n_samples, n_draws_used), float64
     """
     steps, classifier = unwrap(model)
-    return classifier.predict_proba_samples(prepared(steps, X), max_draws, groups, offset)
+    return classifier.predict_proba_samples(prepared(steps, X), max_draws, groups, offset, new_groups)
 
 
 @guarded

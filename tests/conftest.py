@@ -37,9 +37,10 @@ if core := os.environ.get("SKHORSESHOE_TEST_CORE"):  # another build of the core
 
 
 def pytest_configure(config):
-    """Short chains and forks are meant here; tests of the warning of short chains see it nevertheless."""
+    """Short chains, forks and known groups are meant here; tests of the warnings see them nevertheless."""
     config.addinivalue_line("filterwarnings", "ignore::sklearn.exceptions.ConvergenceWarning")
     config.addinivalue_line("filterwarnings", "ignore:.*fork:DeprecationWarning")
+    config.addinivalue_line("filterwarnings", "ignore:Labels in groups that fit has seen:UserWarning")
 
 
 @pytest.fixture(scope="session")

@@ -126,7 +126,7 @@ def test_two_groups_by_booleans(visits):
     ("wrong", "error", "words"),
     [
         ({"groups": ["a", "b"]}, ValueError, r"groups has the shape \(2,\), and X has 600 rows"),
-        ({"groups": "patient"}, ValueError, "groups has the shape"),
+        ({"groups": "patient"}, ValueError, "groups is 'patient': give one label for each row"),
         ({"groups": [None] * 600}, ValueError, "label of row 0 in groups is missing"),
         ({"groups": [*range(599), np.nan]}, ValueError, "label of row 599 in groups is missing"),
         ({"groups": np.arange(600)}, ValueError, "600 labels for 600 rows: no two rows belong together"),

@@ -1,5 +1,8 @@
 """Labels: checks of y for ``fit`` and scores, and the two classes."""
 
+from collections.abc import Collection
+from enum import Enum
+
 import numpy as np
 import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -9,10 +12,16 @@ from .._backends import device
 from .._utils.arrays import is_missing, refuse_masked
 
 _SHOWN = 10  # classes that an error names
-_ONE_VS_REST = """from sklearn.multiclass import OneVsRestClassifier
+_ONE_VS_REST = """For one model of each class against the rest{not_ordered} (user guide, "Data"):
+
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 model = OneVsRestClassifier(make_pipeline(StandardScaler(), HorseshoeProbitClassifier(slab_scale=2)))"""
+_STEPS = """{when} fit y >= level, a model for each level but the lowest (user guide, "Data"):
+
+models = {{level: HorseshoeProbitClassifier().fit(X, y >= level) for level in {levels}}}"""
+_IN_ORDER = "Models of each class against the rest would lose their order. Instead"
 _KINDS = {"text": str, "numbers": (bool, int, float, np.bool_, np.integer, np.floating)}
 
 
@@ -21,7 +30,10 @@ def check_labels(y, name="y"):
     refuse_masked(y, name)
     original = y if isinstance(y, list | tuple) else None
     if original is not None:  # an array of text would hide missing labels and numbers, and change labels of an Enum
-        y = np.asarray(y, object)
+        try:
+            y = np.asarray(y, object)
+        except ValueError:  # of lists that are not equally long
+            y = np.fromiter(y, object, len(y))
     elif (dtype := nullable_type(y)) is not None:
         refuse_missing(y, name=name)
         y = y.to_numpy(dtype)
@@ -37,9 +49,19 @@ def check_labels(y, name="y"):
 def nullable_type(y):
     """NumPy's type for nullable pandas labels, a column or a table of one, which scikit-learn would make floats; None
     for other labels."""
-    column = y.iloc[:, 0] if isinstance(y, pd.DataFrame) and y.shape[1] == 1 else y
-    dtype = getattr(getattr(column, "dtype", None), "numpy_dtype", None)
+    dtype = getattr(_dtype_of(y), "numpy_dtype", None)
     return dtype if dtype is not None and dtype.kind in "biu" else None
+
+
+def order_of(y):
+    """The labels of an ordered pandas Categorical, or of a table or column of one, from the lowest; None for others."""
+    dtype = _dtype_of(y)
+    return dtype.categories.tolist() if getattr(dtype, "ordered", False) else None
+
+
+def _dtype_of(y):
+    column = y.iloc[:, 0] if isinstance(y, pd.DataFrame) and y.shape[1] == 1 else y
+    return getattr(column, "dtype", None)
 
 
 def _of_one_kind(objects, original=None, name="y"):
@@ -58,14 +80,29 @@ def _of_one_kind(objects, original=None, name="y"):
         is_cut = any(label.endswith("\0") for label in text)  # by NumPy's type for text
         return np.array(text, dtype=object if is_cut else str)
     if kinds == {"numbers"}:
+        plain = [label.item() if isinstance(label, np.generic) else label for label in objects]  # NumPy would round
         array = np.array(objects.tolist())
-        if array.dtype == object or (array != objects).any():
+        if array.dtype == object or array.tolist() != plain:
             raise ValueError(
                 f"{name} holds whole numbers that are too large for an array to tell apart: give them as text."
             )
-        return objects if original is None else array
+        return objects if original is None and name == "y" else array
     is_times = original is not None and all(issubclass(cls, np.datetime64 | np.timedelta64) for cls in kinds - {"text"})
-    return np.array(original) if is_times and kinds != {"text"} else objects
+    if is_times and kinds != {"text"}:
+        return np.array(original)
+    cls = next(iter(kinds - {"text"}), bytes)
+    if name == "y" and not issubclass(cls, bytes):  # which scikit-learn refuses
+        raise ValueError(f"Unknown label type: {name} holds labels of type {cls.__name__}. {cure_of_kind(cls, name)}")
+    return objects
+
+
+def cure_of_kind(cls, name):
+    """What to do with labels of a type that is neither numbers nor text. name : of the argument."""
+    if issubclass(cls, Enum):
+        return f"Give their names: [label.name for label in {name}]."
+    if issubclass(cls, Collection):
+        return f"Give one for each row, a number or text, such as ['/'.join(map(str, label)) for label in {name}]."
+    return f"Convert them: [str(label) for label in {name}]."
 
 
 def _types(objects):
@@ -76,10 +113,11 @@ def _type_names(objects):
     return " and ".join(sorted(cls.__name__ for cls in _types(objects)))
 
 
-def encode_labels(y, without=""):
-    """The two classes, and the labels as 0 and 1, uint8. without : the rows that have been left out, in words."""
+def encode_labels(y, without="", order=None):
+    """The two classes, and the labels as 0 and 1, uint8. without : the rows that have been left out, in words. order :
+    from ``order_of``."""
     y = np.asarray(y)
-    if y.dtype == object and type_of_target(y) == "unknown":  # scikit-learn does not know the kind
+    if y.dtype == object and type_of_target(y) == "unknown":  # numbers as objects
         kinds = _type_names(y)
         dtype = kinds if kinds in ("bool", "int", "float") else "str"
         raise ValueError(f"Unknown label type: y holds {kinds} as objects. Convert it: astype({dtype}).")
@@ -89,13 +127,26 @@ def encode_labels(y, without=""):
         why = f"contains only one class{without}, {classes.tolist()[0]!r}" if len(classes) else f"has no rows{without}"
         raise ValueError(f"y {why}: a classifier needs rows of two classes.")
     if len(classes) > 2:
-        shown = ", ".join(map(repr, classes[:_SHOWN].tolist())) + " and others" * (len(classes) > _SHOWN)
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is multiclass: y has "
-            f"{len(classes)} classes, {shown}. For one model of each class against the rest (user guide, "
-            f'"Data"):\n\n{_ONE_VS_REST}'
-        )
+        raise ValueError(_too_many(classes.tolist(), order))
     return classes, (y == classes[1:]).astype(np.uint8)  # not classes[1], which as NumPy text would lose its end
+
+
+def _too_many(classes, order):
+    """The message about more than two classes, with what to do where they are in order, where not, and where numbers do
+    not tell. order : from ``order_of``."""
+    if order is not None:
+        classes = [label for label in order if label in classes]
+    shown = (", " if order is None else " < ").join(map(repr, classes[:_SHOWN]))
+    shown += " and others" * (len(classes) > _SHOWN)
+    is_number = isinstance(classes[0], int | float)
+    levels = f"{classes[1:]}" if len(classes) <= _SHOWN else "levels[1:]"
+    steps = _STEPS.format(when="If they are in order," if order is None else _IN_ORDER, levels=levels)
+    rest = _ONE_VS_REST.format(not_ordered=", if they are not" if is_number else "")
+    advice = [steps] * (is_number or order is not None) + [rest] * (order is None)
+    return (
+        "Only binary classification is supported. The type of the target is multiclass: y has "
+        f"{len(classes)} classes, {shown}. " + "\n\n".join(advice)
+    )
 
 
 def refuse_missing(labels, start=0, name="y"):

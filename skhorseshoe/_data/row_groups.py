@@ -1,19 +1,26 @@
 """Groups of rows, such as the rows of one patient, and offsets."""
 
-from datetime import date
+from datetime import date, datetime, timedelta
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import issparse
 
 from .._backends import device
-from .._utils.arrays import first_not_finite, refuse_masked
+from .._utils.arrays import first_not_finite, first_whole_rounded, refuse_masked
 from .._utils.warn import warn
-from .labels import check_labels
+from .column_names import column_types
+from .labels import check_labels, cure_of_kind
 from .validation import is_dask
 
-_KINDS = {"text": str, "bytes": bytes, "durations": np.timedelta64}  # a NumPy duration is a subtype of numbers
-_KINDS |= {"numbers": (bool, int, float, np.bool_, np.number), "dates": (np.datetime64, date)}
+_TIMES = "durations", "dates or times without a zone", "times with a zone"
+_KINDS = {"text": str, "bytes": bytes}
+_KINDS |= {"durations": (np.timedelta64, timedelta)}  # of NumPy a subtype of numbers
+_KINDS |= {"numbers": (bool, int, float, np.bool_, np.number), "dates or times without a zone": (np.datetime64, date)}
+_ATTOSECONDS = {unit: 10 ** (18 - 3 * k) for k, unit in enumerate(("s", "ms", "us", "ns", "ps", "fs", "as"))}
+_ATTOSECONDS |= {u: n * 10**18 for u, n in {"m": 60, "h": 3600, "D": 86400, "W": 604800}.items()}
 _LARGEST_OFFSET = 1e6  # its square leaves enough digits for the likelihood
 _HERE = (
     "{name} goes with rows in the memory of this process, or on its disk (skhorseshoe.disk), not with Dask "
@@ -54,25 +61,51 @@ def warn_if_reordered(X, **of_rows):
 
 
 def check_groups(groups, n):
-    """The labels of the groups of n rows, checked; (n,)."""
-    shape = np.shape(groups)
-    _check_shape("groups", shape[:1] if shape[1:] == (1,) else shape, n, "label")
-    return check_labels(groups, "groups")
+    """The labels of the groups of n rows, checked; (n,). Time stamps with a zone are in UTC, numbers as an array of
+    theirs."""
+    labels = check_labels(_zoned(_one_column("groups", groups, n, "label", "patient")), "groups")
+    if (rounded := first_whole_rounded(labels)) is not None:
+        raise ValueError(
+            f"groups holds {rounded!r}, and such large floats ({labels.dtype}) do not tell a whole number from the "
+            "next, which may be another group. Give whole numbers (missing values make them floats in pandas; its type "
+            "Int64 does not), or text."
+        )
+    if labels.dtype == object and any(issubclass(cls, datetime) for cls in {*map(type, labels)}):
+        return _in_utc(labels)
+    return labels
+
+
+def _zoned(labels):
+    """Time stamps with a zone of polars and pyarrow as a Series; NumPy would drop the zone. Others unchanged."""
+    dtype = getattr(labels, "dtype", getattr(labels, "type", None))
+    zone = getattr(dtype, "time_zone", getattr(dtype, "tz", None))
+    if zone is None or isinstance(dtype, pd.DatetimeTZDtype):
+        return labels
+    return pd.Series(np.asarray(labels)).dt.tz_localize("UTC").astype(object)
+
+
+def _in_utc(stamps):
+    """Time stamps with a zone in UTC, so that an instant has one label; those without a zone unchanged."""
+    have_zone = {stamp.tzinfo is not None for stamp in stamps}
+    if len(have_zone) > 1:
+        raise ValueError(
+            "groups holds time stamps with a time zone and without, which have no order: tz_localize the latter."
+        )
+    if have_zone == {False}:
+        return stamps
+    return np.fromiter((pd.Timestamp(stamp).tz_convert("UTC") for stamp in stamps), object, len(stamps))
 
 
 def check_offset(offset, n):
     """The offsets of n rows, checked; (n,) float64."""
     refuse_masked(offset, "offset")
-    array = np.asarray(device.to_host(offset))
+    array = np.asarray(device.to_host(_one_column("offset", offset, n, "number", "score")))
     if array.dtype.kind not in "biufO":
         raise ValueError(f"offset must be numbers, one for each row; got {array.dtype}.")
     try:
-        array = array.astype(np.float64)
+        array = array.astype(np.float64).ravel()
     except (TypeError, ValueError) as error:
         raise ValueError(f"offset must be finite numbers, one for each row: {error}.") from error
-    if array.ndim == 2 and array.shape[1] == 1:
-        array = array[:, 0]
-    _check_shape("offset", array.shape, n, "number")
     if first := first_not_finite(array):
         raise ValueError(f"offset must be finite numbers; that of row {first[0]} is {array[first]}.")
     if abs(array).max(initial=0.0) > _LARGEST_OFFSET:
@@ -83,15 +116,43 @@ def check_offset(offset, n):
     return array
 
 
-def _check_shape(name, shape, n, entry):
+def _one_column(name, values, n, entry, such):
+    """Values for n rows, or the only column of a table; a ValueError if they are neither. entry : of a row, in words.
+    such : a column that may hold them."""
+    try:
+        shape = np.shape(values)
+    except ValueError:  # of lists that are not equally long
+        shape = (len(values),)
+    give, columns = f"give one {entry} for each row", [column for column, _ in column_types(values)]
+    if shape == () or issparse(values):
+        such = values if isinstance(values, str) else such
+        what = f"is {values!r}" if isinstance(values, str | int | float) else f"is of type {type(values).__name__}"
+        raise ValueError(f"{name} {what}: {give}, as an array, a list or a column, {name}=frame[{such!r}].")
+    if shape == (n, 1):
+        return values[columns[0]] if columns else values
+    if len(shape) == 2 and shape[0] == n:
+        kind = "a table" if columns else "a list" if isinstance(values, list | tuple) else "an array"
+        such = f"frame[{columns[0]!r}]" if columns else f"numpy.asarray({name})[:, 0]"
+        more = ", or a text that joins them" if entry == "label" else ""
+        raise ValueError(f"{name} is {kind} of {shape[1]} columns: give one of them, such as {name}={such}{more}.")
     if shape != (n,):
-        raise ValueError(f"{name} has the shape {shape}, and X has {n} rows: give one {entry} for each row.")
+        raise ValueError(f"{name} has the shape {shape}, and X has {n} rows: {give}.")
+    return values
 
 
 def encode_groups(labels):
     """The labels of the groups, sorted, and the code of each row's group, int32. labels : from ``check_groups``."""
     if labels.dtype.kind in "OU":  # for these, hashing is faster than sorting
-        codes, groups = pd.factorize(labels.astype(object), sort=True)
+        try:
+            codes, groups = pd.factorize(labels.astype(object), sort=True)
+            has_order = all(a < b for a, b in pairwise(groups))
+        except TypeError:
+            has_order = False
+        if not has_order:
+            cls = type(labels[0])
+            raise ValueError(
+                f"groups holds labels of type {cls.__name__}, which have no order. {cure_of_kind(cls, 'groups')}"
+            )
         return np.asarray(groups, labels.dtype), codes.astype(np.int32)
     groups, codes = np.unique(labels, return_inverse=True)
     return groups, codes.ravel().astype(np.int32)
@@ -108,29 +169,57 @@ def check_sizes(codes, weight):
     )
 
 
-def known_codes(groups, labels):
-    """The code of each row's group among the groups of a fit, -1 for other groups; int32."""
-    of_fit, kind = (_kind_of(values) for values in (groups, labels))
-    if len(labels) and of_fit != kind:
-        raise ValueError(
-            f"groups holds {kind}, and in fit it held {of_fit}: no label could be one of these. Convert it, for "
-            "example by astype(str)."
-        )
-    return _index_of(groups).get_indexer(_index_of(labels)).astype(np.int32)
+class Matched(NamedTuple):
+    """The groups of rows beside those of a fit."""
+
+    codes: np.ndarray  # (n,) int32, codes of the groups of the fit; -1 for a group that is new
+    own: np.ndarray  # (n,) int32, equal for rows of one label
+    counts: tuple[int, int]  # how many labels are of groups of the fit, and how many there are
 
 
-def _index_of(labels):
-    """An index that finds equal labels whatever their types: True, 1 and 1.0 are the same."""
-    if labels.dtype == object and len(labels) and issubclass(type(labels[0]), bool | np.bool_):
-        labels = labels.astype(bool)
-    wide = {"b": np.int64, "f": np.float64, "U": object}.get(labels.dtype.kind)
-    return pd.Index(
-        labels if wide is None else labels.astype(wide), dtype=object if labels.dtype.kind in "OU" else None
-    )
+def match_groups(groups, labels, are_new):
+    """``Matched``. groups : of the fit. labels : of rows, from ``check_groups``. are_new : whether to match none."""
+    distinct, own = encode_groups(labels)
+    found = np.full(len(distinct), -1, np.int32)
+    if len(labels) and not are_new:
+        of_fit, kind = (_kind_of(values) for values in (groups, labels))
+        if of_fit != kind:
+            raise ValueError(
+                f"groups holds {kind}, and in fit it held {of_fit}: no label could be one of these. Give labels as in "
+                "fit, or new_groups=True if all groups are new."
+                + " tz_localize gives times a zone."
+                * ("with a zone" in of_fit + kind)
+            )
+        places = {key: k for k, key in enumerate(_keys(groups))}
+        found[:] = [places.get(key, -1) for key in _keys(distinct)]
+    return Matched(found[own], own, (int((found >= 0).sum()), len(distinct)))
+
+
+def _keys(labels):
+    """Python objects that are equal, exactly, for equal labels whatever their types: True, 1 and 1.0 are the same."""
+    kind = _kind_of(labels) if len(labels) else ""
+    return map(_in_attoseconds, labels) if kind in _TIMES else labels.tolist()
+
+
+def _in_attoseconds(label):
+    """A date or a duration of any unit as a whole number of attoseconds; of months, for durations in months."""
+    if isinstance(label, date):
+        label = pd.Timestamp(label).to_datetime64()
+    elif isinstance(label, timedelta):
+        label = pd.Timedelta(label).to_timedelta64()
+    if np.datetime_data(label)[0] in ("Y", "M"):
+        label = label.astype("M8[D]" if isinstance(label, np.datetime64) else "m8[M]")
+    unit, count = np.datetime_data(label)
+    return int(label.astype(np.int64)) * count * _ATTOSECONDS.get(unit, 1)
 
 
 def _kind_of(labels):
     """The kind of the labels in words."""
-    kind = type(labels[0]) if labels.dtype == object and len(labels) else labels.dtype.type
+    first = labels[0] if labels.dtype == object and len(labels) else None
+    kind = labels.dtype.type if first is None else type(first)
+    if isinstance(first, datetime) and first.tzinfo is not None:
+        return "times with a zone"
+    if isinstance(first, pd.Period):
+        return f"periods of the frequency {first.freqstr}"
     kinds = [words for words, types in _KINDS.items() if issubclass(kind, types)]
     return kinds[0] if kinds else f"labels of type {kind.__name__}"

@@ -18,13 +18,14 @@ _COLUMNS_TO_A_ROW = 1.2  # columns to a row from which n x n matrices give more 
 _SORTED_SIZE = 2**16  # largest X, in numbers, whose rows are sorted
 
 
-def rows_that_count(X, y, sample_weight, class_weight, more=()):
+def rows_that_count(X, y, sample_weight, class_weight, more=(), order=None):
     """X, the labels as 0 and 1, the weights, the two classes and ``more``, without the rows of weight 0.
 
-    The weights are float64, or None if all are 1. more : arrays with an entry for each row, or None.
+    The weights are float64, or None if all are 1. more : arrays with an entry for each row, or None. order : of labels,
+    from ``order_of``.
     """
     if sample_weight is None and class_weight is None:
-        classes, codes = encode_labels(y)
+        classes, codes = encode_labels(y, order=order)
         return X, codes, None, classes, *more
     try:
         weight = check_weights(device.to_host(sample_weight), y, copy=True)
@@ -34,7 +35,7 @@ def rows_that_count(X, y, sample_weight, class_weight, more=()):
     if not counts.all():
         _check_copy(X, counts.sum(), "Dropping the rows of weight 0")
         X, y, weight, *more = _of_rows(counts, (X, y, weight, *more))
-    classes, codes = encode_labels(y, "" if counts.all() else " without the rows of weight 0")
+    classes, codes = encode_labels(y, "" if counts.all() else " without the rows of weight 0", order)
     if class_weight is not None:
         weight *= of_classes(class_weight, classes, y, weight)[codes]
     row = np.flatnonzero(counts)[weight.argmax()]

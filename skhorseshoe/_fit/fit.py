@@ -16,6 +16,7 @@ from .._backends import device as _device
 from .._data import validation
 from .._data.column_checks import check_size
 from .._data.column_names import column_mask
+from .._data.labels import order_of
 from .._data.row_groups import Groups, check_groups, check_offset, check_sizes, encode_groups, refuse_dask
 from .._data.rows import Rows
 from .._data.weights import is_whole, is_wide, rows_that_count
@@ -195,13 +196,13 @@ def _validate(model, params, X, y, sample_weight, groups, offset):
         facts = {"whole_weights": not by, "expansion": 1, "more_columns": False, "open_on_cluster": open_rows}
         facts["outnumber"] = shape[1] > shape[0]
     else:
-        original_X = X
+        original_X, order = X, order_of(y)
         X, y = validation.check_X_and_y(learner, X, y)
         outnumber = X.shape[1] > X.shape[0]
         groups = None if groups is None else check_groups(groups, X.shape[0])
         offset = None if offset is None else check_offset(offset, X.shape[0])
         more, by_class = (groups, offset), params.class_weight
-        X, y, weight, classes, groups, offset = rows_that_count(X, y, sample_weight, by_class, more)
+        X, y, weight, classes, groups, offset = rows_that_count(X, y, sample_weight, by_class, more, order)
         codes = None
         if groups is not None:
             groups, codes = encode_groups(groups)

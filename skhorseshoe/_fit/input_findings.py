@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._data.labels import order_of
 from .._data.row_groups import MATCH_BY_LABEL, is_reordered
 from .._mcmc.burn_in import AUTO
 from .._mcmc.prior import SLAB
@@ -26,8 +27,7 @@ def of_tables(X, of_rows, data):
     for name, values in of_rows.items():
         if is_reordered(X, values):
             findings.append(Finding("order of rows", [], MATCH_BY_LABEL.format(name=name), {"name": name}))
-    dtype = getattr(of_rows["y"], "dtype", None)
-    order = [label for label in dtype.categories if label in classes] if getattr(dtype, "ordered", False) else []
+    order = [label for label in order_of(of_rows["y"]) or () if label in classes]
     if order and order != classes.tolist():
         facts = {"low": order[0], "high": order[1], "classes": classes.tolist()}
         findings.append(Finding("order of classes", [], f"Labels y == {order[1]!r} keep the order.", facts))

@@ -14,6 +14,7 @@ from .._mcmc.prior import GRID_END, GRID_STEP, WIDE, on_grid
 from .._utils.names import names_of
 from .._version import __version__
 from . import predict
+from .group_effects import labels_of_groups
 from .grouped_prediction import is_grouped
 
 
@@ -40,7 +41,7 @@ def from_model(model, rows, max_draws):
     coords = {"feature": columns, "unpenalized_feature": free}
     dims = {"coef": ["feature"], "unpenalized": ["unpenalized_feature"], "y": ["row"], "group_effect": ["group"]}
     if is_grouped(model):
-        coords["group"] = model.groups_.tolist()
+        coords["group"] = labels_of_groups(model)
     attrs = {
         "inference_library": "skhorseshoe",
         "inference_library_version": __version__,

@@ -26,7 +26,7 @@ def effects_frame(model, level):
             "sd": model.group_effect_moments_["sd"],
             **dict(zip(interval_headings(level), (low, high), strict=True)),
         },
-        index=pd.Index(model.groups_.tolist(), name="group", tupleize_cols=False),
+        index=pd.Index(labels_of_groups(model), name="group", tupleize_cols=False),
     )
     frame.attrs["classes"] = model.classes_.tolist()
     frame.attrs["header"] = in_lines(
@@ -34,3 +34,9 @@ def effects_frame(model, level):
         f"{favoured(model, 'effects')}"
     )
     return frame
+
+
+def labels_of_groups(model):
+    """The labels of a model's groups, a list."""
+    labels = model.groups_
+    return (pd.Index(labels) if labels.dtype in ("M8[ns]", "m8[ns]") else labels).tolist()  # NumPy would make them ints

@@ -11,7 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import _num_samples
 
-from .._data.row_groups import check_groups, check_offset, known_codes, refuse_dask
+from .._data.row_groups import check_groups, check_offset, match_groups, refuse_dask
+from .._utils.warn import warn_once
+
+_KNOWN = (
+    "Labels in groups that fit has seen: {} of {}. Their rows get the effects of these groups, other rows the average "
+    "over new groups. If equal labels are not the same group, as where two hospitals number their patients alike, give "
+    "new_groups=True. new_groups=False says that they are, without this warning."
+)
 
 
 class GivenRows(NamedTuple):
@@ -51,8 +58,11 @@ def is_grouped(model):
     return hasattr(model, "groups_")
 
 
-def given_rows(model, X, groups, offset):
-    """``GivenRows``; an error if the model was fitted without the groups or offset, or needs an offset."""
+def given_rows(model, X, groups, offset, new_groups=None):
+    """``GivenRows``; an error if the model was fitted without the groups or offset, or needs an offset.
+
+    new_groups : see ``HorseshoeProbitClassifier.predict_proba``.
+    """
     refuse_dask(X, groups=groups, offset=offset)
     has_offset = hasattr(model, "_has_offset")
     if has_offset and offset is None:
@@ -62,15 +72,24 @@ def given_rows(model, X, groups, offset):
         )
     if offset is not None and not has_offset:
         raise ValueError("This model was fitted without an offset: leave offset out, or fit with one.")
-    if groups is not None and not is_grouped(model):
-        raise ValueError("This model was fitted without groups: leave groups out, or fit with them.")
-    if groups is None and offset is None:
-        return GivenRows(X)
-    n = _num_samples(X)
-    codes = None if groups is None else known_codes(model.groups_, check_groups(groups, n))
-    if codes is not None and not hasattr(model, "group_effect_draws_") and (codes >= 0).any():
+    matched = matched_groups(model, X, groups, new_groups)
+    if matched is not None and new_groups is None:
+        warn_once(_KNOWN.format(*matched.counts), UserWarning, "known groups")
+    if matched is not None and not hasattr(model, "group_effect_draws_") and matched.counts[0]:
         raise ValueError("The effects of groups are known when the fit has ended: leave groups out until then.")
-    return GivenRows(X, codes, None if offset is None else check_offset(offset, n))
+    offset = None if offset is None else check_offset(offset, _num_samples(X))
+    return GivenRows(X, None if matched is None else matched.codes, offset)
+
+
+def matched_groups(model, X, groups, new_groups):
+    """``Matched`` of the groups of rows X, or None; an error if the model was fitted without."""
+    if not (new_groups is None or isinstance(new_groups, bool | np.bool_)):
+        raise ValueError(f"new_groups must be True, False or None; got {new_groups!r:.80}. Labels are groups=.")
+    if groups is None:
+        return None
+    if not is_grouped(model):
+        raise ValueError("This model was fitted without groups: leave groups out, or fit with them.")
+    return match_groups(model.groups_, check_groups(groups, _num_samples(X)), bool(new_groups))
 
 
 def group_roots(model):

@@ -1,23 +1,18 @@
-"""Methods of a fitted model: probabilities, classes, a table of its coefficients, and its draws for ArviZ."""
+"""Methods of a fitted model: tables of its coefficients and of the effects of groups, and its draws for ArviZ."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
-from .._backends import device
 from .._data import validation
-from .._data.dask_lazy import by_blocks
 from .._data.row_groups import warn_if_reordered
 from .._utils.errstate import guarded
-from .._utils.memory import check_result
 from . import predict as _predict
 from .arviz import from_model
 from .claim_errors import check_share
-from .estimates import ends_of
 from .group_effects import effects_frame
 from .grouped_prediction import given_rows
 from .summary import group_frame, summary_frame
@@ -54,166 +49,6 @@ class PosteriorMixin:
     device_: str
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-
-    @by_blocks
-    def predict_proba(self, X: RowsLike, groups: Labels = None, offset: Offsets = None) -> Floats:
-        """Posterior predictive probabilities: the averages over the draws of Phi(-eta) and Phi(eta).
-
-        Deterministic; the result for a row does not depend on the other rows of X.
-
-        Parameters
-        ----------
-        X : array-like, table or sparse matrix of shape (n_samples, n_features)
-            The columns of ``fit``, in the same order.
-        groups : array-like of shape (n_samples,) or None, default=None
-            Of a model that was fitted with groups, the labels of the groups. A row of a group that the fit has seen has
-            the probability Phi(eta + u_g); one of another group, and every row without ``groups``, has that of a new
-            group, Phi(eta / sqrt(1 + s^2)).
-        offset : array-like of shape (n_samples,) or None, default=None
-            Of a model that was fitted with an offset, that of these rows.
-
-        Returns
-        -------
-        proba : ndarray of shape (n_samples, 2), float64
-            Columns in the order of ``classes_``.
-
-        Raises
-        ------
-        NotFittedError
-            If the model is not fitted.
-        ValueError
-            If the columns of X are not those of the fit, or values are missing.
-        """
-        return self._from_probabilities(X, groups, offset, lambda proba: proba)
-
-    @by_blocks
-    def predict_proba_samples(
-        self, X: RowsLike, max_draws: int | None = None, groups: Labels = None, offset: Offsets = None
-    ) -> Floats:
-        """The probability of the second class under every draw: a sample of its posterior for each row.
-
-        Its average over all draws is ``predict_proba``. The result for a row does not depend on the other rows of X.
-
-        Parameters
-        ----------
-        X : array-like, table or sparse matrix of shape (n_samples, n_features)
-            The columns of ``fit``, in the same order.
-        max_draws : int or None, default=None
-            Maximum number of draws to use, evenly spaced, equally many from each chain; at least ``n_chains``. None
-            uses all. With ``groups``, of those that effects of groups are kept of.
-        groups, offset : see ``predict_proba``
-            The groups of the rows, and their offsets.
-
-        Returns
-        -------
-        samples : ndarray of shape (n_samples, n_draws_used), float64
-            Probabilities of ``classes_[1]``; the draws of the first chain come first. Every row uses the same
-            draws, so columns can be compared and summed over rows.
-
-        Raises
-        ------
-        ValueError
-            If ``max_draws`` is less than one draw for each chain.
-        MemoryError
-            If the result does not fit in memory; before anything is computed.
-        """
-        rows = self._given_rows(X, groups, offset)
-        draws = _predict.draws_for_rows(self, rows, max_draws, alike=True)
-        n_draws = draws.intercept.size
-        check_result(rows.X.shape[0], n_draws)
-        samples = _predict.values_by_row(self, rows, n_draws, lambda eta, ops: ops.ndtr(eta, out=eta), draws)
-        return device.put_on_device_of(rows.X, samples)
-
-    @by_blocks
-    def predict_interval(
-        self, X: RowsLike, level: float | None = 0.9, groups: Labels = None, offset: Offsets = None
-    ) -> Floats:
-        """Equal-tailed posterior interval of the probability of the second class.
-
-        It says how precisely P(y = 1 | x) is known if the model is right; it is not an interval for y. The result for
-        a row does not depend on the other rows of X.
-
-        Parameters
-        ----------
-        X : array-like, table or sparse matrix of shape (n_samples, n_features)
-            The columns of ``fit``, in the same order.
-        level : float or None, default=0.9
-            Posterior probability of the interval, in (0, 1); None takes ``credible_level``.
-        groups, offset : see ``predict_proba``
-            The groups of the rows, and their offsets.
-
-        Returns
-        -------
-        interval : ndarray of shape (n_samples, 2), float64
-            Lower and upper end, in [0, 1]: quantiles of the row of ``predict_proba_samples``.
-
-        Raises
-        ------
-        ValueError
-            If ``level`` is not between 0 and 1.
-        """
-        rows, level = self._given_rows(X, groups, offset), level_of(self, level)
-        interval = _predict.values_by_row(self, rows, 2, lambda eta, ops: ops.quantiles(eta, ends_of(level), ops.ndtr))
-        return device.put_on_device_of(rows.X, interval)
-
-    @by_blocks
-    def predict_log_proba(self, X: RowsLike, groups: Labels = None, offset: Offsets = None) -> Floats:
-        """Logarithm of ``predict_proba``.
-
-        Parameters
-        ----------
-        X : array-like, table or sparse matrix of shape (n_samples, n_features)
-            The columns of ``fit``, in the same order.
-        groups, offset : see ``predict_proba``
-            The groups of the rows, and their offsets.
-
-        Returns
-        -------
-        log_proba : ndarray of shape (n_samples, 2), float64
-        """
-        return self._from_probabilities(X, groups, offset, lambda proba: np.log(_positive(proba)))
-
-    @by_blocks
-    def decision_function(self, X: RowsLike, groups: Labels = None, offset: Offsets = None) -> Floats:
-        """Phi^-1 of the posterior predictive probability of the second class, computed from the smaller tail.
-
-        It is not x ``coef_.T`` + ``intercept_``: the average of Phi over the draws is not Phi of the average.
-
-        Parameters
-        ----------
-        X : array-like, table or sparse matrix of shape (n_samples, n_features)
-            The columns of ``fit``, in the same order.
-        groups, offset : see ``predict_proba``
-            The groups of the rows, and their offsets.
-
-        Returns
-        -------
-        decision : ndarray of shape (n_samples,), float64
-            Positive where the second class is the more probable; in [-37.6, 37.6].
-        """
-
-        def quantile(proba):
-            lower, upper = _positive(proba).T
-            return np.where(upper > lower, -ndtri(lower), ndtri(upper))
-
-        return self._from_probabilities(X, groups, offset, quantile)
-
-    @by_blocks
-    def predict(self, X: RowsLike, groups: Labels = None, offset: Offsets = None) -> NDArray[Any]:
-        """The more probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like, table or sparse matrix of shape (n_samples, n_features)
-            The columns of ``fit``, in the same order.
-        groups, offset : see ``predict_proba``
-            The groups of the rows, and their offsets.
-
-        Returns
-        -------
-        labels : ndarray of shape (n_samples,)
-        """
-        return self._from_probabilities(X, groups, offset, lambda proba: self.classes_[proba.argmax(axis=1)])
 
     @guarded
     def summary(self, level: float | None = None, sort_by: str | None = None) -> DataFrame:
@@ -374,23 +209,13 @@ class PosteriorMixin:
         rows = None if X is None else _predict.labelled_rows(self, X, y, sample_weight, offset)
         return from_model(self, rows, max_draws)
 
-    def _from_probabilities(self, X, groups, offset, values_of):
-        """values_of(probabilities (n, 2)), computed on the host, as an array on the device of X."""
-        rows = self._given_rows(X, groups, offset)
-        probabilities = _predict.values_by_row(self, rows, 2, lambda eta, ops: ops.average_phi(eta))
-        return device.put_on_device_of(rows.X, values_of(probabilities))
-
-    def _given_rows(self, X, groups, offset):
+    def _given_rows(self, X, groups, offset, new_groups):
         warn_if_reordered(X, groups=groups, offset=offset)
-        return given_rows(self, self._check_rows(X), groups, offset)
+        return given_rows(self, self._check_rows(X), groups, offset, new_groups)
 
     def _check_rows(self, X):
         check_is_fitted(self)
         return validation.check_X(self, X, reset=False)
-
-
-def _positive(proba):
-    return np.maximum(proba, np.finfo(float).tiny)
 
 
 def level_of(model, level):

@@ -39,6 +39,15 @@ def first_not_finite(values):
     return tuple(wrong[0].tolist()) if len(wrong) else None
 
 
+def first_whole_rounded(values):
+    """The first number of a float array (n,) so large that its type may have made it of another whole number; None if
+    there is none, and for other arrays."""
+    if values.dtype.kind != "f":
+        return None
+    large = np.abs(values) >= 2.0 ** (np.finfo(values.dtype).nmant + 1)
+    return values[large.argmax()].item() if large.any() else None
+
+
 def refuse_masked(values, name):
     """Raise a ValueError if an array, or one in a list, has masked values, which NumPy would take for data."""
     for i, array in enumerate(values if isinstance(values, list | tuple) else [values]):

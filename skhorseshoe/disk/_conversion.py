@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 
-from .._utils.arrays import kind_of
+from .._utils.arrays import first_whole_rounded, kind_of
 from .._utils.names import check_different, shorten
 
 MOST_LABELS, LETTERS = 256, 1000  # most labels, and letters of one: in an array each takes the room of the longest
@@ -80,6 +80,11 @@ def _encoded(labels, m, codes, first, what, most=None):
     places, distinct = pd.factorize(pd.Series(labels))
     if (places < 0).any():
         raise ValueError(f"The {what} of row {first + np.argmin(places)} is missing: leave the row out.")
+    if (rounded := first_whole_rounded(np.asarray(distinct))) is not None:
+        raise ValueError(
+            f"A {what} from row {first} on is {rounded!r}: such large floats do not tell a whole number from the next. "
+            f"Give {what}s as whole numbers or text."
+        )
     distinct = distinct.tolist()
     if long := next((label for label in distinct if isinstance(label, str) and len(label) > LETTERS), None):
         raise ValueError(f"The {what} {shorten(long, 30)!r} has {len(long)} letters, of {LETTERS} at most: shorten it.")

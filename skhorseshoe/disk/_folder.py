@@ -98,7 +98,8 @@ def _groups(folder, blocks, check):
 
 
 def _decoded(path, labels, codes):
-    labels = np.array(labels)
+    array = np.array(labels)
+    labels = array if array.tolist() == labels else np.array(labels, object)  # which neither rounds nor cuts them
     check_reading(path, len(codes) * labels.itemsize)
     return labels[codes]
 

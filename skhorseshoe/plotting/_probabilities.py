@@ -12,18 +12,17 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.utils import check_random_state
 
 from .._data.labels import is_second
-from .._data.row_groups import check_groups, encode_groups, known_codes
 from .._data.validation import refuse_lazy
 from .._posterior import estimates
 from .._posterior.claim_errors import check_share
-from .._posterior.grouped_prediction import draws_with_effects, evenly, is_grouped
+from .._posterior.grouped_prediction import draws_with_effects, evenly, is_grouped, matched_groups
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import prepared, unwrap
 from .._utils.warn import warn
 from ._common import DARK, MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_count, check_option, class_names, ink
 
 if TYPE_CHECKING:
-    from .._types import Axes, Floats, Labels, Model, NDArray, Offsets, RowsLike, Seed, Sequence
+    from .._types import Axes, Floats, Labels, Model, NDArray, NewGroups, Offsets, RowsLike, Seed, Sequence
 
 _HISTOGRAM_HEIGHT = 0.12  # as a share of the height of the axes
 _SHOWN = 0.95  # smallest share of the expected events to show
@@ -55,6 +54,8 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         The labels.
     y : ndarray of shape (n_samples,) or None, default=None
         The true labels, where known.
+    known_groups : tuple of two int or None, default=None
+        How many of the groups of the rows the fit has seen, and how many there are.
 
     Attributes
     ----------
@@ -82,6 +83,7 @@ class ProbabilityIntervalDisplay(RowsDisplay):
     level: float
     classes: NDArray[Any]
     y: NDArray[Any] | None = None
+    known_groups: tuple[int, int] | None = None
 
     @classmethod
     def from_estimator(
@@ -95,6 +97,7 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         threshold: float | None = 0.5,
         groups: Labels = None,
         offset: Offsets = None,
+        new_groups: NewGroups = None,
         ax: Axes | None = None,
     ) -> Self:
         """Compute the intervals and draw them.
@@ -113,8 +116,8 @@ class ProbabilityIntervalDisplay(RowsDisplay):
             The largest probability first, or as in X.
         threshold : float or None, default=0.5
             Where to draw a line: the probability above which one would act, in (0, 1).
-        groups, offset : see ``HorseshoeProbitClassifier.predict_proba``
-            The groups of the rows, and their offsets.
+        groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
+            The groups of the rows, and their offsets. The label of the axis says how many groups the fit has seen.
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw on. None makes a figure.
 
@@ -126,16 +129,23 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         level = level_of(classifier, level)
         refuse_lazy(X)
         rows = prepared(steps, X)
-        mean = classifier.predict_proba(rows, groups, offset)[:, 1]
+        matched = matched_groups(classifier, rows, groups, new_groups)
+        of_rows = {
+            "groups": groups,
+            "offset": offset,
+            "new_groups": bool(new_groups),
+        }  # the label of the axis says more
+        mean = classifier.predict_proba(rows, **of_rows)[:, 1]
         if y is not None:
             y = classifier.classes_[is_second(y, mean, classifier.classes_).astype(int)]
         return cls(
             names=list(X.index) if hasattr(X, "index") and hasattr(X, "columns") else list(range(len(mean))),
             mean=mean,
-            interval=classifier.predict_interval(rows, level, groups, offset).T,
+            interval=classifier.predict_interval(rows, level, **of_rows).T,
             level=level,
             classes=classifier.classes_,
             y=y,
+            known_groups=matched and matched.counts,
         ).plot(order=order, threshold=threshold, ax=ax)
 
     def plot(
@@ -164,7 +174,7 @@ class ProbabilityIntervalDisplay(RowsDisplay):
             labels=labels,
             reference=threshold,
             limits=(-0.02, 1.02),
-            value_label=f"probability of {second} and {100 * self.level:g} % interval",
+            value_label=f"probability of {second} and {100 * self.level:g} % interval{_known_line(self.known_groups)}",
             row_label=_ROW_LABELS[order] if n_rows > MAX_NAMES else None,
         )
 
@@ -193,6 +203,8 @@ class PosteriorCalibrationDisplay(Display):
         Level of the band at each point, in (0, 1).
     label : object
         Label of the second class.
+    known_groups : tuple of two int or None, default=None
+        How many of the groups of the rows the fit has seen, and how many there are.
 
     Attributes
     ----------
@@ -230,6 +242,7 @@ class PosteriorCalibrationDisplay(Display):
     counts: NDArray[Any]
     level: float
     label: object
+    known_groups: tuple[int, int] | None = None
 
     @classmethod
     def from_estimator(
@@ -244,6 +257,7 @@ class PosteriorCalibrationDisplay(Display):
         limit: float | None = None,
         groups: Labels = None,
         offset: Offsets = None,
+        new_groups: NewGroups = None,
         ax: Axes | None = None,
     ) -> Self:
         """Compare the predictions for labelled rows with the labels; best use rows that the model has not seen.
@@ -266,10 +280,11 @@ class PosteriorCalibrationDisplay(Display):
         limit : float or None, default=None
             Upper end of both axes, in (0, 1]. None is the smallest of 1, 0.5, 0.2, 0.1, 0.05, ... below which 95 % of
             the events are expected. Where rows have predictions above it, the axis says so.
-        groups, offset : see ``HorseshoeProbitClassifier.predict_proba``
+        groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
             The groups of the rows, and their offsets. Rows of one group share its effect, also if the fit has not seen
             the group, so the band is wider the fewer groups there are. Without ``groups`` a model with groups takes
             each row for a new group of its own: if rows belong together, the band is too narrow, and a warning says so.
+            The label of the axis says how many groups the fit has seen.
         ax : matplotlib.axes.Axes or None, default=None
             Axes to draw on. None makes a figure.
 
@@ -283,12 +298,14 @@ class PosteriorCalibrationDisplay(Display):
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         refuse_lazy(X)
         rows = prepared(steps, X)
-        proba = classifier.predict_proba(rows, groups, offset)[:, 1]
+        of_rows = _without_warning(groups, offset, new_groups)
+        proba = classifier.predict_proba(rows, **of_rows)[:, 1]
+        matched = matched_groups(classifier, rows, groups, new_groups)
         predicted, place, counts = np.unique(proba, return_inverse=True, return_counts=True)
         y = is_second(y, place, classifier.classes_)
-        samples = classifier.predict_proba_samples(rows, n_draws, groups, offset)
-        if groups is not None:
-            outcomes = _outcomes_of_groups(classifier, samples, n_draws, groups, rng)
+        samples = classifier.predict_proba_samples(rows, n_draws, **of_rows)
+        if matched is not None:
+            outcomes = _outcomes_of_groups(classifier, samples, n_draws, matched, rng)
         else:
             outcomes = (rng.random(len(p)) < p for p in samples.T)
             if is_grouped(classifier):
@@ -301,6 +318,7 @@ class PosteriorCalibrationDisplay(Display):
             counts=counts,
             level=level,
             label=classifier.classes_[1],
+            known_groups=matched and matched.counts,
         ).plot(limit=limit, ax=ax)
 
     def plot(self, *, limit: float | None = None, ax: Axes | None = None) -> Self:
@@ -325,7 +343,9 @@ class PosteriorCalibrationDisplay(Display):
             axis.set_major_formatter("{x:g}")
         (label,), n_beyond = class_names([self.label]), self.counts[self.predicted > end].sum()
         beyond = f"\n({n_beyond:.0f} of {self.counts.sum():.0f} rows are beyond)" if n_beyond else ""
-        return self._finish(f"predicted probability of {label}{beyond}", f"observed share of {label}")
+        return self._finish(
+            f"predicted probability of {label}{beyond}{_known_line(self.known_groups)}", f"observed share of {label}"
+        )
 
 
 def _round_limit(predicted, counts):
@@ -336,18 +356,27 @@ def _round_limit(predicted, counts):
     return min((size for size in sizes if size >= largest), default=1.0)
 
 
-def _outcomes_of_groups(classifier, samples, n_draws, groups, rng):
+def _outcomes_of_groups(classifier, samples, n_draws, matched, rng):
     """Yields outcomes (n,) bool under each draw. Rows of a group that the fit has not seen share a new u ~ N(0, s^2).
 
     Their ``samples`` are Phi(x beta / sqrt(1 + s^2)), so u + noise is divided by the same root.
     """
-    labels = check_groups(groups, len(samples))
-    is_new, codes = known_codes(classifier.groups_, labels) < 0, encode_groups(labels)[1]
+    is_new, codes = matched.codes < 0, matched.own
     scales = evenly(classifier.group_scale_draws_[:, draws_with_effects(classifier)], n_draws).ravel()
     for p, s in zip(samples.T, scales, strict=True):
         shared = s * is_new
-        effects, noise = rng.standard_normal(len(labels))[codes], rng.standard_normal(len(labels))
+        effects, noise = rng.standard_normal(len(codes))[codes], rng.standard_normal(len(codes))
         yield ndtr((shared * effects + noise) / np.hypot(1, shared)) < p
+
+
+def _without_warning(groups, offset, new_groups):
+    """Arguments for predictions, which need not say how many groups are known: the label of the axis does."""
+    return {"groups": groups, "offset": offset, "new_groups": False if new_groups is None else new_groups}
+
+
+def _known_line(known_groups):
+    """How many groups the fit has seen, on a line of its own; empty without groups."""
+    return "" if known_groups is None else "\n({} of {} groups are known from fit)".format(*known_groups)
 
 
 def _isotonic(y, place, counts):

@@ -1,6 +1,7 @@
 """Labels: read as they are, of one kind; their order, and that of the rows beside X."""
 
 import enum
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -17,6 +18,11 @@ class Grade(enum.StrEnum):
     LOW = "low"
     HIGH = "high"
     HIGHEST = "highest"
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
 
 
 class Stage(enum.IntEnum):
@@ -56,7 +62,10 @@ REFUSED = {
     "numbers": (X[:, 0], "continuous"),
     "numbers whose sum overflows": (np.where(Y, 1e308, 0.5), "continuous"),
     "bool objects": (Y.astype(bool).astype(object), r"y holds bool as objects.*astype\(bool\)"),
-    "times": (pd.date_range("2020", periods=2, tz="UTC")[Y], r"y holds Timestamp as objects.*astype\(str\)"),
+    "times": (
+        pd.date_range("2020", periods=2, tz="UTC")[Y],
+        r"Unknown label type: y holds labels of type Timestamp.*str\(label\)",
+    ),
     "masked": (np.ma.masked_equal(np.arange(30), 7), "y is a masked .*row 7: leave"),
     "three Enums": ([list(Grade)[i % 3] for i in range(30)], "y has 3 classes, 'high', 'highest', 'low'"),
     "numbers and text": ([1, "1", "2"] * 10, "y holds int and str: labels must be of one kind"),
@@ -67,6 +76,19 @@ REFUSED = {
     "bytes without a type": (np.zeros(30, "V8"), r"y has dtype \|V8; labels are numbers, booleans or strings"),
     "records": (np.zeros(30, [("a", "i4")]), "y has dtype .*; labels are numbers, booleans or strings"),
     "complex": (Y + 0j, "y has dtype complex128; labels are numbers, booleans or strings"),
+    "rounded beside a fraction": (
+        np.array([np.int64(2**53 + 1), np.float64(0.5)] * 15, object),
+        "too large .* as text",
+    ),
+    "Enums": (
+        [[Colour.RED, Colour.BLUE][i] for i in Y],
+        r"type Colour\. Give their names: \[label\.name for label in y\]",
+    ),
+    "Enums in a Series": (pd.Series([[Colour.RED, Colour.BLUE][i] for i in Y]), "type Colour"),
+    "lists": (pd.Series([[i, 1] for i in Y]), "type list. Give one for each row"),
+    "lists of other lengths": ([[1] * (1 + i) for i in Y], "type list. Give one for each row"),
+    "tuples": (pd.Series([(i, 1) for i in Y]), "type tuple. Give one for each row"),
+    "dicts": ([{"a": i} for i in Y], "type dict"),
     "NaN of Decimal": ([Decimal("sNaN"), *[Decimal(1)] * 29], "The label of row 0 is missing"),
     "masked in a list": ([*Y[:29], np.ma.masked], "y is a masked array, .* row 29: leave such rows out"),
 }
@@ -77,6 +99,55 @@ REFUSED = {
 def test_unusable_labels_are_refused(labels, says):
     with pytest.raises(ValueError, match=says):
         fit(labels)
+
+
+@pytest.mark.parametrize("kind", [list, pd.Series])
+def test_labels_to_score_are_of_the_kinds_of_fit(kind):
+    model = fit(Y)
+    with pytest.raises(ValueError, match="labels of type Colour"):
+        model.score(X, kind([Colour.RED] * 30))
+
+
+LEVELS = ["low", "mid", "high"]
+RANKS = np.arange(30) % 3
+GRADES = pd.Series(np.array(LEVELS)[RANKS], dtype=pd.CategoricalDtype(LEVELS, ordered=True))
+REST, STEPS = "OneVsRestClassifier", "fit y >= level, a model for each level but the lowest"
+
+
+@pytest.mark.parametrize(
+    ("y", "shown", "advice"),
+    [
+        (GRADES, "3 classes, 'low' < 'mid' < 'high'. Models of each class against the rest would lose", [STEPS]),
+        (GRADES.to_frame(), "'low' < 'mid' < 'high'", [STEPS]),
+        (GRADES.array, "'low' < 'mid' < 'high'", [STEPS]),
+        (pd.Series(pd.Categorical(RANKS, [2, 0, 1], ordered=True)), "2 < 0 < 1", [STEPS]),
+        (RANKS, "0, 1, 2. If they are in order, fit", [STEPS, REST]),
+        (pd.Series(RANKS / 1.0), "0.0, 1.0, 2.0. If they", [STEPS, REST]),
+        ([Stage(1), Stage(2), 3] * 10, "1, 2, 3. If they", [STEPS, REST]),
+        (GRADES.astype(str), "'high', 'low', 'mid'. For one model of each class against the rest (user", [REST]),
+        (GRADES.cat.as_unordered(), "'high', 'low', 'mid'", [REST]),
+    ],
+)
+def test_more_classes_are_answered_by_whether_they_are_in_order(y, shown, advice):
+    with pytest.raises(ValueError, match=re.escape(shown)) as told:
+        fit(y)
+    assert [words for words in (STEPS, REST) if words in str(told.value)] == advice
+
+
+@pytest.mark.parametrize("y", [GRADES, RANKS])
+def test_the_advice_for_classes_in_order_can_be_followed(y):
+    with pytest.raises(ValueError, match="multiclass") as told:
+        fit(y)
+    names = {"X": X, "y": y, "HorseshoeProbitClassifier": lambda: HorseshoeProbitClassifier(n_iter=10, burn_in=5)}
+    line = next(line for line in str(told.value).splitlines() if line.startswith("models = "))
+    exec(line, names)
+    assert list(names["models"]) == (LEVELS[1:] if y is GRADES else [1, 2])
+    assert all(model.classes_.tolist() == [False, True] for model in names["models"].values())
+
+
+def test_rows_of_weight_0_may_hold_a_third_class():
+    model = HorseshoeProbitClassifier(n_iter=10, burn_in=5).fit(X, GRADES, (GRADES != "mid").astype(float))
+    assert model.classes_.tolist() == ["high", "low"]
 
 
 @pytest.mark.parametrize("as_series", [True, False])

@@ -92,6 +92,20 @@ def test_what_is_no_group(change, words, visits, tmp_path):
         disk.convert(change(visits), tmp_path / "rows", y="ill", groups="patient")
 
 
+@pytest.mark.parametrize("labels", [[2**53 + 1, 2**53, 0.5], ["a", "a\0", "b"], [2**63 + 1, 2**63, -1], [2**64, 1, 2]])
+def test_labels_that_an_array_would_make_equal_stay_apart(labels, visits, tmp_path):
+    given = np.array(labels * 200, object)
+    groups = disk.convert(visits[NAMES], tmp_path / "rows", groups=given)[2]
+    assert groups.tolist() == given.tolist()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_floats_that_are_rounded_are_refused(dtype, visits, tmp_path):
+    parts = [visits[:300].assign(patient=7), visits[300:].assign(patient=dtype(2**53))]
+    with pytest.raises(ValueError, match=r"A group from row 300 on is 9007199254740992\.0: .* whole numbers or text"):
+        disk.convert(parts, tmp_path / "rows", y="ill", groups="patient")
+
+
 def test_wrong_arguments(visits, tmp_path):
     with pytest.raises(ValueError, match="groups is an array, which goes with one table or array"):
         disk.convert(in_parts(visits), tmp_path / "rows", groups=np.zeros(600))

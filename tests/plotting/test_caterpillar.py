@@ -1,5 +1,8 @@
 """The caterpillar of groups' effects, and probabilities of rows with groups."""
 
+import warnings
+from functools import partial
+
 import numpy as np
 import pytest
 from artists import dashed, drawn, outside, row_names, segments, texts
@@ -76,6 +79,39 @@ def test_the_band_of_calibration_is_that_of_rows_that_share_effects(of_patients,
         inside.append(((display.band[0] <= display.observed) & (display.observed <= display.band[1])).mean())
         plt.close()
     assert np.mean(inside) > 0.8
+
+
+@pytest.mark.parametrize("name", ["ProbabilityIntervalDisplay", "PosteriorCalibrationDisplay"])
+@pytest.mark.filterwarnings("error:Labels in groups")
+def test_displays_say_how_many_groups_are_known(name, of_patients, visits):
+    X, y, groups = visits
+    draw = partial(getattr(plotting, name).from_estimator, of_patients, X, y)
+    for n_known, n, given in (
+        (60, 60, {"groups": groups}),
+        (30, 60, {"groups": np.where(groups < "p30", groups, "q" + groups), "new_groups": False}),
+        (0, 60, {"groups": groups, "new_groups": True}),
+        (0, 1, {"groups": np.repeat(7, 600), "new_groups": True}),
+    ):
+        display = draw(**given)
+        assert display.known_groups == (n_known, n)
+        line = f"\n({n_known} of {n} groups are known from fit)"
+        assert line in display.ax_.get_xlabel() + display.ax_.get_ylabel()
+    with pytest.raises(ValueError, match="Labels are groups="):
+        draw(new_groups=groups)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        alone = draw()
+    assert "known" not in alone.ax_.get_xlabel() + alone.ax_.get_ylabel()
+
+
+def test_rows_of_a_new_group_share_its_effect_in_the_band(of_patients, visits):
+    """With ``new_groups`` the labels still say which rows belong together: the fewer groups, the wider the band."""
+    X, y, groups = visits
+    draw = partial(plotting.PosteriorCalibrationDisplay.from_estimator, of_patients, X, y, n_draws=60)
+    new = draw(groups=groups, new_groups=True)
+    assert np.array_equal(new.band, draw(groups=["B" + label for label in groups]).band)
+    width = [np.diff(draw(groups=np.arange(600) % n, new_groups=True).band, axis=0).mean() for n in (2, 600)]
+    assert width[0] > 1.5 * width[1]
 
 
 def test_displays_take_the_offset(visits):
