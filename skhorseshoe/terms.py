@@ -9,6 +9,7 @@ model itself takes them, before any scaler.
 
 from __future__ import annotations
 
+from collections import Counter
 from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -30,7 +31,7 @@ from ._posterior.summary import described, favoured, in_lines, interval_headings
 from ._posterior.table import Summary
 from ._utils.arrays import dense
 from ._utils.errstate import guarded
-from ._utils.names import names_of, printable
+from ._utils.names import finder, names_of, printable
 from .diagnostics import ess_bulk, rhat
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ def find(model: Model, X: RowsLike = None) -> dict[str, list[Any]]:
 
     The steps of a Pipeline are walked from the input columns to those of the classifier. Columns that are made of
     several input columns, as interactions are, are a term of their own ("age x sex"), and so is each column of which
-    the steps do not tell what it is made of, as of a principal component. Without steps, columns of two values of which
+    the steps do not tell what it is made of, as of a principal component, or of a function of several columns whose
+    names are all that is known: age_sex may be anything. A step within a ColumnTransformer that is given one column
+    tells: what it makes is made of that one. Without steps, columns of two values of which
     every row has one are the levels of a category; their common beginning names it ("ward" of ward_a and ward_b).
 
     Parameters
@@ -57,7 +60,8 @@ def find(model: Model, X: RowsLike = None) -> dict[str, list[Any]]:
     Returns
     -------
     terms : dict
-        The name of each term with the names of its columns, behind the steps, in their order.
+        The name of each term with the names of its columns, behind the steps, in their order; numbers in place of names
+        that several columns have, as encoders may make them.
 
     Raises
     ------
@@ -87,8 +91,9 @@ def find(model: Model, X: RowsLike = None) -> dict[str, list[Any]]:
     steps, classifier = unwrap(model)
     classifier = named(steps, classifier)
     names = names_of(classifier)
+    times = Counter(names)
     terms = _terms.found_terms(steps, classifier, None if X is None else input_names(X))
-    return {term.name: [names[j] for j in term.columns] for term in terms}
+    return {term.name: [names[j] if times[names[j]] == 1 else int(j) for j in term.columns] for term in terms}
 
 
 @guarded
@@ -320,11 +325,18 @@ def _of_input(model, steps, X, term, sample_weight):
     X = InputRows(X)
     if term not in X.names:
         return _of_level_columns(named(steps, model), term, steps, X.names)
-    place = X.names.index(term)
+    place = finder(X.names, "columns of X")(term, "levels")
     origins, _ = column_origins(model, steps, X.names)
     columns = np.flatnonzero([origin.inputs == (place,) for origin in origins])
     if not len(columns):
-        raise ValueError(f"The steps before the classifier make no column of {term!r} alone.")
+        unknown = any(not origin.inputs and place in origin.reach for origin in origins)
+        cure = (
+            " A step does not tell of which of its columns it makes each of its own: give it this one alone, within a "
+            "ColumnTransformer."
+        )
+        raise ValueError(
+            f"The steps before the classifier make no column of {term!r} alone, as far as they tell.{cure * unknown}"
+        )
     codes, labels = X.levels(place)
     if len(labels) > MOST_LEVELS:
         raise ValueError(

@@ -11,7 +11,14 @@ from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTransformer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    OneHotEncoder,
+    PolynomialFeatures,
+    SplineTransformer,
+    StandardScaler,
+)
 
 from skhorseshoe import HorseshoeProbitClassifier, inspection, terms
 from skhorseshoe.diagnostics import ess_bulk
@@ -71,6 +78,64 @@ def test_a_table_without_steps_has_categories_and_columns(dummies):
     X, clf = dummies
     assert terms.find(clf) == {"age": ["age"], "ward": [f"ward_{one}" for one in "abcd"]}
     assert terms.find(clone(SHORT).fit(X.to_numpy(), clf.predict(X)))["x1 and 3 more"] == ["x1", "x2", "x3", "x4"]
+
+
+@pytest.fixture(scope="module")
+def equal_names(seed):
+    """A ward whose level a_1 has the name of a level of another category, ward_a; the ward alone matters."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"ward": rng.choice(["a_1", "b"], 300), "ward_a": rng.choice(["1", "2"], 300)})
+    y = 1.5 * (X["ward"] == "a_1") + rng.standard_normal(300) > 0.7
+    behind = ColumnTransformer([("p", "passthrough", [1, 2]), ("q", MaxAbsScaler(), [0, 3])])
+    return X, y, make_pipeline(OneHotEncoder(), behind, clone(SHORT)).fit(X, y)
+
+
+def test_levels_of_equal_names_stay_with_their_categories(equal_names):
+    X, _, model = equal_names
+    sizes = terms.summary(model, X)["mean"]
+    assert sizes["ward"] > 0.5 > 2 * sizes["ward_a"]
+    effects = inspection.marginal_effects(model, X, reference={"ward": "b", "ward_a": "2"})["mean"]
+    for name, high, low in (("ward", "a_1", "b"), ("ward_a", "1", "2")):
+        ends = (model.predict_proba(X.assign(**{name: level}))[:, 1].mean() for level in (high, low))
+        assert effects[f"{name}: {high} - {low}"] == pytest.approx(np.subtract(*ends), abs=1e-9)
+
+
+def test_what_is_found_can_be_asked_for_also_where_names_repeat(equal_names):
+    X, y, _ = equal_names
+    model = make_pipeline(OneHotEncoder(), clone(SHORT)).fit(X, y)
+    found = terms.find(model)
+    assert found == {"ward": [0, "ward_b"], "ward_a": [2, "ward_a_2"]}
+    pd.testing.assert_frame_equal(terms.summary(model, X, terms=found), terms.summary(model, X))
+
+
+def test_a_level_with_the_name_of_an_input_is_not_taken_for_it(clinic):
+    X, y = clinic[0][["ward"]].assign(ward_a=clinic[0]["sex"]), clinic[1]
+    model = make_pipeline(OneHotEncoder(), clone(SHORT)).fit(X, y)
+    with pytest.raises(
+        ValueError, match=r"'ward_a' is an input column, and .* is made of 'ward'\. Give columns .* by number: 0"
+    ):
+        terms.summary(model, X, terms={"mine": ["ward_a"]})
+    assert terms.summary(model, X, terms={"mine": [4, 5]}).loc["mine", "n_columns"] == 2
+
+
+def test_an_interaction_is_not_counted_to_one_of_its_columns():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.standard_normal(400), "sex": rng.integers(0, 2, 400).astype(float)})
+    y = 2 * X["age"] * X["sex"] + rng.standard_normal(400) > 0
+    product = FunctionTransformer(
+        lambda rows: rows.assign(age_sex=rows["age"] * rows["sex"]),
+        feature_names_out=lambda _, names: [*names, "age_sex"],
+    )
+    unnamed = FunctionTransformer(
+        lambda rows: product.func(rows).to_numpy(), feature_names_out=lambda *_: ["first", "second", "third"]
+    )
+    model = make_pipeline(product, clone(SHORT)).fit(X, y)
+    assert terms.find(model) == {"age": ["age"], "sex": ["sex"], "age_sex": ["age_sex"]}
+    assert terms.summary(model, X).index[0] == "age_sex"
+    with pytest.raises(
+        ValueError, match=r"make no column of 'sex' alone, as far as they tell\. A step .* ColumnTransf"
+    ):
+        terms.levels(make_pipeline(unnamed, clone(SHORT)).fit(X, y), "sex", X)
 
 
 def sizes_by_hand(draws, Z, w):
