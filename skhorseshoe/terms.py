@@ -10,7 +10,6 @@ model itself takes them, before any scaler.
 from __future__ import annotations
 
 from collections import Counter
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -24,6 +23,7 @@ from ._posterior.claim_errors import EFFECT, lfsr, prob_columns_wrong, size_of, 
 from ._posterior.feature_changes import MOST_LEVELS
 from ._posterior.grouped_prediction import on_average, population
 from ._posterior.input_rows import InputRows, blocks_behind, input_names
+from ._posterior.least_effect import asks_for_levels, check_effect, least_effects
 from ._posterior.mixin import level_of
 from ._posterior.origins import column_origins
 from ._posterior.pipeline import named, prepared, unwrap
@@ -102,7 +102,7 @@ def summary(
     X: RowsLike = None,
     *,
     terms: Mapping[str, Any] | Literal["auto"] = "auto",
-    effect: float = EFFECT,
+    effect: float | Mapping[str, float] = EFFECT,
     level: float | None = None,
     sample_weight: Weights = None,
 ) -> DataFrame:
@@ -111,6 +111,9 @@ def summary(
     The effect of a term on a row is what its columns do to the score together, beside the mean over rows. Its size is
     the standard deviation of that over the rows: the unit of ``effect`` in the selector's rule "fsr", and for a single
     column abs(beta_j) sd_j. Of a model with groups of rows, beta_j is averaged over these: divided by sqrt(1 + s^2).
+
+    So a level that few rows have is small by this measure, whatever it does to these rows: with 1 % of them, a size of
+    0.1 is a difference of 1 in the score, an odds ratio of 5. ``effect={"levels": 0.3}`` asks for that difference.
 
     Parameters
     ----------
@@ -122,8 +125,10 @@ def summary(
     terms : dict or "auto", default="auto"
         The terms, as `find` gives them; or a dict of your own: names, each with a list of columns, of the classifier or
         of the input. Columns that it leaves out are in the terms that are found.
-    effect : float, default=0.1
-        The least size that counts.
+    effect : float or dict, default=0.1
+        The least size that counts. A dict has "levels", the least difference between two levels that counts, for terms
+        all of whose columns hold two values, such as a column of zeros and ones or the columns of a category; and "sd",
+        for all others, 0.1 where it is left out. With "levels" X is needed.
     level : float or None, default=None
         Level of the credible interval, in (0, 1); None takes ``credible_level`` of the classifier.
     sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -133,7 +138,8 @@ def summary(
     -------
     frame : pandas.DataFrame
         Indexed by term, the largest first. Columns: n_columns, mean, sd and the ends of the equal-tailed interval of
-        the size, probability (that the size is above ``effect``, at most 1 - 1 / ess), ess (bulk) and rhat.
+        the size, probability (that the size is above ``effect``, at most 1 - 1 / ess), ess (bulk) and rhat. With
+        "levels" also per: "levels", where the size is the largest difference between two levels, or "sd".
 
     Raises
     ------
@@ -164,27 +170,28 @@ def summary(
     level = level_of(classifier, level)
     classifier = population(classifier)
     model = named(steps, classifier)
-    if isinstance(effect, bool) or not isinstance(effect, Real) or not effect >= 0:
-        raise ValueError(f"effect must be a number from 0 on; got {effect!r}.")
+    check_effect(effect)
     inputs = None if X is None else input_names(X)
     asked = _terms.asked_terms(terms, steps, model, inputs)
     rows = None
     if X is not None:  # checked even if no term needs it
         seen_rows = device.to_host(validation.check_X(classifier, prepared(steps, X), reset=False))
         rows = seen_rows, None if sample_weight is None else check_weights(sample_weight, seen_rows)
-    roots, alone = _terms.roots(asked, model, rows), prob_columns_wrong(model, effect)
-    table = []
+    effects = least_effects(model, effect, EFFECT, rows and rows[0])
+    roots = _terms.roots(asked, model, rows, effects.has_levels)
+    alone, table = prob_columns_wrong(model, effects.least, effects.scale), []
     for term, root in zip(asked, roots, strict=True):
         if root is None:
             (j,) = term.columns
-            size, wrong = np.abs(model.coef_draws_[..., j].astype(np.float64)) * model._column_sd[j], alone[j]
+            size, wrong = np.abs(model.coef_draws_[..., j].astype(np.float64)) * effects.scale[j], alone[j]
         else:
             size = size_of(model, term, root)
-            wrong = wrong_size(size, effect)
+            wrong = wrong_size(size, effects.of(term.columns))
         table.append(
             {
                 "term": term.name,
                 "n_columns": len(term.columns),
+                "per": "levels" if effects.has_levels[term.columns].all() else "sd",
                 **{name: values[0] for name, values in described(size[..., None], level).items()},
                 "probability": 1 - wrong,
                 "ess": ess_bulk(size),
@@ -192,11 +199,15 @@ def summary(
             }
         )
     columns = ["n_columns", "mean", "sd", *interval_headings(level), "probability", "ess", "rhat"]
+    columns[1:1] = ["per"] if (has_levels := asks_for_levels(effect)) else []
     frame = Summary(table, columns=["term", *columns]).set_index("term")
     frame = frame.sort_values("mean", ascending=False, kind="stable")
+    kinds = "standard deviation over the rows"
+    kinds += ", or the largest difference between two levels" if has_levels else ""
+    least = f"{effects.per_sd:g}" + (f", or {effect['levels']:g} between levels" if has_levels else "")
     frame.attrs["header"] = in_lines(
-        f"Effect of each of {len(frame)} terms on the score: standard deviation over the rows, and the probability "
-        f"that it is above {effect:g}{on_average(classifier)}"
+        f"Effect of each of {len(frame)} terms on the score: {kinds}, and the probability that it is above "
+        f"{least}{on_average(classifier)}"
     )
     return frame
 

@@ -15,6 +15,7 @@ from .._utils.arrays import dense
 from .._utils.memmap import cut, read_ahead
 from .._utils.names import finder, name_of_levels, names_of, printable
 from .claim_errors import indicator_sets_of
+from .least_effect import level_points
 from .origins import column_origins
 
 _NUMBERS_AT_A_TIME = 2**20  # elements of X to read at a time
@@ -151,12 +152,12 @@ def without_rows(terms, classifier):
     return next((t for t in terms if len(t.columns) > 1 and tuple(t.columns) not in known), None)
 
 
-def roots(terms, classifier, rows=None):
+def roots(terms, classifier, rows=None, has_levels=None):
     """For each term R (r, k) with R'R = the covariance of its columns over the rows, so that the size of its effect is
-    the norm of R beta; None for terms of a single column.
+    the norm of R beta; ``LevelPoints`` for terms whose columns all have levels; None for terms of a single column.
 
     rows : X as the classifier has it, on the host, and the weights of its rows or None; not needed for single columns
-    and complete sets of levels.
+    and complete sets of levels. has_levels : (p,) bool, as in ``LeastEffects``; None for none.
     """
     if rows is None and (term := without_rows(terms, classifier)):
         raise ValueError(
@@ -164,12 +165,16 @@ def roots(terms, classifier, rows=None):
             "together."
         )
     known = indicator_sets_by_columns(classifier)
-    open_groups = [t.columns for t in terms if len(t.columns) > 1 and tuple(t.columns) not in known]
+    by_levels = [len(t.columns) > 1 and has_levels is not None and has_levels[t.columns].all() for t in terms]
+    several = [t.columns for t, is_so in zip(terms, by_levels, strict=True) if len(t.columns) > 1 and not is_so]
+    open_groups = [columns for columns in several if tuple(columns) not in known]
     covariances = iter(_covariances(rows, open_groups, classifier._column_means) if open_groups else ())
     matrices = []
-    for term in terms:
+    for term, is_by_levels in zip(terms, by_levels, strict=True):
         if len(term.columns) == 1:
             matrices.append(None)
+        elif is_by_levels:
+            matrices.append(level_points(rows[0], term.columns))
         elif (indicators := known.get(tuple(term.columns))) is not None:
             share = np.diag(indicators.share) - np.outer(indicators.share, indicators.share)
             matrices.append(root_of(share * indicators.step * indicators.step[:, None]))

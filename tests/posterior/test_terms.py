@@ -272,7 +272,7 @@ def test_what_rows_alone_can_tell_asks_for_them(model, clinic):
         terms.summary(model)
     with pytest.raises(ValueError, match="X is needed, the rows of the fit: they tell the levels"):
         terms.levels(model, "ward")
-    with pytest.raises(ValueError, match="effect must be a number from 0 on; got -1"):
+    with pytest.raises(ValueError, match="effect must be a number from 0 on, or a dict .*; got -1"):
         terms.summary(model, X, effect=-1)
 
 
