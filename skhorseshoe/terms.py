@@ -19,11 +19,11 @@ from ._backends import device
 from ._data import validation
 from ._data.weights import check_weights
 from ._posterior import terms as _terms
-from ._posterior.claim_errors import EFFECT, lfsr, prob_columns_wrong, size_of, wrong_size
+from ._posterior.claim_errors import EFFECT, lfsr, prob_columns_wrong, size_of, wrong_contrast, wrong_size
 from ._posterior.feature_changes import MOST_LEVELS
 from ._posterior.grouped_prediction import on_average, population
 from ._posterior.input_rows import InputRows, blocks_behind, input_names
-from ._posterior.least_effect import asks_for_levels, check_effect, least_effects
+from ._posterior.least_effect import check_difference, check_effect, least_effects
 from ._posterior.mixin import level_of
 from ._posterior.origins import column_origins
 from ._posterior.pipeline import named, prepared, unwrap
@@ -31,7 +31,7 @@ from ._posterior.summary import described, favoured, in_lines, interval_headings
 from ._posterior.table import Summary
 from ._utils.arrays import dense
 from ._utils.errstate import guarded
-from ._utils.names import finder, names_of, printable
+from ._utils.names import finder, name_of_levels, names_of, printable
 from .diagnostics import ess_bulk, rhat
 
 if TYPE_CHECKING:
@@ -199,12 +199,12 @@ def summary(
             }
         )
     columns = ["n_columns", "mean", "sd", *interval_headings(level), "probability", "ess", "rhat"]
-    columns[1:1] = ["per"] if (has_levels := asks_for_levels(effect)) else []
+    columns[1:1] = ["per"] if (has_levels := effects.between_levels is not None) else []
     frame = Summary(table, columns=["term", *columns]).set_index("term")
     frame = frame.sort_values("mean", ascending=False, kind="stable")
     kinds = "standard deviation over the rows"
     kinds += ", or the largest difference between two levels" if has_levels else ""
-    least = f"{effects.per_sd:g}" + (f", or {effect['levels']:g} between levels" if has_levels else "")
+    least = f"{effects.per_sd:g}" + (f", or {effects.between_levels:g} between levels" if has_levels else "")
     frame.attrs["header"] = in_lines(
         f"Effect of each of {len(frame)} terms on the score: {kinds}, and the probability that it is above "
         f"{least}{on_average(classifier)}"
@@ -219,6 +219,7 @@ def levels(
     X: RowsLike = None,
     *,
     reference: Any = None,
+    effect: float | None = None,
     level: float | None = None,
     sample_weight: Weights = None,
 ) -> DataFrame:
@@ -233,11 +234,14 @@ def levels(
     model : HorseshoeProbitClassifier, Pipeline or search
         Fitted.
     term : str
-        The name of the category: an input column of the Pipeline, or of level columns the name that `find` gives them.
+        The name of the category: a column of X, such as one of zeros and ones, or of level columns the name that `find`
+        gives them.
     X : table of shape (n_samples, n_features), default=None
         The rows of the fit, as the model takes them. Not needed for a classifier that has a column for every level.
     reference : object, default=None
         The level to compare with, nan for the rows in which the value is missing; None is the mean over rows.
+    effect : float or None, default=None
+        The least difference in the score that counts: the table then says how probable it is that there is one.
     level : float or None, default=None
         Level of the credible interval, in (0, 1); None takes ``credible_level`` of the classifier.
     sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -247,7 +251,8 @@ def levels(
     -------
     frame : pandas.DataFrame
         Indexed by level, nan where the value is missing. Columns: share (of the rows), mean, sd, the ends of the
-        equal-tailed interval, prob_positive, lfsr (as in ``summary``) and ess (bulk).
+        equal-tailed interval, prob_positive, lfsr (as in ``summary``), with ``effect`` probability (that the difference
+        is beyond it, on the more probable side, at most 1 - 1 / ess), and ess (bulk).
 
     Raises
     ------
@@ -256,8 +261,8 @@ def levels(
     NotFittedError
         If the model is not fitted.
     ValueError
-        If there is no such category, it has one level, or ``reference`` is none of its levels; if X is needed and not
-        given, or has other columns than the model.
+        If there is no such category, it has one level, is itself a level of another, or ``reference`` is none of its
+        levels; if ``effect`` is below 0; if X is needed and not given, or has other columns than the model.
 
     Examples
     --------
@@ -277,7 +282,8 @@ def levels(
     level = level_of(classifier, level)
     classifier = population(classifier)
     model = named(steps, classifier)
-    if steps is None:
+    check_difference(effect)
+    if steps is None and X is None:
         labels, columns, points, share = _of_level_columns(model, term)
     else:
         labels, columns, points, share = _of_input(classifier, steps, X, term, sample_weight)
@@ -296,15 +302,17 @@ def levels(
             "share": share[compared],
             **statistics,
             "lfsr": lfsr(statistics["prob_positive"], ess, draws[..., 0].size),
+            **({} if effect is None else {"probability": 1 - wrong_contrast(draws, ess, effect)}),
             "ess": ess,
         },
         index=pd.Index([labels[k] for k in compared], name=str(term), tupleize_cols=False),
     )
     origin_name = "the mean over rows" if reference is None else f"level {printable(repr(reference))}"
+    beyond = "" if effect is None else f"; the probability is that of a difference beyond {effect:g}"
     frame.attrs["classes"] = model.classes_.tolist()
     frame.attrs["header"] = in_lines(
         f"What each level of {printable(repr(term))} adds to the score beside {origin_name}; "
-        f"{favoured(model, 'values')}{on_average(classifier)}"
+        f"{favoured(model, 'values')}{beyond}{on_average(classifier)}"
     )
     return frame
 
@@ -339,6 +347,13 @@ def _of_input(model, steps, X, term, sample_weight):
     place = finder(X.names, "columns of X")(term, "levels")
     origins, _ = column_origins(model, steps, X.names)
     columns = np.flatnonzero([origin.inputs == (place,) for origin in origins])
+    sets = _terms.indicator_sets_by_columns(model)
+    if other := next((s for s in sets if not {*s}.isdisjoint(columns) and not {*s} <= {*columns.tolist()}), None):
+        names = _terms.names_before(other, origins, X.names, names_of(named(steps, model)))
+        raise ValueError(
+            f"{term!r} is a level of a category, of which every row has one: ask for {name_of_levels(names)!r}, whose "
+            "levels are compared with one another."
+        )
     if not len(columns):
         unknown = any(not origin.inputs and place in origin.reach for origin in origins)
         cure = (

@@ -84,20 +84,26 @@ def prob_columns_wrong(model, effect, scale=None):
     """
     draws, ess = model.coef_draws_, model.ess_.copy()
     n_chains, n_draws, p = draws.shape
-    probability, effect = np.empty(p), np.broadcast_to(effect, p)
+    wrong, effect = np.empty(p), np.broadcast_to(effect, p)
     scale = model._column_sd if scale is None else scale
 
     def judge(columns, sized):
-        least = effect[columns]
-        probability[columns] = np.maximum((sized > least).mean(axis=(0, 1)), (sized < -least).mean(axis=(0, 1)))
+        wrong[columns] = wrong_contrast(sized, ess[columns], effect[columns])
 
     for columns in cut(0, p, max(1, _DRAWS_AT_A_TIME // (n_chains * n_draws))):
         judge(columns, draws[..., columns] * scale[columns])
     for indicators in indicator_sets_of(model):
         sized = indicators.effects(draws) * scale[indicators.columns] / model._column_sd[indicators.columns]
-        judge(indicators.columns, sized)
         ess[indicators.columns] = ess_bulk(sized)
-    return at_least_one_in_ess(1 - probability, ess, n_chains * n_draws, most=1.0)
+        judge(indicators.columns, sized)
+    return wrong
+
+
+def wrong_contrast(draws, ess, effect):
+    """The probability, for each quantity, that it is not beyond ``effect`` on its more probable side; (k,). draws :
+    (n_chains, n_draws, k). ess : (k,)."""
+    beyond = np.maximum((draws > effect).mean(axis=(0, 1)), (draws < -effect).mean(axis=(0, 1)))
+    return at_least_one_in_ess(1 - beyond, ess, draws[..., 0].size, most=1.0)
 
 
 def scores(draws, term, root):

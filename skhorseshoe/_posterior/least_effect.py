@@ -24,6 +24,7 @@ class LeastEffects(NamedTuple):
     least: np.ndarray  # (p,) the least effect of that
     has_levels: np.ndarray  # (p,) bool, whether it is the difference between its two values
     per_sd: float  # the least effect of terms that have other columns
+    between_levels: float | None  # that of terms that have none; None if it is not asked for
 
     def of(self, columns):
         """The least effect of a term with these columns."""
@@ -43,11 +44,24 @@ def check_effect(effect):
     """Raise a ValueError unless ``effect`` is a number from 0 on, or a dict of such numbers."""
     values = effect.values() if isinstance(effect, Mapping) else [effect]
     is_known = not isinstance(effect, Mapping) or (effect and effect.keys() <= {"sd", "levels"})
-    if not is_known or any(isinstance(v, bool) or not isinstance(v, Real) or not v >= 0 for v in values):
+    if not is_known or not all(map(_is_size, values)):
         raise ValueError(
             "effect must be a number from 0 on, or a dict such as {'sd': 0.1, 'levels': 0.3}, with numbers for one "
             f"standard deviation and for the difference between two levels; got {effect!r:.80}."
         )
+
+
+def check_difference(effect):
+    """Raise a ValueError unless ``effect`` is a number from 0 on or None."""
+    if effect is not None and not _is_size(effect):
+        raise ValueError(
+            "effect must be a number from 0 on, the least difference in the score that counts, or None; got "
+            f"{effect!r:.80}."
+        )
+
+
+def _is_size(value):
+    return isinstance(value, Real) and not isinstance(value, bool) and value >= 0
 
 
 def asks_for_levels(effect):
@@ -61,7 +75,7 @@ def least_effects(model, effect, default, X=None):
     sd, p = model._column_sd, model.n_features_in_
     per_sd = effect.get("sd", default) if isinstance(effect, Mapping) else effect
     if not asks_for_levels(effect):
-        return LeastEffects(sd, np.full(p, per_sd), np.zeros(p, bool), per_sd)
+        return LeastEffects(sd, np.full(p, per_sd), np.zeros(p, bool), per_sd, None)
     if X is None:
         raise ValueError(
             "effect has 'levels', the least difference between two levels: give X, the rows of the fit, which tell the "
@@ -75,7 +89,8 @@ def least_effects(model, effect, default, X=None):
     between = (high - model._column_means) * (model._column_means - low) - sd**2
     has_levels = (sd > 0) & (np.abs(between) <= _BETWEEN * sd**2)
     scale = np.where(has_levels, high - low, sd)
-    return LeastEffects(scale, np.where(has_levels, effect["levels"], per_sd), has_levels, per_sd)
+    least = np.where(has_levels, effect["levels"], per_sd)
+    return LeastEffects(scale, least, has_levels, per_sd, effect["levels"])
 
 
 def level_points(X, columns):

@@ -164,6 +164,67 @@ def test_the_size_of_a_term_is_that_of_a_loop_over_rows(clinic, weighted, seed):
         assert row["n_columns"] == len(at)
 
 
+@pytest.fixture(scope="module")
+def rare(seed):
+    """A column of which 1 % are ones: a coefficient of 1 is there an effect of 0.1 for one standard deviation."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {"age": rng.normal(60, 10, 3000), "rare": np.arange(3000) % 100 == 0, "half": rng.random(3000) < 0.5}
+    )
+    X["ward"] = rng.choice(list("abc"), 3000, p=[0.6, 0.38, 0.02])
+    y = 0.03 * (X["age"] - 60) + 1.2 * X["rare"] + 0.9 * (X["ward"] == "c") + rng.standard_normal(3000) > 0
+    return X.astype({"rare": float, "half": float}), y
+
+
+@pytest.mark.parametrize("drop", [None, "first"])
+@pytest.mark.parametrize("scale", [StandardScaler(), "passthrough"])
+def test_the_difference_between_levels_can_be_asked_for(rare, drop, scale):
+    X, y = rare
+    steps = make_column_transformer((OneHotEncoder(drop=drop), ["ward"]), (scale, ["age", "rare", "half"]))
+    model = make_pipeline(steps, HorseshoeProbitClassifier(n_iter=150, burn_in=100, random_state=0, standardize=True))
+    model.fit(X, y)
+    Z, names, draws = model[:-1].transform(X), model[:-1].get_feature_names_out().tolist(), model[-1].coef_draws_
+    frame, usual = terms.summary(model, X, effect={"levels": 0.4}), terms.summary(model, X)
+    assert frame["per"].to_dict() == {"age": "sd", "rare": "levels", "half": "levels", "ward": "levels"}
+    for name, columns in terms.find(model).items():
+        at = [names.index(column) for column in columns]
+        scores = draws[..., at].astype(float) @ np.unique(Z[:, at], axis=0).T
+        sizes, least = (
+            (np.ptp(scores, axis=-1), 0.4) if name != "age" else (sizes_by_hand(draws[..., at], Z[:, at], None), 0.1)
+        )
+        assert frame.loc[name, "mean"] == pytest.approx(sizes.mean(), rel=1e-5)
+        assert frame.loc[name, "probability"] == pytest.approx((sizes > least).mean(), abs=0.01)
+    assert frame.loc["rare", "probability"] > max(0.8, usual.loc["rare", "probability"])
+    kept = inspection.select(model, X, y, rule="fsr", effect={"sd": 0.1, "levels": 0.4}, terms="auto")
+    wrong = dict(zip(names, kept.error_, strict=True))
+    assert wrong[terms.find(model)["rare"][0]] == pytest.approx(1 - frame.loc["rare", "probability"])
+    assert wrong[terms.find(model)["ward"][0]] == pytest.approx(1 - frame.loc["ward", "probability"])
+    beside = terms.levels(model, "rare", X, reference=0.0, effect=0.4).loc[1.0]
+    assert beside["mean"] == pytest.approx(frame.loc["rare", "mean"], rel=0.05)
+    assert beside["probability"] == pytest.approx(frame.loc["rare", "probability"], abs=1e-6)
+
+
+def test_a_classifier_alone_compares_the_levels_of_its_columns(rare):
+    X, y = pd.get_dummies(rare[0], dtype=float), rare[1]
+    clf = clone(SHORT).fit(X, y)
+    frame = terms.summary(clf, X, effect={"levels": 0.4, "sd": 0.2})
+    for rows in (csr_array(X.to_numpy()), X.to_numpy()):
+        other = terms.summary(clone(SHORT).fit(X.to_numpy(), y), rows, effect={"levels": 0.4, "sd": 0.2})
+        np.testing.assert_allclose(other["mean"], frame["mean"])
+    draws, (_, one) = clf.coef_draws_[..., 1], terms.levels(clf, "rare", X, effect=0.4)["mean"]
+    assert one == pytest.approx(0.99 * draws.mean())
+    assert frame.loc["rare", "mean"] == pytest.approx(abs(draws).mean())
+    with pytest.raises(ValueError, match=r"'ward_a' is a level of a category, .* ask for 'ward'"):
+        terms.levels(clf, "ward_a", X)
+    with pytest.raises(ValueError, match=r"effect has 'levels', .* give X, the rows of the fit"):
+        terms.summary(clf, effect={"levels": 0.3})
+    for wrong in ({}, {"level": 0.1}, {"sd": -1}, {"levels": True}, "0.1", np.nan):
+        with pytest.raises(ValueError, match="effect must be a number from 0 on"):
+            terms.summary(clf, X, effect=wrong)
+    with pytest.raises(ValueError, match="effect must be a number from 0 on, the least difference"):
+        terms.levels(clf, "rare", X, effect={"levels": 0.3})
+
+
 @pytest.mark.parametrize("remainder", [StandardScaler(), "passthrough"])
 def test_level_columns_have_the_names_of_the_table_behind_steps_too(remainder, dummies, clinic):
     X, clf = dummies
@@ -272,7 +333,7 @@ def test_what_rows_alone_can_tell_asks_for_them(model, clinic):
         terms.summary(model)
     with pytest.raises(ValueError, match="X is needed, the rows of the fit: they tell the levels"):
         terms.levels(model, "ward")
-    with pytest.raises(ValueError, match="effect must be a number from 0 on, or a dict .*; got -1"):
+    with pytest.raises(ValueError, match=r"effect must be a number from 0 on, or a dict .*; got -1"):
         terms.summary(model, X, effect=-1)
 
 
