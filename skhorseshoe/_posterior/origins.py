@@ -60,9 +60,19 @@ def _through(steps, names):
     columns = _alone(range(len(names)))
     for step in steps:
         outputs, names = _of_step(step, [str(name) for name in names])
-        reaches = {reach: frozenset().union(*(columns[j].reach for j in reach)) for reach in {o.reach for o in outputs}}
-        columns = [Origin(_inputs_of([columns[j] for j in one.inputs]), reaches[one.reach]) for one in outputs]
+        columns = _composed(outputs, columns)
     return columns, names
+
+
+def _composed(outputs, columns):
+    """The ``Origin``s of the outputs of a step whose inputs are columns with these ``Origin``s."""
+    reaches = {reach: _united({columns[j].reach for j in reach}) for reach in {one.reach for one in outputs}}
+    return [Origin(_inputs_of([columns[j] for j in one.inputs]), reaches[one.reach]) for one in outputs]
+
+
+def _united(reaches):
+    """The union of sets; a single one itself, since thousands of columns may share one of thousands of inputs."""
+    return next(iter(reaches)) if len(reaches) == 1 else frozenset().union(*reaches)
 
 
 def _inputs_of(origins):
@@ -142,9 +152,7 @@ def _by_columns(step, names):
         if transformer == "drop" or not len(places):
             continue
         columns, _ = _of_step(transformer, [names[j] for j in places])
-        for k, one in enumerate(columns, step.output_indices_[name].start):
-            inputs = tuple(sorted(int(places[j]) for j in one.inputs))
-            found[k] = Origin(inputs, frozenset(int(places[j]) for j in one.reach))
+        found |= enumerate(_composed(columns, _alone(places)), step.output_indices_[name].start)
     return [found[k] for k in range(len(found))]
 
 
