@@ -113,7 +113,9 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
     classes_ : ndarray of shape (2,)
         The labels; the probability of the second rises with x beta.
     coef_ : ndarray of shape (1, n_features)
-        Coefficients on the scale of the columns as given, summarised according to ``coef_summary``.
+        Coefficients on the scale of the columns as given, summarised according to ``coef_summary``. Predictions average
+        over draws instead: what explains ``coef_``, as SHAP's LinearExplainer does, explains another model, and
+        `skhorseshoe.inspection.contributions` explains this one.
     intercept_ : ndarray of shape (1,)
         Posterior mean (median, if ``coef_summary="median"``) of the intercept; 0 without one.
     coef_draws_, intercept_draws_, global_scale_draws_ : ndarray of shape (n_chains, n_draws, ...)

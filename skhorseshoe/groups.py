@@ -173,7 +173,8 @@ def credible_sets(
         Least probability, in (0, 1), with which each set holds a signal.
     effect : float, default=0.1
         The least effect that counts, as for the selector's rule "fsr": what all columns of the set do to the score if
-        they move together, each by one standard deviation and in the direction in which they are correlated.
+        they move together, each by one standard deviation and in the direction in which they are correlated. Of a rare
+        level that is little of its difference from the others, which ``groups`` with weights of 1 ask for.
     q : float, default=0.1
         Largest expected share, in (0, 1), of false sets. It matters where it is below 1 - ``level``.
     threshold : float, default=0.5

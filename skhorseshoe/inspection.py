@@ -242,7 +242,7 @@ def select(
     rule: Rule = "dss",
     level: float | None = None,
     q: float = 0.1,
-    effect: float = EFFECT,
+    effect: float | Mapping[str, float] = EFFECT,
     sample_weight: Weights = None,
     groups: Labels = None,
     offset: Offsets = None,

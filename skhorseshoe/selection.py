@@ -59,10 +59,11 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         0.5 for "dss": the summary is then as near to the posterior mean as the median draw. The others have no level.
     q : float, default=0.1
         For "fsr", the largest expected share, in (0, 1), of false columns among those kept, under the posterior.
-    effect : float, default=0.1
+    effect : float or dict, default=0.1
         For "fsr", the least effect that counts, 0 or more: what a change of the column by its standard deviation does
         to the score, whose noise has standard deviation 1. An effect of 0.1 moves a probability by 0.04 at most. With
-        0 any effect counts whose sign is right.
+        0 any effect counts whose sign is right. A rare level changes by less of itself: ``{"levels": 0.3}`` counts the
+        difference between the two values of a column, or any two levels of a term, as ``skhorseshoe.terms.summary``.
     prefit : bool, default=False
         Whether ``estimator`` is already fitted and used as it is. ``fit`` then takes the X that it was fitted on, with
         its weights, and needs no y unless the classifier has a ``class_weight`` or there is a ``cv``.
@@ -177,7 +178,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         "rule": [StrOptions({"dss", "interval", "shrinkage", "fsr"})],
         "level": [Interval(Real, 0, 1, closed="neither"), None],
         "q": [Interval(Real, 0, 1, closed="neither")],
-        "effect": [Interval(Real, 0, None, closed="left")],
+        "effect": [Interval(Real, 0, None, closed="left"), dict],
         "prefit": ["boolean"],
         "cv": ["cv_object"],
         "terms": [dict, StrOptions({"auto"}), None],
@@ -194,7 +195,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         rule: Rule = "dss",
         level: float | None = None,
         q: float = 0.1,
-        effect: float = EFFECT,
+        effect: float | Mapping[str, float] = EFFECT,
         prefit: bool = False,
         cv: Any = None,
         min_features: int = 0,
@@ -267,9 +268,9 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             If it is not fitted and ``prefit=True``.
         ValueError
             If X or y cannot be used (with ``prefit=True``, all rules but "dss" look at the columns alone, not at the
-            rows), ``cv`` cannot split the rows, ``rule="fsr"`` is to reach a
-            ``q`` that the draws are too few for, or ``rule="dss"`` is to select from more than 8000 sparse columns of
-            more than 8000 rows or where all probabilities are 0 or 1 under every draw; the message says why.
+            rows), ``cv`` cannot split the rows, "fsr" is to reach a ``q`` that the draws are too few for, or "dss" to
+            select from more than 8000 sparse columns of more than 8000 rows or where all probabilities are 0 or 1 under
+            every draw; the message says why.
 
         Warns
         -----
@@ -277,8 +278,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             Those of the classifier, with ``cv`` one more of each for all folds together.
         """
         model = self._classifier()
-        if self.rule == "dss":
-            rules.check_dss(X)
+        rules.check_rule(self.rule, X, self.effect)
         metadata = {"sample_weight": sample_weight, "groups": groups, "offset": offset}
         metadata = {name: values for name, values in metadata.items() if values is not None}
         if get_config()["enable_metadata_routing"]:
@@ -381,8 +381,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             asked = [terms.Term(name, np.array([j])) for j, name in enumerate(names_of(model))]
         else:
             asked = terms.asked_terms(self.terms, None, model)
-        rows = dss_cv.weighted(model, X, y, sample_weight) if terms.without_rows(asked, model) else None
-        return rules.Judged(asked, terms.roots(asked, model, rows), terms.owners(asked))
+        return rules.judged(model, asked, self.effect if self.rule == "fsr" else EFFECT, X, y, sample_weight)
 
     def _select(self, model, judged, X, y, sample_weight=None, offset=None):
         """The ``Choice`` of the rule."""
@@ -391,7 +390,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         if self.rule == "interval":
             return rules.by_interval(model, 0.9 if self.level is None else self.level, judged)
         if self.rule == "fsr":
-            return rules.by_fsr(model, self.q, self.effect, judged)
+            return rules.by_fsr(model, self.q, judged)
         sizes = [self.min_features, *([] if self.cv is None else dss_cv.sizes_of(model)[:-1])]
         level = 0.5 if self.level is None else self.level
         return rules.by_dss(model, (X, y, sample_weight, offset), level, int(max(sizes)), judged)

@@ -9,7 +9,7 @@ model itself takes them, before any scaler.
 
 from __future__ import annotations
 
-from numbers import Real
+from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -19,10 +19,11 @@ from ._backends import device
 from ._data import validation
 from ._data.weights import check_weights
 from ._posterior import terms as _terms
-from ._posterior.claim_errors import EFFECT, lfsr, prob_columns_wrong, size_of, wrong_size
+from ._posterior.claim_errors import EFFECT, lfsr, prob_columns_wrong, size_of, wrong_contrast, wrong_size
 from ._posterior.feature_changes import MOST_LEVELS
 from ._posterior.grouped_prediction import on_average, population
 from ._posterior.input_rows import InputRows, blocks_behind, input_names
+from ._posterior.least_effect import check_difference, check_effect, least_effects
 from ._posterior.mixin import level_of
 from ._posterior.origins import column_origins
 from ._posterior.pipeline import named, prepared, unwrap
@@ -30,7 +31,7 @@ from ._posterior.summary import described, favoured, in_lines, interval_headings
 from ._posterior.table import Summary
 from ._utils.arrays import dense
 from ._utils.errstate import guarded
-from ._utils.names import names_of, printable
+from ._utils.names import finder, name_of_levels, names_of, printable
 from .diagnostics import ess_bulk, rhat
 
 if TYPE_CHECKING:
@@ -44,7 +45,9 @@ def find(model: Model, X: RowsLike = None) -> dict[str, list[Any]]:
 
     The steps of a Pipeline are walked from the input columns to those of the classifier. Columns that are made of
     several input columns, as interactions are, are a term of their own ("age x sex"), and so is each column of which
-    the steps do not tell what it is made of, as of a principal component. Without steps, columns of two values of which
+    the steps do not tell what it is made of, as of a principal component, or of a function of several columns whose
+    names are all that is known: age_sex may be anything. A step within a ColumnTransformer that is given one column
+    tells: what it makes is made of that one. Without steps, columns of two values of which
     every row has one are the levels of a category; their common beginning names it ("ward" of ward_a and ward_b).
 
     Parameters
@@ -57,7 +60,8 @@ def find(model: Model, X: RowsLike = None) -> dict[str, list[Any]]:
     Returns
     -------
     terms : dict
-        The name of each term with the names of its columns, behind the steps, in their order.
+        The name of each term with the names of its columns, behind the steps, in their order; numbers in place of names
+        that several columns have, as encoders may make them.
 
     Raises
     ------
@@ -87,8 +91,9 @@ def find(model: Model, X: RowsLike = None) -> dict[str, list[Any]]:
     steps, classifier = unwrap(model)
     classifier = named(steps, classifier)
     names = names_of(classifier)
+    times = Counter(names)
     terms = _terms.found_terms(steps, classifier, None if X is None else input_names(X))
-    return {term.name: [names[j] for j in term.columns] for term in terms}
+    return {term.name: [names[j] if times[names[j]] == 1 else int(j) for j in term.columns] for term in terms}
 
 
 @guarded
@@ -97,7 +102,7 @@ def summary(
     X: RowsLike = None,
     *,
     terms: Mapping[str, Any] | Literal["auto"] = "auto",
-    effect: float = EFFECT,
+    effect: float | Mapping[str, float] = EFFECT,
     level: float | None = None,
     sample_weight: Weights = None,
 ) -> DataFrame:
@@ -106,6 +111,9 @@ def summary(
     The effect of a term on a row is what its columns do to the score together, beside the mean over rows. Its size is
     the standard deviation of that over the rows: the unit of ``effect`` in the selector's rule "fsr", and for a single
     column abs(beta_j) sd_j. Of a model with groups of rows, beta_j is averaged over these: divided by sqrt(1 + s^2).
+
+    So a level that few rows have is small by this measure, whatever it does to these rows: with 1 % of them, a size of
+    0.1 is a difference of 1 in the score, an odds ratio of 5. ``effect={"levels": 0.3}`` asks for that difference.
 
     Parameters
     ----------
@@ -117,8 +125,10 @@ def summary(
     terms : dict or "auto", default="auto"
         The terms, as `find` gives them; or a dict of your own: names, each with a list of columns, of the classifier or
         of the input. Columns that it leaves out are in the terms that are found.
-    effect : float, default=0.1
-        The least size that counts.
+    effect : float or dict, default=0.1
+        The least size that counts. A dict has "levels", the least difference between two levels that counts, for terms
+        all of whose columns hold two values, such as a column of zeros and ones or the columns of a category; and "sd",
+        for all others, 0.1 where it is left out. With "levels" X is needed.
     level : float or None, default=None
         Level of the credible interval, in (0, 1); None takes ``credible_level`` of the classifier.
     sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -128,7 +138,8 @@ def summary(
     -------
     frame : pandas.DataFrame
         Indexed by term, the largest first. Columns: n_columns, mean, sd and the ends of the equal-tailed interval of
-        the size, probability (that the size is above ``effect``, at most 1 - 1 / ess), ess (bulk) and rhat.
+        the size, probability (that the size is above ``effect``, at most 1 - 1 / ess), ess (bulk) and rhat. With
+        "levels" also per: "levels", where the size is the largest difference between two levels, or "sd".
 
     Raises
     ------
@@ -159,27 +170,28 @@ def summary(
     level = level_of(classifier, level)
     classifier = population(classifier)
     model = named(steps, classifier)
-    if isinstance(effect, bool) or not isinstance(effect, Real) or not effect >= 0:
-        raise ValueError(f"effect must be a number from 0 on; got {effect!r}.")
+    check_effect(effect)
     inputs = None if X is None else input_names(X)
     asked = _terms.asked_terms(terms, steps, model, inputs)
     rows = None
     if X is not None:  # checked even if no term needs it
         seen_rows = device.to_host(validation.check_X(classifier, prepared(steps, X), reset=False))
         rows = seen_rows, None if sample_weight is None else check_weights(sample_weight, seen_rows)
-    roots, alone = _terms.roots(asked, model, rows), prob_columns_wrong(model, effect)
-    table = []
+    effects = least_effects(model, effect, EFFECT, rows and rows[0])
+    roots = _terms.roots(asked, model, rows, effects.has_levels)
+    alone, table = prob_columns_wrong(model, effects.least, effects.scale), []
     for term, root in zip(asked, roots, strict=True):
         if root is None:
             (j,) = term.columns
-            size, wrong = np.abs(model.coef_draws_[..., j].astype(np.float64)) * model._column_sd[j], alone[j]
+            size, wrong = np.abs(model.coef_draws_[..., j].astype(np.float64)) * effects.scale[j], alone[j]
         else:
             size = size_of(model, term, root)
-            wrong = wrong_size(size, effect)
+            wrong = wrong_size(size, effects.of(term.columns))
         table.append(
             {
                 "term": term.name,
                 "n_columns": len(term.columns),
+                "per": "levels" if effects.has_levels[term.columns].all() else "sd",
                 **{name: values[0] for name, values in described(size[..., None], level).items()},
                 "probability": 1 - wrong,
                 "ess": ess_bulk(size),
@@ -187,11 +199,15 @@ def summary(
             }
         )
     columns = ["n_columns", "mean", "sd", *interval_headings(level), "probability", "ess", "rhat"]
+    columns[1:1] = ["per"] if (has_levels := effects.between_levels is not None) else []
     frame = Summary(table, columns=["term", *columns]).set_index("term")
     frame = frame.sort_values("mean", ascending=False, kind="stable")
+    kinds = "standard deviation over the rows"
+    kinds += ", or the largest difference between two levels" if has_levels else ""
+    least = f"{effects.per_sd:g}" + (f", or {effects.between_levels:g} between levels" if has_levels else "")
     frame.attrs["header"] = in_lines(
-        f"Effect of each of {len(frame)} terms on the score: standard deviation over the rows, and the probability "
-        f"that it is above {effect:g}{on_average(classifier)}"
+        f"Effect of each of {len(frame)} terms on the score: {kinds}, and the probability that it is above "
+        f"{least}{on_average(classifier)}"
     )
     return frame
 
@@ -203,6 +219,7 @@ def levels(
     X: RowsLike = None,
     *,
     reference: Any = None,
+    effect: float | None = None,
     level: float | None = None,
     sample_weight: Weights = None,
 ) -> DataFrame:
@@ -217,11 +234,14 @@ def levels(
     model : HorseshoeProbitClassifier, Pipeline or search
         Fitted.
     term : str
-        The name of the category: an input column of the Pipeline, or of level columns the name that `find` gives them.
+        The name of the category: a column of X, such as one of zeros and ones, or of level columns the name that `find`
+        gives them.
     X : table of shape (n_samples, n_features), default=None
         The rows of the fit, as the model takes them. Not needed for a classifier that has a column for every level.
     reference : object, default=None
         The level to compare with, nan for the rows in which the value is missing; None is the mean over rows.
+    effect : float or None, default=None
+        The least difference in the score that counts: the table then says how probable it is that there is one.
     level : float or None, default=None
         Level of the credible interval, in (0, 1); None takes ``credible_level`` of the classifier.
     sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -231,7 +251,8 @@ def levels(
     -------
     frame : pandas.DataFrame
         Indexed by level, nan where the value is missing. Columns: share (of the rows), mean, sd, the ends of the
-        equal-tailed interval, prob_positive, lfsr (as in ``summary``) and ess (bulk).
+        equal-tailed interval, prob_positive, lfsr (as in ``summary``), with ``effect`` probability (that the difference
+        is beyond it, on the more probable side, at most 1 - 1 / ess), and ess (bulk).
 
     Raises
     ------
@@ -240,8 +261,8 @@ def levels(
     NotFittedError
         If the model is not fitted.
     ValueError
-        If there is no such category, it has one level, or ``reference`` is none of its levels; if X is needed and not
-        given, or has other columns than the model.
+        If there is no such category, it has one level, is itself a level of another, or ``reference`` is none of its
+        levels; if ``effect`` is below 0; if X is needed and not given, or has other columns than the model.
 
     Examples
     --------
@@ -261,7 +282,8 @@ def levels(
     level = level_of(classifier, level)
     classifier = population(classifier)
     model = named(steps, classifier)
-    if steps is None:
+    check_difference(effect)
+    if steps is None and X is None:
         labels, columns, points, share = _of_level_columns(model, term)
     else:
         labels, columns, points, share = _of_input(classifier, steps, X, term, sample_weight)
@@ -280,15 +302,17 @@ def levels(
             "share": share[compared],
             **statistics,
             "lfsr": lfsr(statistics["prob_positive"], ess, draws[..., 0].size),
+            **({} if effect is None else {"probability": 1 - wrong_contrast(draws, ess, effect)}),
             "ess": ess,
         },
         index=pd.Index([labels[k] for k in compared], name=str(term), tupleize_cols=False),
     )
     origin_name = "the mean over rows" if reference is None else f"level {printable(repr(reference))}"
+    beyond = "" if effect is None else f"; the probability is that of a difference beyond {effect:g}"
     frame.attrs["classes"] = model.classes_.tolist()
     frame.attrs["header"] = in_lines(
         f"What each level of {printable(repr(term))} adds to the score beside {origin_name}; "
-        f"{favoured(model, 'values')}{on_average(classifier)}"
+        f"{favoured(model, 'values')}{beyond}{on_average(classifier)}"
     )
     return frame
 
@@ -320,11 +344,25 @@ def _of_input(model, steps, X, term, sample_weight):
     X = InputRows(X)
     if term not in X.names:
         return _of_level_columns(named(steps, model), term, steps, X.names)
-    place = X.names.index(term)
+    place = finder(X.names, "columns of X")(term, "levels")
     origins, _ = column_origins(model, steps, X.names)
     columns = np.flatnonzero([origin.inputs == (place,) for origin in origins])
+    sets = _terms.indicator_sets_by_columns(model)
+    if other := next((s for s in sets if not {*s}.isdisjoint(columns) and not {*s} <= {*columns.tolist()}), None):
+        names = _terms.names_before(other, origins, X.names, names_of(named(steps, model)))
+        raise ValueError(
+            f"{term!r} is a level of a category, of which every row has one: ask for {name_of_levels(names)!r}, whose "
+            "levels are compared with one another."
+        )
     if not len(columns):
-        raise ValueError(f"The steps before the classifier make no column of {term!r} alone.")
+        unknown = any(not origin.inputs and place in origin.reach for origin in origins)
+        cure = (
+            " A step does not tell of which of its columns it makes each of its own: give it this one alone, within a "
+            "ColumnTransformer."
+        )
+        raise ValueError(
+            f"The steps before the classifier make no column of {term!r} alone, as far as they tell.{cure * unknown}"
+        )
     codes, labels = X.levels(place)
     if len(labels) > MOST_LEVELS:
         raise ValueError(

@@ -28,7 +28,7 @@ from .._posterior import estimates
 from .._posterior.claim_errors import column_intervals
 from .._utils import progress
 from .._utils.interrupts import ctrl_c_noted, sigterm_deferred
-from .._utils.names import names_of
+from .._utils.names import names_of, names_to_warn_of
 from .._utils.sklearn_compat import HAS_CALLBACKS
 from .._utils.threads import open_threads
 from .._utils.warn import warn
@@ -151,7 +151,7 @@ class Inspected(NamedTuple):
 
 def _inspect(params, data, plan, rows):
     """``Inspected``."""
-    names = np.fromiter(names_of(SimpleNamespace(**data.columns)), dtype=object)
+    names = np.fromiter(names_to_warn_of(data.columns), dtype=object)
     names = names if plan.stored is None else names[plan.stored]
     check_size(rows.columns, rows.dtype, names)
     one_sided, (indicator_sets, dependent_sets) = rows.one_sided_columns(), rows.indicator_sets(data.shape[0])

@@ -1,6 +1,5 @@
 """The plan of a fit: which sampler, on which device, for how many sweeps, and in how much memory."""
 
-from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ from .._mcmc.run import Settings
 from .._utils import memory
 from .._utils.memmap import is_on_disk
 from .._utils.memory import addresses_left, check_copy, size_text
-from .._utils.names import names_of, printable
+from .._utils.names import names_to_warn_of, printable
 from .._utils.threads import count_threads
 from ..diagnostics import MIN_ESS_PER_CHAIN
 from .parameters import DRAWS_PER_EFFECTIVE, sweeps_or_default, target_ess_or_default
@@ -122,7 +121,7 @@ def _costs(data, sampler):
 
 def _belonging(X, y, columns):
     """A ``Finding`` where rows look as if they belonged together. columns : attributes of a model that names them."""
-    names = names_of(SimpleNamespace(**columns))
+    names = names_to_warn_of(columns)
     sign = sign_of(X, y, names)
     if sign is None:
         return []

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sklearn.exceptions import ConvergenceWarning
 
 from .._data.row_groups import REORDERED
-from .._utils.names import printable
+from .._utils.names import Unnamed, printable
 from .._utils.warn import fold_of, warn, warn_once
 
 _NAMED = 3  # columns that a warning names
@@ -141,7 +141,17 @@ def _class_of(kind):
 def text_of(findings, recipe=""):
     """The findings as sentences, most urgent first, and the recipe."""
     ordered = sorted(findings, key=lambda finding: _ORDER[finding.kind])
-    return " ".join(filter(None, [*map(_sentence, ordered), recipe]))
+    return " ".join(filter(None, [*map(_sentence, ordered), _whose_name(ordered), recipe]))
+
+
+def _whose_name(findings):
+    """Where the name is of the first column that the findings know by its number alone, or ""."""
+    words = (word for one in findings for word in (*one.columns[:_NAMED], *one.facts.values()))
+    name = next((word for word in words if isinstance(word, Unnamed)), None)
+    return name and (
+        f"({name} is column {name[1:]}, counted from 0. Behind the steps of a Pipeline, "
+        f"skhorseshoe.inspection.summary(pipeline).index[{name[1:]}] is its name.)"
+    )
 
 
 def _sentence(finding):

@@ -13,6 +13,7 @@ from .._utils.memmap import cut
 from .._utils.warn import warn
 from ..diagnostics import ess_bulk
 from .estimates import interval
+from .least_effect import LevelPoints
 
 EFFECT = 0.1
 _DRAWS_AT_A_TIME = 2**22  # draws to read at a time
@@ -74,34 +75,53 @@ def indicator_sets_of(model):
     return [IndicatorSet(**fields) for fields in model._factors]
 
 
-def prob_columns_wrong(model, effect):
+def prob_columns_wrong(model, effect, scale=None):
     """The probability, for each column, that its effect is not beyond ``effect`` on its more probable side; (p,).
 
     The effect of a level of a category is relative to the other levels, since its coefficient alone is not known.
+
+    effect : a number, or (p,). scale : (p,) the changes of the columns; None for one standard deviation each.
     """
     draws, ess = model.coef_draws_, model.ess_.copy()
     n_chains, n_draws, p = draws.shape
-    probability = np.empty(p)
+    wrong, effect = np.empty(p), np.broadcast_to(effect, p)
+    scale = model._column_sd if scale is None else scale
 
     def judge(columns, sized):
-        probability[columns] = np.maximum((sized > effect).mean(axis=(0, 1)), (sized < -effect).mean(axis=(0, 1)))
+        wrong[columns] = wrong_contrast(sized, ess[columns], effect[columns])
 
     for columns in cut(0, p, max(1, _DRAWS_AT_A_TIME // (n_chains * n_draws))):
-        judge(columns, draws[..., columns] * model._column_sd[columns])
+        judge(columns, draws[..., columns] * scale[columns])
     for indicators in indicator_sets_of(model):
-        judge(indicators.columns, sized := indicators.effects(draws))
+        sized = indicators.effects(draws) * scale[indicators.columns] / model._column_sd[indicators.columns]
         ess[indicators.columns] = ess_bulk(sized)
-    return at_least_one_in_ess(1 - probability, ess, n_chains * n_draws, most=1.0)
+        judge(indicators.columns, sized)
+    return wrong
+
+
+def wrong_contrast(draws, ess, effect):
+    """The probability, for each quantity, that it is not beyond ``effect`` on its more probable side; (k,). draws :
+    (n_chains, n_draws, k). ess : (k,)."""
+    beyond = np.maximum((draws > effect).mean(axis=(0, 1)), (draws < -effect).mean(axis=(0, 1)))
+    return at_least_one_in_ess(1 - beyond, ess, draws[..., 0].size, most=1.0)
 
 
 def scores(draws, term, root):
-    """Draws (n_chains, n_draws, r) of a term's effect along its principal components; their norm is its size."""
+    """Draws (n_chains, n_draws, r) of a term's effect along its principal components, whose norm is its size; or in
+    rows (r, k), in place of the root."""
     return draws[..., term.columns].astype(np.float64) @ root.T
 
 
 def size_of(model, term, root):
-    """Draws (n_chains, n_draws) of the size of a term's effect."""
-    return np.linalg.norm(scores(model.coef_draws_, term, root), axis=-1)
+    """Draws (n_chains, n_draws) of the size of a term's effect. root : as ``terms.roots`` returns it."""
+    if not isinstance(root, LevelPoints):
+        return np.linalg.norm(scores(model.coef_draws_, term, root), axis=-1)
+    shape = model.coef_draws_.shape[:2]
+    low, high = np.full(shape, np.inf), np.full(shape, -np.inf)
+    for rows in cut(0, len(root.values), max(1, _DRAWS_AT_A_TIME // low.size)):
+        of_levels = scores(model.coef_draws_, term, root.values[rows])
+        low, high = np.minimum(low, of_levels.min(axis=-1)), np.maximum(high, of_levels.max(axis=-1))
+    return high - low
 
 
 def wrong_size(size, effect):

@@ -35,12 +35,13 @@ class ColumnChange(NamedTuple):
 class ColumnChanger:
     """Changes rows of X, ``InputRows``, and finds how the columns behind the steps change.
 
-    largest : (p,) largest absolute coefficient of each column.
+    largest : (p,) largest absolute coefficient of each column. moved : numbers of the changes that have changed columns
+    of the classifier so far.
     """
 
     def __init__(self, model, steps, X, changes, largest):
         self._model, self._steps, self._X, self._changes, self._largest = model, steps, X, changes, largest
-        self._outputs, self._encoded = {}, []
+        self._outputs, self._encoded, self.moved = {}, [], set()
         if steps is not None:
             origins = origins_of(model, steps, X)
             self._outputs, self._encoded = _outputs(origins, changes), _encoded_numbers(model, origins, changes)
@@ -98,6 +99,8 @@ class ColumnChanger:
         return _changing(seen - base)
 
     def _column_change(self, i, k, rows, columns, values):
+        if len(columns):
+            self.moved.add(i)
         codes = self._changes[i].codes[rows]
         present, at, groups = np.unique(codes, return_index=True, return_inverse=True)
         common = values[at]
@@ -129,11 +132,9 @@ def _encoded_numbers(model, origins, changes):
 def _outputs(origins, changes):
     """The columns behind the steps of each change, by its number, if these are made of no other columns of X."""
     outputs = {}
-    if not all(origin.inputs for origin in origins):
-        return outputs
     for i, change in enumerate(changes):
         inputs = {*change.columns}
-        columns = [j for j, origin in enumerate(origins) if inputs & {*origin.inputs}]
-        if all(origins[j].is_alone and inputs.issuperset(origins[j].inputs) for j in columns):
+        columns = [j for j, origin in enumerate(origins) if not inputs.isdisjoint(origin.reach)]
+        if all(inputs.issuperset(origins[j].reach) for j in columns):
             outputs[i] = columns
     return outputs

@@ -59,6 +59,9 @@ def contributions(
     adds sum_l (x_l - reference_l) beta_l over its columns. Of a model with groups it is all averaged over these:
     coefficients are divided by sqrt(1 + s^2), draw by draw, and probabilities are those of a new group.
 
+    The probability is that of ``predict_proba``, averaged over draws. Tools that read ``coef_`` and ``intercept_``, as
+    SHAP's LinearExplainer does, explain that of the posterior mean, which may be far from it.
+
     Parameters
     ----------
     model : HorseshoeProbitClassifier, Pipeline or search

@@ -18,6 +18,7 @@ from .effects_of_alike_rows import AlikeRows
 from .feature_changes import Number, changes_of, check_change
 from .grouped_prediction import given_rows, offset_factors, on_average, population
 from .input_rows import InputRows, blocks_behind
+from .level_columns import inputs_of
 from .mixin import level_of
 from .pipeline import unwrap
 from .summary import described, in_lines
@@ -60,17 +61,18 @@ def marginal_effects(
         The rows to average over, as ``model.predict_proba`` takes them. An effect is averaged over those in which its
         column has a value, whatever the ``change``.
     features : str, int, list of these or None, default=None
-        Columns of X by name or number. None is all that hold numbers and all categories of 2 to 50 levels; the table
-        says above it which other columns are left out. A category is a column that holds neither numbers nor dates, or
-        has the type "category"; one that is named may have 200 levels. To have numbers as levels, give
+        Columns of X by name or number. None is all that the model uses and that hold numbers, or are categories of 2 to
+        50 levels; the table says above it which others are left out, such as the outcome and the number of a patient,
+        which the first step of a Pipeline may drop. A category is a column that holds neither numbers nor dates, or has
+        the type "category"; one that is named may have 200 levels. To have numbers as levels, give
         ``X.astype({"code": "category"})``. Dates must be numbers in X before the fit, such as days since a date. Where
         X has a column for every level, as from ``pandas.get_dummies``, these are one category, which their common
         beginning names ("ward" of ward_a and ward_b), and the name of one of them is that level alone.
     change : {"auto", "unit", "sd", "binary", "pairs"} or float, default="auto"
-        What each column of numbers changes by: "unit" adds one, "sd" the standard deviation of the column in X, and a
-        number adds itself; "binary" compares 1 with 0 for all rows, as is done for booleans whatever is asked. "auto"
-        is "binary" for columns of zeros and ones, else "unit". Of a category each level is compared with the
-        reference; with "pairs", which is "auto" for numbers, each pair of levels, of 50 at most.
+        What each column of numbers changes by: "auto" and "unit" add one, "sd" the standard deviation of the column in
+        X, and a number adds itself; "binary" compares 1 with 0 for all rows, as is done for booleans and for columns of
+        zeros and ones whatever is asked. Of a category each level is compared with the reference; with "pairs", which
+        is "auto" for numbers, each pair of levels, of 50 at most.
     reference : object, dict or None, default=None
         The level that others are compared with, where features have one category; or a dict of names of categories and
         levels. None is the most frequent level, by weight; of a level column that is named, the most frequent of the
@@ -147,15 +149,21 @@ def marginal_effects(
             raise ValueError("sample_weight is 0 for all rows: there is nothing to average over.")
         weight = weight / weight.sum()
     changes, left_out = changes_of(model, steps, X, features, change, reference, weight)
+    draws, moved = _average_changes(model, steps, X, changes, weight, offset, max_draws)
+    if features is None and moved:  # steps may not tell what they use
+        made_of, _ = inputs_of(model, steps, X)
+        is_used = [i in moved or not made_of.isdisjoint(item.columns) for i, item in enumerate(changes)]
+        left_out += [f"{item.name!r} (changes nothing)" for i, item in enumerate(changes) if not is_used[i]]
+        draws = draws[..., [is_used[i] for i, item in enumerate(changes) for _ in item.contrasts]]
+        changes = [item for i, item in enumerate(changes) if is_used[i]]
     contrasts = [contrast for item in changes for contrast in item.contrasts]
-    draws = _average_changes(model, steps, X, changes, weight, offset, max_draws)
     frame = Summary(
         {"change": [item.words for item in contrasts], **described(draws, level), "ess": ess_bulk(draws)},
         index=pd.Index([item.label for item in contrasts], name="feature", tupleize_cols=False),
     )
     mean = "average" if weight is None else "weighted average"
     known = "" if min(item.known for item in changes) > 1 - _ROUNDING else " (of those that have a value)"
-    by_sd = " by one standard deviation" if change == "sd" and any(isinstance(item, Number) for item in changes) else ""
+    by_sd = _by_sd([item.step for item in changes if isinstance(item, Number)]) if change == "sd" else ""
     of_rows = f"{mean} of {X.shape[0]} row{'s' * (X.shape[0] > 1)}{known}"
     text = f"Change of P(y = {printable(model.classes_[1])}), {of_rows}, if one column changes"
     more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
@@ -166,8 +174,16 @@ def marginal_effects(
     return frame
 
 
+def _by_sd(steps):
+    """What columns of numbers change by with change="sd", in words. steps : None for those of 0 and 1."""
+    if all(step is None for step in steps):
+        return ""
+    return " by one standard deviation" + (", or from 0 to 1 where it has no other values" if None in steps else "")
+
+
 def _average_changes(model, steps, X, changes, weight, offset, max_draws):
-    """The effect of each contrast on the average probability of the rows, by draw; (n_chains, m, contrasts)."""
+    """The effect of each contrast on the average probability of the rows, by draw, (n_chains, m, contrasts); and the
+    numbers of the changes that have changed a column of the classifier."""
     coef, intercept = predict.flat_draws(model, max_draws)
     scale = offset_factors(model, max_draws)
     changer = ColumnChanger(model, steps, X, changes, np.abs(coef).max(axis=0).astype(np.float64))
@@ -200,7 +216,7 @@ def _average_changes(model, steps, X, changes, weight, offset, max_draws):
             effect[np.abs(effect) < _ZERO] = 0.0
             # Rows without a value do not change: they add nothing to the sum, and do not count in the mean.
             out.append(effect / item.known)
-    return np.stack(out, axis=1).reshape(len(model.coef_draws_), -1, len(out))
+    return np.stack(out, axis=1).reshape(len(model.coef_draws_), -1, len(out)), changer.moved
 
 
 def _add_effects(model, X, column_changes, first, share, coef, fixed, states):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils.names import finder, name_of_levels, plain
-from .level_columns import find_level_columns
+from .level_columns import find_level_columns, inputs_of
 from .terms import distinct_titles
 
 _ROUNDING = 1e-12  # standard deviation of a constant column, relative to its largest value
@@ -80,7 +80,8 @@ def changes_of(model, steps, X, features, change, reference, weight):
     sets = find_level_columns(model, steps, X)
     usual = [name_of_levels([X.names[j] for j in columns]) for columns in sets]
     titles = dict(zip(sets, distinct_titles(usual, [X.names[columns[0]] for columns in sets]), strict=True))
-    selected = [*_by_default(X, sets)] if features is None else _by_request(X, features, titles)
+    unused = inputs_of(model, steps, X)[1] if features is None else set()
+    selected = [*_by_default(X, sets, unused)] if features is None else _by_request(X, features, titles)
     times = [columns for columns, _ in selected if X.holds_times(columns[0])]
     selected = [item for item in selected if item[0] not in times]
     if times and (features is not None or not selected):
@@ -90,7 +91,8 @@ def changes_of(model, steps, X, features, change, reference, weight):
             f"its values are levels, say so with X.astype({{{name!r}: 'category'}})."
         )
     by_name, changes = _references(reference, change, X, selected, titles), []
-    left_out = [f"{X.names[j]!r} (dates or durations)" for (j,) in times]
+    left_out = [f"{X.names[j]!r} (not used by the model)" for j in sorted(unused)]
+    left_out += [f"{X.names[j]!r} (dates or durations)" for (j,) in times]
     for columns, level in selected:
         if columns not in sets and X.holds_numbers(columns[0]):
             changes.append(_number_change(X, columns[0], change, weight, share))
@@ -116,10 +118,11 @@ def changes_of(model, steps, X, features, change, reference, weight):
     return changes, left_out
 
 
-def _by_default(X, sets):
-    """Columns of X, numbers and categories, with None for all levels; level columns are together."""
+def _by_default(X, sets, unused):
+    """Columns of X, numbers and categories, but the unused ones, with None for all levels; level columns are
+    together."""
     inside = {j: columns for columns in sets for j in columns}
-    for j in range(X.shape[1]):
+    for j in sorted({*range(X.shape[1])} - unused):
         if j in inside:
             if j == inside[j][0]:
                 yield inside[j], None
@@ -244,15 +247,14 @@ def _number_change(X, j, change, weight, share):
 
 def _step(values, name, change, weight):
     """The change in words, and the step; a step of None is from 0 to 1."""
-    if change in ("auto", "binary", "pairs"):
-        neither = values[~np.isin(values, (0, 1))]
-        if not len(neither):
-            return "0 to 1", None
-        if change == "binary":
-            raise ValueError(
-                f"change='binary' is from 0 to 1, and column {name} holds other values, such as {neither[0]:g}: "
-                "take change='unit' or 'sd', or leave it out of features."
-            )
+    neither = values[~np.isin(values, (0, 1))]
+    if not len(neither) and (change in ("auto", "binary", "pairs") or np.ptp(values) > 0):
+        return "0 to 1", None
+    if change == "binary":
+        raise ValueError(
+            f"change='binary' is from 0 to 1, and column {name} holds other values, such as {neither[0]:g}: "
+            "take change='unit' or 'sd', or leave it out of features."
+        )
     if change in ("auto", "unit", "pairs"):
         return "+1", 1.0
     if change == "sd":

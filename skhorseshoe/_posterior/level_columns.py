@@ -32,9 +32,16 @@ def levels_of_rows(rows, indicators):
     return np.where(is_level.sum(axis=1) == 1, is_level.argmax(axis=1), -1)
 
 
+def inputs_of(model, steps, X):
+    """The places of the columns of X of which columns of the classifier are made, and of those on which none can
+    depend; two sets. Of the others the steps do not tell."""
+    known = origins_of(model, steps, X)
+    return {j for one in known for j in one.inputs}, {*range(X.shape[1])}.difference(*{one.reach for one in known})
+
+
 def origins_of(model, steps, X):
     """The ``Origin`` of each column of the classifier, as far as it is known."""
     try:
         return column_origins(model, steps, X.names)[0]
-    except ValueError:
-        return [Origin((), False)] * model.n_features_in_
+    except ValueError:  # every column may depend on all of X
+        return [Origin((), frozenset(range(X.shape[1])))] * model.n_features_in_

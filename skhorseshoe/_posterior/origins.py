@@ -1,5 +1,6 @@
 """The input columns of which each column behind the steps of a Pipeline is made."""
 
+from collections import Counter
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -19,8 +20,13 @@ from .pipeline import flat_steps, unfrozen
 class Origin(NamedTuple):
     """The input columns of a column."""
 
-    inputs: tuple[int, ...]  # places of input columns, ascending; () if unknown
-    is_alone: bool  # whether the column is known to depend on nothing else in a row
+    inputs: tuple[int, ...]  # places of the input columns of which it is made, ascending; () if the steps do not tell
+    reach: frozenset[int]  # places of all input columns on which it can depend
+
+    @property
+    def is_alone(self):
+        """Whether the column is known to depend on nothing else in a row."""
+        return bool(self.inputs) and len(self.inputs) == len(self.reach)
 
 
 def column_origins(model, steps, inputs):
@@ -30,7 +36,7 @@ def column_origins(model, steps, inputs):
     table. A ValueError if the steps do not tell.
     """
     if steps is None:
-        return [Origin((j,), True) for j in range(model.n_features_in_)], names_of(model)
+        return _alone(range(model.n_features_in_)), names_of(model)
     steps = flat_steps(steps)
     if inputs is None:
         default = [f"x{j}" for j in range(getattr(steps[0], "n_features_in_", 0))]
@@ -46,31 +52,41 @@ def column_origins(model, steps, inputs):
 
 def origins(steps, names):
     """An ``Origin`` for each column behind steps, of input columns with these names."""
-    columns = [Origin((j,), True) for j in range(len(names))]
+    return _through(steps, names)[0]
+
+
+def _through(steps, names):
+    """The same, and the names of the columns."""
+    columns = _alone(range(len(names)))
     for step in steps:
         outputs, names = _of_step(step, [str(name) for name in names])
-        columns = [_of_several([columns[j] for j in inputs], is_alone) for inputs, is_alone in outputs]
-    return columns
+        columns = _composed(outputs, columns)
+    return columns, names
 
 
-def _of_several(origins, is_alone):
-    inputs = {j for origin in origins for j in origin.inputs}
-    is_known = bool(origins) and all(o.inputs for o in origins)
-    return Origin(tuple(sorted(inputs)) if is_known else (), is_alone and is_known and all(o.is_alone for o in origins))
+def _composed(outputs, columns):
+    """The ``Origin``s of the outputs of a step whose inputs are columns with these ``Origin``s."""
+    reaches = {reach: _united({columns[j].reach for j in reach}) for reach in {one.reach for one in outputs}}
+    return [Origin(_inputs_of([columns[j] for j in one.inputs]), reaches[one.reach]) for one in outputs]
+
+
+def _united(reaches):
+    """The union of sets; a single one itself, since thousands of columns may share one of thousands of inputs."""
+    return next(iter(reaches)) if len(reaches) == 1 else frozenset().union(*reaches)
+
+
+def _inputs_of(origins):
+    return tuple(sorted({j for one in origins for j in one.inputs})) if all(one.inputs for one in origins) else ()
 
 
 def _of_step(step, names):
-    """For each column behind one step the places of the step's inputs of which it is made and whether it depends on
-    nothing else; and the names of the columns."""
-    step, everything = unfrozen(step), [((j,), True) for j in range(len(names))]
+    """An ``Origin`` among the inputs of a step for each column behind it, and the names of the columns."""
+    step = unfrozen(step)
     passes_all = isinstance(step, preprocessing.FunctionTransformer) and step.func is None
     if step is None or step == "passthrough" or passes_all:
-        return everything, names
+        return _alone(range(len(names))), names
     if isinstance(step, Pipeline):
-        columns, out_names = origins([inner for _, inner in step.steps], names), names
-        with suppress(AttributeError, ValueError):
-            out_names = list(step.get_feature_names_out(names))
-        return [tuple(column) for column in columns], out_names if len(out_names) == len(columns) else names
+        return _through([inner for _, inner in step.steps], names)
     out_names = None
     with suppress(AttributeError, ValueError, TypeError):  # the step has no names to give
         out_names = list(step.get_feature_names_out(np.asarray(names, object)))
@@ -85,23 +101,40 @@ def _of_step(step, names):
         raise ValueError(
             f"{type(step).__name__} has no get_feature_names_out, so its columns cannot be told apart.{more}"
         )
-    return [(_named_by(name, names), False) for name in out_names], out_names
+    return _of_unknown(step, names, out_names), out_names
 
 
-def _named_by(name, inputs):
-    """The input column with whose name a name begins, or ()."""
-    candidates = [j for j, s in enumerate(inputs) if name == s or name.startswith((f"{s}_", f"{s}="))]
-    return (max(candidates, key=lambda j: len(inputs[j])),) if candidates else ()
+def _of_unknown(step, names, out_names):
+    """The ``Origin``s of the columns of a step of which only names are known.
+
+    A column is an input if it has all of its name, and the name occurs once. The beginning of a name tells nothing:
+    age_sex may be a level of age, or its product with sex.
+    """
+    everything = frozenset(range(len(names)))
+    if len(names) == 1 and not type(step).__module__.startswith("sklearn.feature_extraction"):  # a word is no text
+        return _alone([0], len(out_names))
+    if out_names == names:
+        return _one_to_one(step, names)
+    times, times_before = Counter(out_names), Counter(names)
+    places = {name: (j,) for j, name in enumerate(names) if times_before[name] == 1 == times[name]}
+    return [Origin(places.get(name, ()), everything) for name in out_names]
 
 
 def _one_to_one(step, names):
+    """Columns at the places of the inputs."""
     is_alone = type(step).__module__.startswith("sklearn.preprocessing") and not isinstance(step, _MIXING)
-    return [((j,), is_alone) for j in range(len(names))]
+    return _alone(range(len(names))) if is_alone else _mixed(range(len(names)), len(names))
 
 
 def _alone(places, times=1):
     """Columns made of these inputs alone, each input so many times in a row."""
-    return [((int(j),), True) for j in np.repeat(places, times)]
+    return [Origin((int(j),), frozenset([int(j)])) for j in np.repeat(places, times)]
+
+
+def _mixed(places, n_inputs):
+    """Columns made of these inputs, which depend on all others too."""
+    everything = frozenset(range(n_inputs))
+    return [Origin((int(j),), everything) for j in places]
 
 
 def _imputed(step, names):
@@ -109,20 +142,40 @@ def _imputed(step, names):
     empty = ~step._valid_mask if isinstance(step, KNNImputer) else pd.isna(simple.statistics_)
     filled = [j for j in range(len(names)) if step.keep_empty_features or not empty[j]]
     missing = step.indicator_.features_ if step.add_indicator else []
-    return [((j,), is_alone) for j in filled] + _alone(missing)
+    return (_alone(filled) if is_alone else _mixed(filled, len(names))) + _alone(missing)
 
 
 def _by_columns(step, names):
-    inputs_of, place_of = {}, {name: j for j, name in enumerate(names)}  # a table may have the columns in another order
-    fitted = getattr(step, "feature_names_in_", names)
+    place_of, found = _places_in_fit(step, names), {}
     for name, transformer, _ in step.transformers_:
-        places = [place_of.get(fitted[j], j) for j in step._transformer_to_input_indices[name]]
+        places = [place_of(j) for j in step._transformer_to_input_indices[name]]
         if transformer == "drop" or not len(places):
             continue
         columns, _ = _of_step(transformer, [names[j] for j in places])
-        for k, (inputs, is_alone) in enumerate(columns, step.output_indices_[name].start):
-            inputs_of[k] = tuple(sorted(int(places[j]) for j in inputs)), is_alone
-    return [inputs_of[k] for k in range(len(inputs_of))]
+        found |= enumerate(_composed(columns, _alone(places)), step.output_indices_[name].start)
+    return [found[k] for k in range(len(found))]
+
+
+def _places_in_fit(step, names):
+    """A function of the number of a column in the fit of a ColumnTransformer that returns its place among names.
+
+    The step finds columns by name, since a table may have them in another order or with others between them; where it
+    knows no names, or none of these, by place.
+    """
+    fitted, times = list(getattr(step, "feature_names_in_", [])), Counter(names)
+    place_by_name = {name: j for j, name in enumerate(names)}
+    if fitted == names[: len(fitted)] or times.keys().isdisjoint(fitted):
+        return lambda j: j
+
+    def place_of(j):
+        if times[name := fitted[j]] != 1:
+            raise ValueError(
+                f"{times[name]} columns are called {name!r}, which ColumnTransformer takes by name, and they are in "
+                "another order than in the fit: give the columns of the fit, in their order."
+            )
+        return place_by_name[name]
+
+    return place_of
 
 
 _MIXING = preprocessing.Normalizer, preprocessing.KernelCenterer, preprocessing.FunctionTransformer
@@ -144,7 +197,7 @@ _PLACES = {
     ),
     preprocessing.SplineTransformer: lambda s, names: _alone(range(len(names)), s.n_features_out_ // len(names)),
     preprocessing.PolynomialFeatures: lambda s, names: [
-        (tuple(np.flatnonzero(powers).tolist()), True) for powers in s.powers_
+        Origin(inputs := tuple(np.flatnonzero(powers).tolist()), frozenset(inputs)) for powers in s.powers_
     ],
     preprocessing.TargetEncoder: lambda s, names: _alone(range(len(names)), len(s.encodings_) // len(names)),
     _IMPUTERS: _imputed,

@@ -8,8 +8,9 @@ from scipy.sparse import issparse
 from .._backends.limits import needs_conjugate_gradients
 from .._data.validation import is_dask
 from .._utils.memory import check_matrices
-from . import dss_cv
+from . import dss_cv, terms
 from .claim_errors import (
+    EFFECT,
     check_bounds,
     check_draws,
     column_intervals,
@@ -20,6 +21,7 @@ from .claim_errors import (
 )
 from .estimates import excludes_zero, interval
 from .grouped_prediction import given_rows
+from .least_effect import LeastEffects, asks_for_levels, check_effect, least_effects
 
 _MATRICES = 6  # matrices that "dss" holds at a time, of the shape of X'WX or of X, whichever is smaller
 
@@ -38,6 +40,7 @@ class Judged(NamedTuple):
     terms: list[Any]  # ``Term``s; each column is in one
     roots: list[Any]  # as ``terms.roots`` returns them
     owners: np.ndarray  # as ``terms.owners`` returns them
+    effects: LeastEffects  # the least that count
 
     def as_a_whole(self, support):
         """A support (p,) with all columns of each term of which it has one."""
@@ -47,6 +50,14 @@ class Judged(NamedTuple):
         """A value for each term: that of its single column from ``single`` (p,), or several(term, root)."""
         pairs = zip(self.terms, self.roots, strict=True)
         return np.array([single[t.columns[0]] if root is None else several(t, root) for t, root in pairs])
+
+
+def judged(model, asked, effect, X, y, sample_weight):
+    """``Judged`` for the asked terms. effect : as the user gives it. X, y, sample_weight : those of the fit."""
+    needs_rows = asks_for_levels(effect) or terms.without_rows(asked, model)
+    rows = dss_cv.weighted(model, X, y, sample_weight) if needs_rows else None
+    effects = least_effects(model, effect, EFFECT, rows and rows[0])
+    return Judged(asked, terms.roots(asked, model, rows, effects.has_levels), terms.owners(asked), effects)
 
 
 def by_shrinkage(model, judged):
@@ -76,12 +87,13 @@ def by_interval(model, level, judged):
     return Choice(support[judged.owners], rank[judged.owners], {})
 
 
-def by_fsr(model, q, effect, judged):
+def by_fsr(model, q, judged):
     """As many terms as have a mean probability of at most q of being false."""
     check_draws(model, f"q={q}", q)
     check_bounds(model, "rule='fsr'")
-    error, shrunk = prob_columns_wrong(model, effect), model.shrinkage_ > 0  # others are always kept, and are no claims
-    error = judged.values(error, lambda term, root: prob_term_wrong(model, term, root, effect))
+    shrunk, effects = model.shrinkage_ > 0, judged.effects  # others are always kept, and are no claims
+    error = prob_columns_wrong(model, effects.least, effects.scale)
+    error = judged.values(error, lambda term, root: prob_term_wrong(model, term, root, effects.of(term.columns)))
     shrunk = judged.values(shrunk, lambda term, root: shrunk[term.columns].all())
     support = np.zeros(len(error), bool)
     support[shrunk] = largest_set(error[shrunk], q)
@@ -104,8 +116,19 @@ def by_dss(model, rows, level, n_columns, judged):
     return Choice(supports[path.chosen], joins, facts)
 
 
-def check_dss(X):
-    """Raise an error if "dss" cannot take this X, before a classifier is fitted, which may take hours."""
+def check_rule(rule, X, effect):
+    """Raise an error if a rule cannot take this X or effect, before a classifier is fitted, which may take hours."""
+    check_effect(effect)
+    if rule == "fsr" and asks_for_levels(effect) and is_dask(X):
+        raise ValueError(
+            "effect has 'levels', for which rule='fsr' reads the rows in memory, and X is a Dask collection: give a "
+            "number, of one standard deviation, or fit with prefit=True on rows that fit in memory."
+        )
+    if rule == "dss":
+        _check_dss(X)
+
+
+def _check_dss(X):
     if is_dask(X):
         raise ValueError(
             "rule='dss' reads the rows in memory, and X is a Dask collection. Take rule='interval' or 'fsr', or "

@@ -7,7 +7,6 @@ selector's rule "fsr". If the columns of a term sum to a constant, no single coe
 
 from collections import Counter
 from collections.abc import Mapping
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from .._utils.arrays import dense
 from .._utils.memmap import cut, read_ahead
 from .._utils.names import finder, name_of_levels, names_of, printable
 from .claim_errors import indicator_sets_of
+from .least_effect import level_points
 from .origins import column_origins
 
 _NUMBERS_AT_A_TIME = 2**20  # elements of X to read at a time
@@ -54,8 +54,9 @@ def found_terms(steps, classifier, inputs=None):
 
 
 def names_before(columns, origins, inputs, names):
-    """The names of columns of the classifier, before the steps for those that are made of a single input column."""
-    return [inputs[origins[j].inputs[0]] if len(origins[j].inputs) == 1 else names[j] for j in columns]
+    """The names of level columns of the classifier; before the steps, if each is made of an input column of its own."""
+    own = {origins[j].inputs for j in columns if len(origins[j].inputs) == 1}
+    return [inputs[origins[j].inputs[0]] if len(own) == len(columns) else names[j] for j in columns]
 
 
 def owners(terms):
@@ -79,9 +80,12 @@ def indicator_sets_by_columns(classifier):
 
 
 def distinct_titles(titles, firsts):
-    """Titles of groups of columns, those that are alike with the names of their first columns behind them."""
+    """Titles of groups of columns, those that are alike with the names of their first columns behind them, and if these
+    are alike too, with the number of the group."""
     times = Counter(titles)
-    return [f"{title} ({first})" if times[title] > 1 else title for title, first in zip(titles, firsts, strict=True)]
+    named = [f"{title} ({first})" if times[title] > 1 else title for title, first in zip(titles, firsts, strict=True)]
+    times = Counter(named)
+    return [f"{title} [{k}]" if times[title] > 1 else title for k, title in enumerate(named)]
 
 
 def given_terms(terms, steps, classifier, inputs=None):
@@ -99,7 +103,7 @@ def given_terms(terms, steps, classifier, inputs=None):
     for title, members in terms.items():
         if isinstance(members, str) or not np.iterable(members) or not len(list(members)):
             raise ValueError(f"The term {title!r} must be a list of columns, one at least; got {members!r:.80}.")
-        columns = _columns(list(members), names, origins, known_inputs, partial(find, where=f"The term {title!r}"))
+        columns = _columns(title, list(members), names, origins, known_inputs, find)
         if not (classifier._column_sd[columns] > 0).any():
             raise ValueError(
                 f"The term {title!r} has the same value in all rows of the fit, so it has no effect: leave it out."
@@ -125,11 +129,21 @@ def columns_of_disjoint(groups, names, kind):
     return owner.keys()
 
 
-def _columns(members, names, origins, inputs, find):
+def _columns(title, members, names, origins, inputs, find):
     """The columns for names: those of the classifier, or all that are made only of the named input columns."""
-    asked = {i for i, name in enumerate(inputs) if name in members and name not in names}
-    columns = {find(member) for member in members if member not in [inputs[i] for i in asked]}
-    return sorted(columns | {j for j, origin in enumerate(origins) if origin.inputs and {*origin.inputs} <= asked})
+    asked, where = {i for i, name in enumerate(inputs) if name in members and name not in names}, f"The term {title!r}"
+    before = [inputs[i] for i in asked]
+    columns = {member: find(member, where) for member in members if member not in before}
+    for name, j in columns.items():
+        if name in inputs and origins[j].inputs not in ((), (inputs.index(name),)):
+            raise ValueError(
+                f"{where}: {name!r} is an input column, and the name of another behind the steps that is made of "
+                f"{' and '.join(repr(inputs[i]) for i in origins[j].inputs)}. Give columns behind the steps by number: "
+                f"{j} is the latter."
+            )
+    return sorted(
+        {*columns.values()} | {j for j, origin in enumerate(origins) if origin.inputs and {*origin.inputs} <= asked}
+    )
 
 
 def without_rows(terms, classifier):
@@ -138,12 +152,12 @@ def without_rows(terms, classifier):
     return next((t for t in terms if len(t.columns) > 1 and tuple(t.columns) not in known), None)
 
 
-def roots(terms, classifier, rows=None):
+def roots(terms, classifier, rows=None, has_levels=None):
     """For each term R (r, k) with R'R = the covariance of its columns over the rows, so that the size of its effect is
-    the norm of R beta; None for terms of a single column.
+    the norm of R beta; ``LevelPoints`` for terms whose columns all have levels; None for terms of a single column.
 
     rows : X as the classifier has it, on the host, and the weights of its rows or None; not needed for single columns
-    and complete sets of levels.
+    and complete sets of levels. has_levels : (p,) bool, as in ``LeastEffects``; None for none.
     """
     if rows is None and (term := without_rows(terms, classifier)):
         raise ValueError(
@@ -151,12 +165,16 @@ def roots(terms, classifier, rows=None):
             "together."
         )
     known = indicator_sets_by_columns(classifier)
-    open_groups = [t.columns for t in terms if len(t.columns) > 1 and tuple(t.columns) not in known]
+    by_levels = [len(t.columns) > 1 and has_levels is not None and has_levels[t.columns].all() for t in terms]
+    several = [t.columns for t, is_so in zip(terms, by_levels, strict=True) if len(t.columns) > 1 and not is_so]
+    open_groups = [columns for columns in several if tuple(columns) not in known]
     covariances = iter(_covariances(rows, open_groups, classifier._column_means) if open_groups else ())
     matrices = []
-    for term in terms:
+    for term, is_by_levels in zip(terms, by_levels, strict=True):
         if len(term.columns) == 1:
             matrices.append(None)
+        elif is_by_levels:
+            matrices.append(level_points(rows[0], term.columns))
         elif (indicators := known.get(tuple(term.columns))) is not None:
             share = np.diag(indicators.share) - np.outer(indicators.share, indicators.share)
             matrices.append(root_of(share * indicators.step * indicators.step[:, None]))

@@ -4,19 +4,31 @@ from collections import Counter
 from collections.abc import Hashable
 from difflib import get_close_matches
 from numbers import Integral, Real
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 
 RESERVED = "(intercept)", "(global scale)", "(total)", "(probability)"  # rows of tables that belong to no column
 _BETWEEN = "_-=.: /|"  # letters that separate the name of a category from that of a level
+_LABELS = "feature_names_in_", "_column_labels"  # attributes of a model that may hold the labels of its columns
 _PLAIN = str | bool | int | float | None
 
 
 def names_of(model):
     """Names of the features: the labels of the table's columns, or x0, x1, ... if the data had none."""
-    labels = getattr(model, "feature_names_in_", getattr(model, "_column_labels", None))
+    labels = next((getattr(model, name) for name in _LABELS if hasattr(model, name)), None)
     return [f"x{j}" for j in range(model.n_features_in_)] if labels is None else list(labels)
+
+
+class Unnamed(str):
+    """What a warning calls a column that has no name: x0, x1, ..."""
+
+
+def names_to_warn_of(columns):
+    """Names of the columns of a fit, ``Unnamed`` ones if they have none. columns : attributes of a model about them."""
+    names = names_of(SimpleNamespace(**columns))
+    return names if columns.keys() & {*_LABELS} else [*map(Unnamed, names)]
 
 
 def plain(label):

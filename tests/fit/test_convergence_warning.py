@@ -4,10 +4,13 @@ import warnings
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
-from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, inspection
 from skhorseshoe._fit.findings import ChainQuality, Unbounded, of_outcome
 from skhorseshoe._fit.recipe import recipe_of
 from skhorseshoe._fit.warning_texts import Finding, text_of
@@ -239,3 +242,22 @@ def test_without_an_intercept_a_slab_is_as_near_for_any_offset(seed):
     with pytest.warns(ConvergenceWarning) as caught:
         model.set_params(slab_scale=2).fit(X, X[:, 0] > X[:, 1])
     assert "separation" not in str(caught[0].message)
+
+
+@pytest.mark.parametrize("sparse", [True, False])
+def test_a_column_without_a_name_is_told_by_its_place(sparse, seed):
+    """Steps with sparse output keep no names; the Pipeline knows them."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"ward": rng.choice(list("abcdef"), 600)})
+    y = (rng.random(600) < 0.4) & (X["ward"] != "c")
+    clf = HorseshoeProbitClassifier(n_iter=20, burn_in=20, random_state=0)
+    model = make_pipeline(OneHotEncoder(sparse_output=sparse), clf)
+    with pytest.warns(UserWarning, match="Column 'x2'") as caught:
+        model.fit(X, y)
+    told = [str(one.message) for one in caught if "'x2'" in str(one.message)]
+    assert all("(x2 is column 2, counted from 0. Behind the steps of a Pipeline, " in words for words in told)
+    assert all("skhorseshoe.inspection.summary(pipeline).index[2] is its name.)" in words for words in told)
+    assert inspection.summary(model).index[2] == "ward_c"
+    with pytest.warns(UserWarning, match="Column 'x2'") as caught:  # here it is a name
+        clf.fit(pd.DataFrame(model[:-1].transform(X) @ np.eye(6), columns=[f"x{j}" for j in range(6)]), y)
+    assert not any("counted from" in str(one.message) for one in caught)

@@ -272,11 +272,54 @@ def test_what_is_left_out_is_said(model, table):
         marginal_effects(steps, X, [])
 
 
+OPAQUE = FunctionTransformer(lambda rows: rows[["ward", "age"]])
+NAMED = FunctionTransformer(OPAQUE.func, feature_names_out=lambda *_: np.array(["ward", "age"], object))
+
+
+@pytest.mark.parametrize("first", [[], [OPAQUE], [NAMED]], ids=["known", "opaque", "named"])
+@pytest.mark.parametrize("kind", ["frame", "polars"])
+def test_the_outcome_and_other_columns_that_no_step_takes_are_left_out(first, kind, table, short_fit):
+    whole = table[0].assign(id=range(240), died=table[1], when=pd.date_range("2020-01-01", periods=240))
+    whole = (
+        pl.from_pandas(whole[[*whole.columns[::-1]]])
+        if kind == "polars"
+        else whole[["died", *whole.columns.drop("died")]]
+    )
+    inputs = table[0][["ward", "age"]]
+    steps = make_pipeline(*first, encoder(categories=["ward"], numbers=["age"])).fit(inputs)
+    model = make_pipeline(steps, short_fit(steps.transform(inputs), table[1]))
+    frame, alone = marginal_effects(model, whole), marginal_effects(model, inputs)
+    assert {*frame.attrs["features"].values()} == {"ward", "age"}
+    pd.testing.assert_frame_equal(frame.loc[alone.index], alone, rtol=1e-9)
+    says = " ".join(frame.attrs["header"].split())
+    assert says.count("(changes nothing)" if first else "(not used by the model)") >= 2
+    if not first:  # the outcome is no category of the model
+        assert "ward: a - c" in marginal_effects(model, whole, reference="c").index
+    assert (marginal_effects(model, whole, ["died", "id"])["mean"] == 0).all()  # asked for by name
+
+
+@pytest.mark.parametrize("change", ["auto", "unit", "sd", "pairs", 10])
+def test_a_column_of_zeros_and_ones_goes_from_one_to_the_other_whatever_is_asked(change, table, short_fit):
+    X = table[0][["age"]].assign(smoker=(table[0]["lab"] > 5).astype(float), never=0.0)
+    X.loc[::9, "smoker"] = np.nan
+    steps = make_pipeline(SimpleImputer(strategy="most_frequent"), StandardScaler())
+    model = make_pipeline(steps, short_fit(steps.fit_transform(X), table[1]))
+    known = X[X["smoker"].notna()]
+    frame = marginal_effects(model, X, ["age", "smoker"], change=change)
+    assert frame.loc["smoker", "change"] == "0 to 1"
+    agree(frame.loc["smoker"], effect_by_hand(model, known, "smoker", 1, 0))
+    header = " ".join(frame.attrs["header"].split())
+    assert ("by one standard deviation, or from 0 to 1 where it has no other values" in header) == (change == "sd")
+    if change == 10:  # a single value does not tell that there are no others
+        assert marginal_effects(model, X, "never", change=10).loc["never", "change"] == "+10"
+
+
 @pytest.mark.parametrize("kind", [pd.Series, lambda times: times.date, lambda times: times - times[0]])
 def test_dates_are_neither_numbers_nor_levels(kind, model, table):
     times = kind(pd.date_range("2020-01-01", periods=240)[np.arange(240) % 40])
     X = table[0].assign(seen=np.asarray(times))
-    frame = marginal_effects(model, X, reference={"ward": "a"})
+    opaque = make_pipeline(FunctionTransformer(lambda rows: rows[list(table[0])]), *[step for _, step in model.steps])
+    frame = marginal_effects(opaque, X, reference={"ward": "a"})
     assert "left out: 'seen' (dates or durations)" in " ".join(frame.attrs["header"].split())
     assert not any("seen" in str(label) for label in frame.index)
     with pytest.raises(ValueError, match=r"'seen' holds dates or durations.* such as days since a date\. If its val"):

@@ -11,7 +11,14 @@ from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, SplineTransformer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    MaxAbsScaler,
+    OneHotEncoder,
+    PolynomialFeatures,
+    SplineTransformer,
+    StandardScaler,
+)
 
 from skhorseshoe import HorseshoeProbitClassifier, inspection, terms
 from skhorseshoe.diagnostics import ess_bulk
@@ -73,6 +80,64 @@ def test_a_table_without_steps_has_categories_and_columns(dummies):
     assert terms.find(clone(SHORT).fit(X.to_numpy(), clf.predict(X)))["x1 and 3 more"] == ["x1", "x2", "x3", "x4"]
 
 
+@pytest.fixture(scope="module")
+def equal_names(seed):
+    """A ward whose level a_1 has the name of a level of another category, ward_a; the ward alone matters."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"ward": rng.choice(["a_1", "b"], 300), "ward_a": rng.choice(["1", "2"], 300)})
+    y = 1.5 * (X["ward"] == "a_1") + rng.standard_normal(300) > 0.7
+    behind = ColumnTransformer([("p", "passthrough", [1, 2]), ("q", MaxAbsScaler(), [0, 3])])
+    return X, y, make_pipeline(OneHotEncoder(), behind, clone(SHORT)).fit(X, y)
+
+
+def test_levels_of_equal_names_stay_with_their_categories(equal_names):
+    X, _, model = equal_names
+    sizes = terms.summary(model, X)["mean"]
+    assert sizes["ward"] > 0.5 > 2 * sizes["ward_a"]
+    effects = inspection.marginal_effects(model, X, reference={"ward": "b", "ward_a": "2"})["mean"]
+    for name, high, low in (("ward", "a_1", "b"), ("ward_a", "1", "2")):
+        ends = (model.predict_proba(X.assign(**{name: level}))[:, 1].mean() for level in (high, low))
+        assert effects[f"{name}: {high} - {low}"] == pytest.approx(np.subtract(*ends), abs=1e-9)
+
+
+def test_what_is_found_can_be_asked_for_also_where_names_repeat(equal_names):
+    X, y, _ = equal_names
+    model = make_pipeline(OneHotEncoder(), clone(SHORT)).fit(X, y)
+    found = terms.find(model)
+    assert found == {"ward": [0, "ward_b"], "ward_a": [2, "ward_a_2"]}
+    pd.testing.assert_frame_equal(terms.summary(model, X, terms=found), terms.summary(model, X))
+
+
+def test_a_level_with_the_name_of_an_input_is_not_taken_for_it(clinic):
+    X, y = clinic[0][["ward"]].assign(ward_a=clinic[0]["sex"]), clinic[1]
+    model = make_pipeline(OneHotEncoder(), clone(SHORT)).fit(X, y)
+    with pytest.raises(
+        ValueError, match=r"'ward_a' is an input column, and .* is made of 'ward'\. Give columns .* by number: 0"
+    ):
+        terms.summary(model, X, terms={"mine": ["ward_a"]})
+    assert terms.summary(model, X, terms={"mine": [4, 5]}).loc["mine", "n_columns"] == 2
+
+
+def test_an_interaction_is_not_counted_to_one_of_its_columns():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"age": rng.standard_normal(400), "sex": rng.integers(0, 2, 400).astype(float)})
+    y = 2 * X["age"] * X["sex"] + rng.standard_normal(400) > 0
+    product = FunctionTransformer(
+        lambda rows: rows.assign(age_sex=rows["age"] * rows["sex"]),
+        feature_names_out=lambda _, names: [*names, "age_sex"],
+    )
+    unnamed = FunctionTransformer(
+        lambda rows: product.func(rows).to_numpy(), feature_names_out=lambda *_: ["first", "second", "third"]
+    )
+    model = make_pipeline(product, clone(SHORT)).fit(X, y)
+    assert terms.find(model) == {"age": ["age"], "sex": ["sex"], "age_sex": ["age_sex"]}
+    assert terms.summary(model, X).index[0] == "age_sex"
+    with pytest.raises(
+        ValueError, match=r"make no column of 'sex' alone, as far as they tell\. A step .* ColumnTransf"
+    ):
+        terms.levels(make_pipeline(unnamed, clone(SHORT)).fit(X, y), "sex", X)
+
+
 def sizes_by_hand(draws, Z, w):
     """The standard deviation over rows of what columns do together, for each draw."""
     scores = np.einsum("cmk,nk->cmn", draws.astype(float), Z)
@@ -97,6 +162,67 @@ def test_the_size_of_a_term_is_that_of_a_loop_over_rows(clinic, weighted, seed):
         assert np.allclose(row[["5%", "95%"]].astype(float), np.quantile(sizes, [0.05, 0.95]), atol=1e-10)
         assert abs(row["probability"] - min((sizes > 0.3).mean(), 1 - 1 / min(ess_bulk(sizes), sizes.size))) < 1e-9
         assert row["n_columns"] == len(at)
+
+
+@pytest.fixture(scope="module")
+def rare(seed):
+    """A column of which 1 % are ones: a coefficient of 1 is there an effect of 0.1 for one standard deviation."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {"age": rng.normal(60, 10, 3000), "rare": np.arange(3000) % 100 == 0, "half": rng.random(3000) < 0.5}
+    )
+    X["ward"] = rng.choice(list("abc"), 3000, p=[0.6, 0.38, 0.02])
+    y = 0.03 * (X["age"] - 60) + 1.2 * X["rare"] + 0.9 * (X["ward"] == "c") + rng.standard_normal(3000) > 0
+    return X.astype({"rare": float, "half": float}), y
+
+
+@pytest.mark.parametrize("drop", [None, "first"])
+@pytest.mark.parametrize("scale", [StandardScaler(), "passthrough"])
+def test_the_difference_between_levels_can_be_asked_for(rare, drop, scale):
+    X, y = rare
+    steps = make_column_transformer((OneHotEncoder(drop=drop), ["ward"]), (scale, ["age", "rare", "half"]))
+    model = make_pipeline(steps, HorseshoeProbitClassifier(n_iter=150, burn_in=100, random_state=0, standardize=True))
+    model.fit(X, y)
+    Z, names, draws = model[:-1].transform(X), model[:-1].get_feature_names_out().tolist(), model[-1].coef_draws_
+    frame, usual = terms.summary(model, X, effect={"levels": 0.4}), terms.summary(model, X)
+    assert frame["per"].to_dict() == {"age": "sd", "rare": "levels", "half": "levels", "ward": "levels"}
+    for name, columns in terms.find(model).items():
+        at = [names.index(column) for column in columns]
+        scores = draws[..., at].astype(float) @ np.unique(Z[:, at], axis=0).T
+        sizes, least = (
+            (np.ptp(scores, axis=-1), 0.4) if name != "age" else (sizes_by_hand(draws[..., at], Z[:, at], None), 0.1)
+        )
+        assert frame.loc[name, "mean"] == pytest.approx(sizes.mean(), rel=1e-5)
+        assert frame.loc[name, "probability"] == pytest.approx((sizes > least).mean(), abs=0.01)
+    assert frame.loc["rare", "probability"] > max(0.8, usual.loc["rare", "probability"])
+    kept = inspection.select(model, X, y, rule="fsr", effect={"sd": 0.1, "levels": 0.4}, terms="auto")
+    wrong = dict(zip(names, kept.error_, strict=True))
+    assert wrong[terms.find(model)["rare"][0]] == pytest.approx(1 - frame.loc["rare", "probability"])
+    assert wrong[terms.find(model)["ward"][0]] == pytest.approx(1 - frame.loc["ward", "probability"])
+    beside = terms.levels(model, "rare", X, reference=0.0, effect=0.4).loc[1.0]
+    assert beside["mean"] == pytest.approx(frame.loc["rare", "mean"], rel=0.05)
+    assert beside["probability"] == pytest.approx(frame.loc["rare", "probability"], abs=1e-6)
+
+
+def test_a_classifier_alone_compares_the_levels_of_its_columns(rare):
+    X, y = pd.get_dummies(rare[0], dtype=float), rare[1]
+    clf = clone(SHORT).fit(X, y)
+    frame = terms.summary(clf, X, effect={"levels": 0.4, "sd": 0.2})
+    for rows in (csr_array(X.to_numpy()), X.to_numpy()):
+        other = terms.summary(clone(SHORT).fit(X.to_numpy(), y), rows, effect={"levels": 0.4, "sd": 0.2})
+        np.testing.assert_allclose(other["mean"], frame["mean"])
+    draws, (_, one) = clf.coef_draws_[..., 1], terms.levels(clf, "rare", X, effect=0.4)["mean"]
+    assert one == pytest.approx(0.99 * draws.mean())
+    assert frame.loc["rare", "mean"] == pytest.approx(abs(draws).mean())
+    with pytest.raises(ValueError, match=r"'ward_a' is a level of a category, .* ask for 'ward'"):
+        terms.levels(clf, "ward_a", X)
+    with pytest.raises(ValueError, match=r"effect has 'levels', .* give X, the rows of the fit"):
+        terms.summary(clf, effect={"levels": 0.3})
+    for wrong in ({}, {"level": 0.1}, {"sd": -1}, {"levels": True}, "0.1", np.nan):
+        with pytest.raises(ValueError, match="effect must be a number from 0 on"):
+            terms.summary(clf, X, effect=wrong)
+    with pytest.raises(ValueError, match="effect must be a number from 0 on, the least difference"):
+        terms.levels(clf, "rare", X, effect={"levels": 0.3})
 
 
 @pytest.mark.parametrize("remainder", [StandardScaler(), "passthrough"])
@@ -207,7 +333,7 @@ def test_what_rows_alone_can_tell_asks_for_them(model, clinic):
         terms.summary(model)
     with pytest.raises(ValueError, match="X is needed, the rows of the fit: they tell the levels"):
         terms.levels(model, "ward")
-    with pytest.raises(ValueError, match="effect must be a number from 0 on; got -1"):
+    with pytest.raises(ValueError, match=r"effect must be a number from 0 on, or a dict .*; got -1"):
         terms.summary(model, X, effect=-1)
 
 
