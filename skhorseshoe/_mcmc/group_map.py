@@ -72,7 +72,7 @@ def _powers(t):
     return np.vander(t, 1 + _DEGREE, increasing=True).T
 
 
-def _grid(mode, sd, s):
+def _nodes_about(mode, sd, s):
     """Nodes (n_groups, _NODES), closer to one another about the mode (n_groups,), and the logarithm of their weights.
 
     sd (n_groups,) is by the curvature at the mode. The effect of a group of one class may be as wide as s, so that the
@@ -97,8 +97,8 @@ def _moments(row_groups, predictors, mode, h, s):
     out = []
     for first in range(0, len(mode), _GRIDS_AT_ONCE):
         some = slice(first, first + _GRIDS_AT_ONCE)
-        u, log_weight = _grid(mode[some], (h[some] + s**-2.0) ** -0.5, s)
-        log = row_groups.logliks_on_grid(predictors, u, first) + log_weight - u**2 / (2 * s**2)
+        u, log_weight = _nodes_about(mode[some], (h[some] + s**-2.0) ** -0.5, s)
+        log = row_groups.logliks_on_nodes_about(predictors, u, first) + log_weight - u**2 / (2 * s**2)
         share = np.exp(log - log.max(axis=1, keepdims=True))
         share /= share.sum(axis=1, keepdims=True)
         mean = (share * u).sum(axis=1)
