@@ -20,9 +20,8 @@ from .._data.labels import order_of
 from .._data.row_groups import Groups, check_groups, check_offset, check_sizes, encode_groups, refuse_dask
 from .._data.rows import Rows
 from .._data.weights import is_whole, is_wide, rows_that_count
-from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import STORED
-from .._mcmc.prior import SLAB, FixedPrior, describe_prior, scale_of_tau_prior
+from .._mcmc.prior import PER_CONTRAST, FixedPrior, describe_prior, scale_of_tau_prior, slabs_of
 from .._mcmc.run import Problem, Run
 from .._posterior import estimates
 from .._posterior.claim_errors import column_intervals
@@ -144,7 +143,7 @@ class Inspected(NamedTuple):
     one_sided: object  # ``OneSidedColumns`` of these
     indicator_sets: list  # categories with a column for every level
     dependent_sets: list  # sets of other columns of which a weighted sum is constant
-    unbounded: np.ndarray  # columns whose coefficients the data do not bound
+    unbounded: dict  # as in ``Run``
     watched: Watched | None  # what has to converge beside single columns, where these outnumber the rows
     findings: list  # about the scales of the columns
 
@@ -156,7 +155,7 @@ def _inspect(params, data, plan, rows):
     check_size(rows.columns, rows.dtype, names)
     one_sided, (indicator_sets, dependent_sets) = rows.one_sided_columns(), rows.indicator_sets(data.shape[0])
     watched = Watched(rows, params.target_ess is None) if data.shape[1] > data.shape[0] else None
-    unbounded = one_sided.columns[~findings.are_bound(params.slab_scale, one_sided, rows.columns)]
+    unbounded = rows.usual_values(one_sided.columns[~findings.are_bound(params.slab_scale, one_sided, rows)])
     of_columns = input_findings.of_columns(rows, one_sided.rounded, names, params.standardize)
     return Inspected(names, one_sided, indicator_sets, dependent_sets, unbounded, watched, of_columns)
 
@@ -166,13 +165,12 @@ def _outcome(model, params, data, plan, seen, run, seconds_per_sweep, known):
     rows, of_columns = run.problem.rows, list(seen.findings)
     fitted = _summarise(params, data, plan, run, known, seen.indicator_sets)
     worst = None if seen.watched is None else seen.watched.worst(run.draws)
-    fitted._asked |= {"slab_scale": copy(model.slab_scale), "outnumber": data.outnumber}
+    fitted._asked["slab_scale"] = copy(model.slab_scale)
     fitted._asked |= {"watched": worst and (worst.name, float(worst.rhat), float(worst.ess))}
     chains = findings.chains_of(fitted, seen.names, rows.columns.informative, seconds_per_sweep, worst)
     are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, rows.columns.informative)
     chains = chains._replace(are_sums_well=are_well)
     unbounded = findings.unbounded_in(fitted, seen.names, run, params.slab_scale, seen.one_sided)
-    unbounded = unbounded._replace(advised=AUTO if data.outnumber else SLAB)
     if data.groups is not None:
         of_columns += group_findings.of_means(rows, fitted.group_effect_moments_["mean"], seen.names)
     if plan.stored is not None:
@@ -265,7 +263,9 @@ def _problem(params, rows, n_shrunk):
         key = seed.integers(0, 2**32, size=2, dtype=np.uint32)
     else:
         key = check_random_state(seed).randint(0, 2**32, size=2, dtype=np.uint32)
-    return Problem(rows, FixedPrior(rows.columns, params.slab_scale), tau_0, key)
+    slab_scale, shrunk = params.slab_scale, rows.columns.order[: rows.columns.n_shrunk]
+    slab_scale = slabs_of(rows.contrast[shrunk]) if slab_scale == PER_CONTRAST else slab_scale
+    return Problem(rows, FixedPrior(rows.columns, slab_scale), tau_0, key)
 
 
 def _resume_or_start(params, problem, plan, earlier, seen, callbacks):

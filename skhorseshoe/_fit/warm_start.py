@@ -5,7 +5,7 @@ from numbers import Integral
 import numpy as np
 
 from .._mcmc.draws import STORED
-from .._mcmc.prior import PER_SD
+from .._mcmc.prior import SLAB_TEXT
 from .._utils.atomic_files import differences
 from .._utils.warn import warn
 
@@ -49,7 +49,7 @@ def dependencies(problem, settings):
         "draws_dtype": settings.draws_dtype,
         "fit_intercept": columns.fit_intercept,
         "global_scale": problem.tau_0,
-        "slab_scale": PER_SD if np.ndim(slab_scale) else slab_scale,
+        "slab_scale": SLAB_TEXT if np.ndim(slab_scale) else slab_scale,
         "standardize": columns.standardize,
         "unpenalized": np.flatnonzero(columns.unpenalized).tolist(),
         "shape of X": rows.shape,

@@ -1,6 +1,7 @@
 """One run of the sampler: start, burn in, thin, keep; or go on with an earlier one."""
 
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -77,11 +78,10 @@ class Run:
     """Chains and their draws.
 
     saved : what ``arrays`` of an earlier run gave, with its draws, or None. Both runs together make
-    the draws of one run with all sweeps. unbounded : numbers of columns whose coefficients the data do not bound; their
-    convergence is not waited for. watched : as in ``Draws.suffice``.
+    the draws of one run with all sweeps. unbounded, watched : as in ``Draws.suffice``.
     """
 
-    def __init__(self, problem, settings, saved=None, unbounded=(), watched=None):
+    def __init__(self, problem, settings, saved=None, unbounded=MappingProxyType({}), watched=None):
         if saved is not None:
             problem = problem._replace(key=saved["key"].astype(np.uint32))
         if settings.kind == "prior" and problem.rows.groups is None:  # these chains are on the host
