@@ -37,8 +37,9 @@ from . import findings, group_findings, input_findings, parameters, warm_start, 
 from .callbacks import Tasks
 from .checkpoint import Checkpoint, check_saved
 from .plan import check_memory, plan_fit
-from .recipe import in_time, recipe_of, stricter
+from .recipe import recipe_of, stricter
 from .sparse_input import put_back
+from .sweep_report import log_where_it_goes_on, reporter_of
 from .watched import Watched
 
 _OF_COLUMNS = "n_features_in_", "feature_names_in_", "_column_labels"
@@ -276,7 +277,7 @@ def _resume_or_start(params, problem, plan, earlier, seen, callbacks):
     """
     settings, saved = plan.settings, earlier
     if saved is not None:
-        warm_start.check_same(saved, problem, settings)
+        warm_start.check_same(saved, params, problem, settings)
         warm_start.check_seed(saved, problem, params.random_state)
         if plan.stored is not None:
             draws = saved["draws"]
@@ -286,6 +287,8 @@ def _resume_or_start(params, problem, plan, earlier, seen, callbacks):
         if checkpoint is not None:
             saved = checkpoint.load(settings.n_iter, partial(check_saved, problem=problem, settings=settings))
         run = Run(problem, settings, saved, seen.unbounded, seen.watched)
+        if saved is not None:
+            log_where_it_goes_on(run, "the last fit" if checkpoint is None else checkpoint.name)
         seconds_per_sweep = _go(run, params.verbose, checkpoint, callbacks(run))
     return run, seconds_per_sweep
 
@@ -297,13 +300,13 @@ def _checkpoint(params, problem, settings, device):
     seed = params.random_state
     if not isinstance(seed, Integral):  # a generator is identified by what it has drawn; a fresh seed cannot be
         seed = "fresh" if seed is None else f"a generator that draws {problem.key.tolist()}"
-    identity = {**warm_start.dependencies(problem, settings), "random_state": str(seed), "device": device}
+    identity = {**warm_start.dependencies(params, problem, settings), "random_state": str(seed), "device": device}
     return Checkpoint(params.checkpoint, params.checkpoint_interval, identity, __version__)
 
 
 def _go(run, verbose, checkpoint, callbacks):
     """Run to the end; returns the seconds that a sweep of the second half has taken, when all kernels are compiled."""
-    log, first = _log(verbose, run), run.sweep
+    log, first = reporter_of(run, verbose), run.sweep
     marks = 2 * [(0, time.monotonic())]  # sweeps of this fit, about twice as many each time, and when they were done
 
     def save():
@@ -334,28 +337,6 @@ def _go(run, verbose, checkpoint, callbacks):
                 callbacks.close()
     done, since = marks[-2]
     return (time.monotonic() - since) / max(1, run.sweep - first - done)
-
-
-def _log(verbose, run):
-    """A function of the number of sweeps done that logs a line now and then, and warns if a fit takes hours."""
-
-    def sweeps():
-        end, last = run.expected(), run.burn_in + run.settings.n_iter
-        return str(last) if end == last else f"about {end} and at most {last}"
-
-    def line(t, seconds_left):
-        phase = "burn-in" if t <= run.burn_in else "sampling"
-        left = f", about {in_time(seconds_left)} left" if seconds_left > 0 else ""
-        return f"{phase}: sweep {t} of {sweeps()}{left}"
-
-    def too_long(t, seconds_per_sweep, seconds_left):
-        return (
-            f"At {seconds_per_sweep:.2g} s a sweep, {t} of {sweeps()} sweeps are done, and the others take about "
-            f"{in_time(seconds_left)}. To shorten it, set target_ess or reduce rows or columns; checkpoint saves "
-            "progress, verbose=1 reports progress, and Ctrl-C ends the fit with the draws so far."
-        )
-
-    return progress.reporter(verbose, run.expected, line, too_long)
 
 
 def _summarise(params, data, plan, run, known, indicator_sets):
@@ -396,5 +377,5 @@ def _summarise(params, data, plan, run, known, indicator_sets):
     fitted._asked = {**{name: copy(getattr(params, name)) for name in _REPORTED}, "weights": weights}
     fitted._saved_run = None
     if params.warm_start and run.whole:
-        fitted._saved_run = {"what": warm_start.dependencies(run.problem, run.settings), **run.arrays()}
+        fitted._saved_run = {"what": warm_start.dependencies(params, run.problem, run.settings), **run.arrays()}
     return fitted
