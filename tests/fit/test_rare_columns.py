@@ -14,6 +14,7 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, StandardSca
 
 from skhorseshoe import HorseshoeProbitClassifier, terms
 from skhorseshoe._backends._cpu import dense, sparse
+from skhorseshoe._data.contrasts import absolute_deviations
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._utils.threads import Threads
 
@@ -137,3 +138,10 @@ def test_the_contrast_of_a_column_is_the_difference_of_its_values(kind, fit_inte
             if fit_intercept:
                 np.testing.assert_allclose(want[:2], [7, 3], rtol=0.01)
                 assert 2.4 < want[2] < 2.6
+
+
+def test_deviations_on_a_gpu_are_those_of_the_host(one_gpu):
+    X = np.random.default_rng(0).standard_normal((50, 3)).astype(np.float32)
+    centre, weight = X.mean(axis=0, dtype=np.float64), np.arange(50.0)
+    on_gpu = absolute_deviations(one_gpu.to_device(X), weight, centre)
+    np.testing.assert_array_equal(on_gpu, absolute_deviations(X, weight, centre))
