@@ -51,7 +51,7 @@ def dependencies(params, problem, settings):
         "max_draws": settings.max_draws,
         "draws_dtype": settings.draws_dtype,
         "fit_intercept": columns.fit_intercept,
-        "global_scale": problem.tau_0 if params.expected_nonzero is None else None,
+        "global_scale": None if params.global_scale == 1 else params.global_scale,  # None is 1
         "expected_nonzero": params.expected_nonzero,
         "slab_scale": SLAB_TEXT if np.ndim(slab_scale) else slab_scale,
         "standardize": columns.standardize,

@@ -78,10 +78,7 @@ def test_without_warm_start_a_fit_starts_anew_and_keeps_nothing(problem):
         ({"sampler": "gibbs"}, r"sampler \(was hmc, is gibbs\)"),
         ({"n_chains": 3}, r"n_chains \(was 4, is 3\)"),
         ({"slab_scale": 2.0}, r"slab_scale \(was None, is 2.0\)"),
-        (
-            {"expected_nonzero": 3},
-            r"since: global_scale \(was 1.0, is None\), expected_nonzero \(was None, is 3\)\. Fit",
-        ),
+        ({"expected_nonzero": 3}, r"since: expected_nonzero \(was None, is 3\)\. Fit"),
         ({"thin": 2, "burn_in": 41}, r"burn_in \(was 40, is 41\), thin \(was 1, is 2\)"),
         (lambda X, y: (X + 1e-9, y), "checksum of X"),
         (lambda X, y: (X, 1 - y), "checksum of y"),
@@ -101,6 +98,7 @@ def test_other_parameters_and_data_are_refused_and_the_model_stays(problem, chan
 @pytest.mark.parametrize(("first", "then", "told"), [
     ({"expected_nonzero": 3}, {"expected_nonzero": 2}, "expected_nonzero (was 3, is 2)"),
     ({"global_scale": 0.5}, {"global_scale": 0.1}, "global_scale (was 0.5, is 0.1)"),
+    ({}, {"global_scale": 0.1}, "global_scale (was None, is 0.1)"),
     ({"slab_scale": "per_contrast"}, {"slab_scale": None}, "slab_scale (was 4 per contrast of each column, is None)"),
 ])  # fmt: skip
 def test_what_has_changed_is_named_as_it_was_given(first, then, told, seed, tmp_path):
