@@ -29,8 +29,8 @@ print(*truth, sep=", ")
 
 # %%
 # With more columns than rows some combination of columns always tells the classes of the training data apart, and the
-# data place no limit on the coefficients. The default does, a slab of 2 per standard deviation of each column: beyond
-# 4 or so, a coefficient is not believed.
+# data place no limit on the coefficients. The default does, a slab of 4 per contrast of each column (2.5 standard
+# deviations, where it is normal): beyond 3 or so, a coefficient is not believed.
 
 clf = HorseshoeProbitClassifier(expected_nonzero=5, random_state=0).fit(train, y_train)
 

@@ -34,11 +34,12 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
     standardize : bool, default=False
         Whether the prior, ``slab_scale`` and ``global_scale`` apply to columns scaled to unit variance: set it if
         columns have different units. Coefficients and probabilities are for the columns as given.
-    slab_scale : float, "auto" or None, default="auto"
+    slab_scale : float, "auto", "per_contrast" or None, default="auto"
         Standard deviation c of a Gaussian slab that bounds large coefficients: beta_j is also N(0, c^2), as in
-        Nishimura & Suchard (2023). If columns may separate the classes, the data do not bound the coefficients; 2 does,
-        with ``standardize=True``. None is the horseshoe itself. "auto" is None, but 2 / standard deviation of each
-        column if X has more columns than rows.
+        Nishimura & Suchard (2023). If columns may separate the classes, the data do not bound the coefficients;
+        "per_contrast" does, whatever the unit of a column: c_j = 4 / contrast, which is the difference of the values of
+        a two-valued column and 2.5 standard deviations of a normal one, in general 2 E d^2 / E|d|, d the deviations
+        from the mean. None is the horseshoe itself. "auto" is "per_contrast" if X has more columns than rows, or None.
     expected_nonzero : float or None, default=None
         A guess p0, below p, of how many of the p shrunk coefficients are away from zero, in place of ``global_scale``:
         tau_0 = p0 / (p - p0) s / sqrt(n), s^2 = r (1 - r) / phi(Phi^-1(r))^2, n the rows and r the share of the second
@@ -95,8 +96,9 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         number all but ``-n_jobs - 1``; inside a joblib task never more than the task's share.
     target_ess : float or None, default=None
         Stop, at the latest after ``n_iter`` sweeps, when every coefficient that the data bound, the intercept and the
-        scales have this bulk effective sample size over all chains and an R-hat of at most 1.01; with more columns than
-        rows probabilities and correlated columns' sums too. None is 100 a chain with ``n_iter="auto"``, else no target.
+        scales have this bulk effective sample size over all chains and an R-hat of at most 1.01 (but tau only if the
+        data bound all); with more columns than rows probabilities and correlated columns' sums too. None is 100 a chain
+        with ``n_iter="auto"``, else no target.
     checkpoint : path-like or None, default=None
         Folder in which the running fit is saved, created if needed. After a run was killed, the same call continues it,
         and ends with the draws of an uninterrupted run; a larger ``n_iter`` continues a run that has ended.
@@ -181,7 +183,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         self,
         *,
         standardize: bool = False,
-        slab_scale: float | Literal["auto"] | None = "auto",
+        slab_scale: float | Literal["auto", "per_contrast"] | None = "auto",
         expected_nonzero: float | None = None,
         random_state: Seed = None,
         n_iter: int | Literal["auto"] = "auto",

@@ -70,7 +70,7 @@ def test_dss_says_where_it_has_nothing_to_compare(short_fit):
     X = np.array([[-1.0, 0.0], [-2.0, 1.0], [1.0, 0.0], [2.0, 1.0]])
     model = short_fit(X, np.arange(4) > 1)
     model.coef_draws_ = model.coef_draws_ + 1e6
-    with pytest.raises(ValueError, match="slab_scale=2"):
+    with pytest.raises(ValueError, match="slab_scale='per_contrast'"):
         HorseshoeSelector(model, prefit=True).fit(X)
     assert HorseshoeSelector(model, rule="interval", prefit=True).fit(X).support_.all()
 

@@ -11,15 +11,14 @@ _NUMBERS_AT_A_TIME = 2**20  # elements of X to read at a time
 
 
 def find_one_sided(low, high):
-    """Numbers of the columns in which no value of one class is above any value of the other, and their ranges. Constant
-    columns are left out.
+    """Numbers of the columns in which no value of one class is above any value of the other. Constant columns are left
+    out.
 
     The likelihood then rises without end as the coefficient grows (quasi-complete separation; Albert & Anderson 1984,
     Biometrika 71, 1-10). low, high : as ``extremes`` returns them.
     """
     span = np.asarray(high, np.float64).max(axis=0) - np.asarray(low, np.float64).min(axis=0)
-    columns = np.flatnonzero(_apart(low, high) & (span > 0))
-    return columns, span[columns]
+    return np.flatnonzero(_apart(low, high) & (span > 0))
 
 
 def evidence(low, high, mean, share):
@@ -114,6 +113,12 @@ def far_out(rows, spread, weight=None):
     usual = np.concatenate([_usual(block, weight) for block in blocks])
     (far,) = ((usual > 0) & (spread > _FAR_OUT * usual) & np.isfinite(spread)).nonzero()
     return far, usual[far]
+
+
+def usual_values(rows):
+    """The value that the middle half of each column has, or NaN; (k,). rows : as ``sample`` returns them."""
+    low, high = np.quantile(np.asarray(dense(rows), np.float64), (_CENTRAL[1], _CENTRAL[2]), axis=0, method="nearest")
+    return np.where(low == high, low, np.nan)
 
 
 def two_valued(rows):

@@ -15,6 +15,7 @@ from scipy.sparse import issparse
 from .._backends.moments import merge_moments
 from .._utils.memmap import check_whole
 from .column_checks import extremes, sample, widest
+from .contrasts import absolute_deviations
 from .indicator_sets import level_sums
 
 _MAX_BLOCKS = 64  # there are more only if blocks would be larger than ``_LARGE_BLOCK``
@@ -95,6 +96,10 @@ class Segment(NamedTuple):
         ones = float(weight @ y) if len(weight) else int(y.sum(dtype=np.int64))
         return size, ones, *ops.moments(self.X, self.weight)
 
+    def deviations(self, ops, threads, centre):
+        """Sums of the distances of columns from a centre (p,), by weight; (p,)."""
+        return (absolute_deviations(self.X, ops.to_host(self.weight), centre),)
+
     def misplaced(self, ops, threads, coef, intercept):
         """For each point (m, p), 1 if a row is on the wrong side, else 0; (m,)."""
         undecided, answer = np.arange(len(coef)), np.ones(len(coef))
@@ -166,5 +171,6 @@ def _stack(a, b):
 
 
 ADD = dict.fromkeys((Segment.latent, Segment.score, Segment.line, Segment.gram, Segment.misplaced), _sums_of_parts)
+ADD[Segment.deviations] = _sums_of_parts
 ADD |= {Segment.moments: _merge_moments, Segment.extremes: widest, Segment.level_sums: widest}
 ADD |= {Segment.sample: _stack, Segment.checksum: _join}

@@ -4,6 +4,7 @@ Passes compute in the columns of X, and answers are translated to the coefficien
 """
 
 import zlib
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -13,7 +14,8 @@ from .._backends.device import on_gpu
 from .._backends.line_moves import choose
 from .._utils.memmap import cut, is_on_disk
 from .._utils.threads import Threads
-from .column_checks import evidence, far_out, find_one_sided, sample, step_of, two_valued
+from .column_checks import evidence, far_out, find_one_sided, sample, step_of, two_valued, usual_values
+from .contrasts import contrast_of
 from .indicator_sets import confirmed, find_dependent_sets, find_indicator_sets
 from .row_blocks import ADD, Segment, block_bounds, collapse
 from .separation import separation
@@ -176,11 +178,20 @@ class Rows:
         """``OneSidedColumns``."""
         c = self.columns
         low, high = self._total(Segment.extremes, c.fit_intercept, rows=self._input)
-        columns, spans = find_one_sided(low, high)
+        columns = find_one_sided(low, high)
         varies = high.max(axis=0) > low.min(axis=0)
         nats = self._size * evidence(low[:, columns], high[:, columns], c.mean_of_X[columns], self.share())
         rounded = np.flatnonzero(varies & (self.spread == 0) & c.fit_intercept)  # else zero is among the extremes
-        return OneSidedColumns(columns, spans / c.unit[columns], nats, rounded)
+        return OneSidedColumns(columns, nats, rounded)
+
+    @cached_property
+    def contrast(self):
+        """The contrasts of the columns of X, see ``slabs_of``, in the unit of the prior; (p,). Without an intercept,
+        which absorbs a mean, deviations are from zero."""
+        c = self.columns
+        centre, size = (c.mean_of_X, c.sd_of_X) if c.fit_intercept else (np.zeros(self.shape[1]), c.size)
+        (total,) = self._total(Segment.deviations, centre, rows=self._input)
+        return contrast_of(total / self._size, size) / c.scale
 
     def far_out(self):
         """Numbers of the columns whose spread comes from a few values, and the ranges of their other values."""
@@ -191,6 +202,11 @@ class Rows:
     def two_valued(self, columns):
         """Which of the columns with these numbers hold two values, according to a sample of the rows; bool."""
         return two_valued(self._sample()[:, columns]) if len(columns) else np.zeros(0, bool)
+
+    def usual_values(self, columns):
+        """The values that most rows of a sample have in the columns with these numbers, or NaN; by number."""
+        values = usual_values(self._sample()[:, columns]) if len(columns) else ()
+        return dict(zip(columns.tolist(), values, strict=True))
 
     def indicator_sets(self, n_given):
         """The ``IndicatorSet``s, and sets of other shrunk columns of which a weighted sum is the same in every row.
@@ -290,7 +306,6 @@ class OneSidedColumns(NamedTuple):
     """One-sided columns, and columns that vary by rounding only; see ``column_checks``."""
 
     columns: np.ndarray  # numbers of those in which no value of one class is above any of the other
-    spans: np.ndarray  # the ranges of their values, in the unit of the prior
     evidence: np.ndarray  # nats, a lower bound of minus the log probability that they are so by chance
     rounded: np.ndarray  # numbers of the columns that vary by so little that they count as constant
 

@@ -9,7 +9,7 @@ import numpy as np
 from .._data.separation import COMPLETE, NONE, QUASI
 from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import NOISE, ROUGH_ESS_PER_CHAIN, ROUGH_RHAT
-from .._mcmc.prior import SLAB, slab_of
+from .._mcmc.prior import PER_CONTRAST
 from .._posterior.estimates import interval, other_quantities
 from .._utils.memmap import is_on_disk
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
@@ -19,9 +19,9 @@ from .warning_texts import SUMS, Finding
 from .watched import WATCHED, groups_of
 
 LOOSE = 10  # posterior sd of a coefficient times sd of its column, above which only its prior (sd 100) bounds it
-FAR_SLAB = 20  # slab_scale times the range of a usual column, above which the slab hardly bounds its coefficient
-FARTHEST_SLAB = 500  # the same limit for a column with few values that differ from the others
-_USUAL_RANGE = 5  # range of a usual column in standard deviations
+FAR_SLAB = 10  # slab_scale times the contrast of a column, above which the slab hardly bounds its coefficient
+_BOUNDING = MappingProxyType({"slab_scale": PER_CONTRAST})  # the cure of all that a slab can bound
+_USUAL_CONTRAST = 2.5  # contrast of a usual column in standard deviations
 _FAR_APART = 1.1  # R-hat from which chains have not met yet
 _FEWEST_SWEEPS = 1000  # fewest sweeps to advise
 _MOST_COLUMNS, _MOST_NUMBERS = 4096, 2**23  # largest X for which correlations are fast and copies small
@@ -66,14 +66,11 @@ class Unbounded(NamedTuple):
     """Coefficients that the data do not bound; columns by name."""
 
     separated: str = ""  # how the classes are separated, if no slab bounds the coefficients and it is not noise alone
-    widest: float = 0.0  # range of the widest column, in the unit of the prior
     shrunk: np.ndarray = ()  # shrunk columns whose coefficients neither the data nor a slab bound
-    span: float = 0.0  # largest range of the values of these, in the unit of the prior
     free: np.ndarray = ()  # unpenalized columns whose coefficients the data do not bound
     loose: np.ndarray = ()  # unpenalized columns whose coefficients only their wide prior bounds
     loosened: str = ""  # how the unpenalized columns alone separate the classes
     levels: np.ndarray = ()  # columns among these that hold two values, as the level of a category does
-    advised: object = SLAB  # slab_scale that bounds the shrunk columns; "auto" where columns outnumber rows
 
     def have_levels(self, columns):
         """Whether some of these columns are levels."""
@@ -87,7 +84,7 @@ def of_outcome(params, chains, unbounded, columns=()):
     """
     findings = list(columns)
     if unbounded.loosened and not len(unbounded.free):
-        cure = f"Remove them from unpenalized{_and_bound(params, unbounded)}."
+        cure = f"Remove them from unpenalized{_and_bound(params)}."
         findings.append(Finding("separated, unpenalized", unbounded.loose, cure, {"how": unbounded.loosened}))
     elif len(unbounded.loose) and not (unbounded.separated == COMPLETE or len(unbounded.free)):
         with_levels = unbounded.have_levels(unbounded.loose)
@@ -96,15 +93,12 @@ def of_outcome(params, chains, unbounded, columns=()):
         example = "one-hot columns for every level of a category" if with_levels else "one that is the sum of others"
         findings.append(Finding("undetermined", unbounded.loose, cure, {"example": f"for example, {example}"}))
     if unbounded.separated:
-        is_enough = unbounded.advised == AUTO or is_bound(SLAB, unbounded.widest)
-        changes = {"slab_scale": unbounded.advised} | ({} if is_enough else {"standardize": True})
-        findings.append(Finding("separated", [], "", {"how": unbounded.separated}, changes))
+        findings.append(Finding("separated", [], "", {"how": unbounded.separated}, _BOUNDING))
     if len(unbounded.shrunk):
-        cure, changes = _bound(params, unbounded)
-        findings.append(_one_sided("one-sided", unbounded.shrunk, unbounded, cure, changes))
+        findings.append(_one_sided("one-sided", unbounded.shrunk, unbounded, "", _BOUNDING))
     if len(unbounded.free):
         merge = " merge a rare level with another," if unbounded.have_levels(unbounded.free) else ""
-        cure = f"Remove the column from unpenalized{_and_bound(params, unbounded)},{merge} or drop the column."
+        cure = f"Remove the column from unpenalized{_and_bound(params)},{merge} or drop the column."
         findings.append(_one_sided("one-sided, unpenalized", unbounded.free, unbounded, cure))
     if any(finding.changes for finding in findings):  # they make another model, whose chains begin anew
         params = copy(params)
@@ -178,23 +172,22 @@ def _sums(fitted, X, weight, alone):
 
 def unbounded_in(fitted, names, run, slab_scale, one_sided):
     """``Unbounded`` for a run. one_sided : ``OneSidedColumns``."""
-    rows, sided, spans = run.problem.rows, one_sided.columns, one_sided.spans
+    rows, sided = run.problem.rows, one_sided.columns
     free = rows.columns.unpenalized[sided]
     # Where the model takes a column for noise, the posterior stays near zero, whatever the likelihood does far out.
-    shrunk = ~free & (fitted.shrinkage_[sided] < NOISE) & ~are_bound(slab_scale, one_sided, rows.columns)
-    ranges = _USUAL_RANGE * rows.columns.sd_of_X / rows.columns.scale
-    widest = ranges[~rows.columns.unpenalized].max(initial=0.0)
+    shrunk = ~free & (fitted.shrinkage_[sided] < NOISE) & ~are_bound(slab_scale, one_sided, rows)
+    spread = rows.columns.sd_of_X / rows.columns.scale
+    widest = _USUAL_CONTRAST * spread[~rows.columns.unpenalized].max(initial=0.0)
     loose = _loose(fitted.coef_draws_, np.flatnonzero(rows.columns.unpenalized), rows.spread)
     has_time = run.stopped_by != "interrupt"  # the search for planes may take long
-    separated = _separated(rows, run) if has_time and slab_scale != AUTO and not is_bound(slab_scale, widest) else ""
+    separated = _separated(rows, run) if has_time and not is_bound(slab_scale, widest) else ""
     if separated == QUASI and len(sided):  # one-sided columns explain it, even if they are noise
         separated = ""
     loosened = _separated(rows, run, rows.columns.unpenalized) if has_time and len(loose) else ""
-    span = spans[shrunk].max(initial=0.0)
     named = np.concatenate([sided[shrunk | free], loose])
     levels = names[named[rows.two_valued(named)]]
     shrunk, free = names[sided[shrunk]], names[sided[free]]
-    return Unbounded(separated, widest, shrunk, span, free, names[loose], loosened, levels)
+    return Unbounded(separated, shrunk, free, names[loose], loosened, levels)
 
 
 def _separated(rows, run, among=None):
@@ -208,35 +201,21 @@ def _separated(rows, run, among=None):
     return "" if separation == NONE else separation
 
 
-def is_bound(slab_scale, span, far=FAR_SLAB):
-    """Whether a slab (None for no slab) bounds the coefficient of a column whose values have this range."""
-    return np.zeros(np.shape(span), bool) if slab_scale is None else slab_scale * span <= far
+def is_bound(slab_scale, contrast):
+    """Whether a slab (None for no slab) bounds the coefficient of a column with this contrast."""
+    return slab_scale == PER_CONTRAST or (slab_scale is not None and slab_scale * contrast <= FAR_SLAB)
 
 
-def are_bound(slab_scale, one_sided, columns):
-    """Whether a slab bounds the coefficients of the one-sided columns, if they are shrunk. columns : ``Columns``."""
-    slab = slab_of(slab_scale, columns.sd[columns.place][one_sided.columns])
-    return is_bound(slab, one_sided.spans, FARTHEST_SLAB)
+def are_bound(slab_scale, one_sided, rows):
+    """Whether a slab bounds the coefficients of the one-sided columns, if they are shrunk; bool."""
+    columns = one_sided.columns
+    contrast = rows.contrast[columns] if isinstance(slab_scale, float) and len(columns) else np.zeros(len(columns))
+    return np.array([is_bound(slab_scale, one) for one in contrast], bool)
 
 
-def _and_bound(params, unbounded):
+def _and_bound(params):
     """The rest of the cure "remove it from unpenalized"."""
-    return "" if params.slab_scale == AUTO else f" and set slab_scale={unbounded.advised!r}"
-
-
-def _bound(params, unbounded):
-    """The cure in words, and the changes of parameters, for the shrunk one-sided columns."""
-    slab_scale, is_per_sd = params.slab_scale, params.slab_scale == AUTO
-    if unbounded.advised == AUTO and slab_scale is None:
-        return "", {"slab_scale": AUTO}
-    changes = {} if slab_scale is not None and not is_per_sd and slab_scale <= SLAB else {"slab_scale": SLAB}
-    if is_bound(SLAB, unbounded.span, FARTHEST_SLAB):
-        return "", changes
-    if not params.standardize and not is_per_sd:
-        return "", changes | {"standardize": True}
-    with_levels = unbounded.have_levels(unbounded.shrunk)
-    first = "Merge so rare a level with another" if with_levels else "Clip its values far out"
-    return f"{first}, or drop the column.", {} if is_per_sd else changes
+    return "" if params.slab_scale == PER_CONTRAST else f" and set slab_scale={PER_CONTRAST!r}"
 
 
 def _loose(draws, free, spread):

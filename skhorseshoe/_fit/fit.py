@@ -20,9 +20,8 @@ from .._data.labels import order_of
 from .._data.row_groups import Groups, check_groups, check_offset, check_sizes, encode_groups, refuse_dask
 from .._data.rows import Rows
 from .._data.weights import is_whole, is_wide, rows_that_count
-from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import STORED
-from .._mcmc.prior import SLAB, FixedPrior, describe_prior, scale_of_tau_prior
+from .._mcmc.prior import PER_CONTRAST, FixedPrior, describe_prior, scale_of_tau_prior, slabs_of
 from .._mcmc.run import Problem, Run
 from .._posterior import estimates
 from .._posterior.claim_errors import column_intervals
@@ -38,8 +37,9 @@ from . import findings, group_findings, input_findings, parameters, warm_start, 
 from .callbacks import Tasks
 from .checkpoint import Checkpoint, check_saved
 from .plan import check_memory, plan_fit
-from .recipe import in_time, recipe_of, stricter
+from .recipe import recipe_of, stricter
 from .sparse_input import put_back
+from .sweep_report import log_where_it_goes_on, reporter_of
 from .watched import Watched
 
 _OF_COLUMNS = "n_features_in_", "feature_names_in_", "_column_labels"
@@ -144,7 +144,7 @@ class Inspected(NamedTuple):
     one_sided: object  # ``OneSidedColumns`` of these
     indicator_sets: list  # categories with a column for every level
     dependent_sets: list  # sets of other columns of which a weighted sum is constant
-    unbounded: np.ndarray  # columns whose coefficients the data do not bound
+    unbounded: dict  # as in ``Run``
     watched: Watched | None  # what has to converge beside single columns, where these outnumber the rows
     findings: list  # about the scales of the columns
 
@@ -156,7 +156,7 @@ def _inspect(params, data, plan, rows):
     check_size(rows.columns, rows.dtype, names)
     one_sided, (indicator_sets, dependent_sets) = rows.one_sided_columns(), rows.indicator_sets(data.shape[0])
     watched = Watched(rows, params.target_ess is None) if data.shape[1] > data.shape[0] else None
-    unbounded = one_sided.columns[~findings.are_bound(params.slab_scale, one_sided, rows.columns)]
+    unbounded = rows.usual_values(one_sided.columns[~findings.are_bound(params.slab_scale, one_sided, rows)])
     of_columns = input_findings.of_columns(rows, one_sided.rounded, names, params.standardize)
     return Inspected(names, one_sided, indicator_sets, dependent_sets, unbounded, watched, of_columns)
 
@@ -166,13 +166,12 @@ def _outcome(model, params, data, plan, seen, run, seconds_per_sweep, known):
     rows, of_columns = run.problem.rows, list(seen.findings)
     fitted = _summarise(params, data, plan, run, known, seen.indicator_sets)
     worst = None if seen.watched is None else seen.watched.worst(run.draws)
-    fitted._asked |= {"slab_scale": copy(model.slab_scale), "outnumber": data.outnumber}
+    fitted._asked["slab_scale"] = copy(model.slab_scale)
     fitted._asked |= {"watched": worst and (worst.name, float(worst.rhat), float(worst.ess))}
     chains = findings.chains_of(fitted, seen.names, rows.columns.informative, seconds_per_sweep, worst)
     are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, rows.columns.informative)
     chains = chains._replace(are_sums_well=are_well)
     unbounded = findings.unbounded_in(fitted, seen.names, run, params.slab_scale, seen.one_sided)
-    unbounded = unbounded._replace(advised=AUTO if data.outnumber else SLAB)
     if data.groups is not None:
         of_columns += group_findings.of_means(rows, fitted.group_effect_moments_["mean"], seen.names)
     if plan.stored is not None:
@@ -265,7 +264,9 @@ def _problem(params, rows, n_shrunk):
         key = seed.integers(0, 2**32, size=2, dtype=np.uint32)
     else:
         key = check_random_state(seed).randint(0, 2**32, size=2, dtype=np.uint32)
-    return Problem(rows, FixedPrior(rows.columns, params.slab_scale), tau_0, key)
+    slab_scale, shrunk = params.slab_scale, rows.columns.order[: rows.columns.n_shrunk]
+    slab_scale = slabs_of(rows.contrast[shrunk]) if slab_scale == PER_CONTRAST else slab_scale
+    return Problem(rows, FixedPrior(rows.columns, slab_scale), tau_0, key)
 
 
 def _resume_or_start(params, problem, plan, earlier, seen, callbacks):
@@ -276,7 +277,7 @@ def _resume_or_start(params, problem, plan, earlier, seen, callbacks):
     """
     settings, saved = plan.settings, earlier
     if saved is not None:
-        warm_start.check_same(saved, problem, settings)
+        warm_start.check_same(saved, params, problem, settings)
         warm_start.check_seed(saved, problem, params.random_state)
         if plan.stored is not None:
             draws = saved["draws"]
@@ -286,6 +287,8 @@ def _resume_or_start(params, problem, plan, earlier, seen, callbacks):
         if checkpoint is not None:
             saved = checkpoint.load(settings.n_iter, partial(check_saved, problem=problem, settings=settings))
         run = Run(problem, settings, saved, seen.unbounded, seen.watched)
+        if saved is not None:
+            log_where_it_goes_on(run, "the last fit" if checkpoint is None else checkpoint.name)
         seconds_per_sweep = _go(run, params.verbose, checkpoint, callbacks(run))
     return run, seconds_per_sweep
 
@@ -297,13 +300,13 @@ def _checkpoint(params, problem, settings, device):
     seed = params.random_state
     if not isinstance(seed, Integral):  # a generator is identified by what it has drawn; a fresh seed cannot be
         seed = "fresh" if seed is None else f"a generator that draws {problem.key.tolist()}"
-    identity = {**warm_start.dependencies(problem, settings), "random_state": str(seed), "device": device}
+    identity = {**warm_start.dependencies(params, problem, settings), "random_state": str(seed), "device": device}
     return Checkpoint(params.checkpoint, params.checkpoint_interval, identity, __version__)
 
 
 def _go(run, verbose, checkpoint, callbacks):
     """Run to the end; returns the seconds that a sweep of the second half has taken, when all kernels are compiled."""
-    log, first = _log(verbose, run), run.sweep
+    log, first = reporter_of(run, verbose), run.sweep
     marks = 2 * [(0, time.monotonic())]  # sweeps of this fit, about twice as many each time, and when they were done
 
     def save():
@@ -334,28 +337,6 @@ def _go(run, verbose, checkpoint, callbacks):
                 callbacks.close()
     done, since = marks[-2]
     return (time.monotonic() - since) / max(1, run.sweep - first - done)
-
-
-def _log(verbose, run):
-    """A function of the number of sweeps done that logs a line now and then, and warns if a fit takes hours."""
-
-    def sweeps():
-        end, last = run.expected(), run.burn_in + run.settings.n_iter
-        return str(last) if end == last else f"about {end} and at most {last}"
-
-    def line(t, seconds_left):
-        phase = "burn-in" if t <= run.burn_in else "sampling"
-        left = f", about {in_time(seconds_left)} left" if seconds_left > 0 else ""
-        return f"{phase}: sweep {t} of {sweeps()}{left}"
-
-    def too_long(t, seconds_per_sweep, seconds_left):
-        return (
-            f"At {seconds_per_sweep:.2g} s a sweep, {t} of {sweeps()} sweeps are done, and the others take about "
-            f"{in_time(seconds_left)}. To shorten it, set target_ess or reduce rows or columns; checkpoint saves "
-            "progress, verbose=1 reports progress, and Ctrl-C ends the fit with the draws so far."
-        )
-
-    return progress.reporter(verbose, run.expected, line, too_long)
 
 
 def _summarise(params, data, plan, run, known, indicator_sets):
@@ -396,5 +377,5 @@ def _summarise(params, data, plan, run, known, indicator_sets):
     fitted._asked = {**{name: copy(getattr(params, name)) for name in _REPORTED}, "weights": weights}
     fitted._saved_run = None
     if params.warm_start and run.whole:
-        fitted._saved_run = {"what": warm_start.dependencies(run.problem, run.settings), **run.arrays()}
+        fitted._saved_run = {"what": warm_start.dependencies(params, run.problem, run.settings), **run.arrays()}
     return fitted

@@ -4,8 +4,7 @@ import numpy as np
 
 from .._data.labels import order_of
 from .._data.row_groups import MATCH_BY_LABEL, is_reordered
-from .._mcmc.burn_in import AUTO
-from .._mcmc.prior import SLAB
+from .._mcmc.prior import PER_CONTRAST
 from .._utils.warn import fold_of
 from .findings import are_bound
 from .warning_texts import Finding
@@ -55,10 +54,10 @@ def before_sampling(params, data, rows, one_sided, dependent_sets, names):
         more = f" (one of {len(dependent_sets)} such sets)" if len(dependent_sets) > 1 else ""
         findings.append(Finding("dependent", names[dependent_sets[0].columns], "", {"more": more}))
     columns, sided = rows.columns, one_sided.columns
-    slab = f"slab_scale={AUTO!r}" if data.outnumber else f"slab_scale={SLAB} with standardize=True"
+    slab = f"slab_scale={PER_CONTRAST!r}"
     if params.slab_scale is None and columns.n_shrunk > n:
         return [*findings, Finding("wide", [], f"{slab} bounds them.", {"p": rows.shape[1], "n": n})]
-    bound = are_bound(params.slab_scale, one_sided, columns) & ~columns.unpenalized[sided]
+    bound = are_bound(params.slab_scale, one_sided, rows) & ~columns.unpenalized[sided]
     unbounded = names[sided[(one_sided.evidence >= _EVIDENCE) & ~bound]]
     if len(unbounded) and not fold_of():  # a search warns of it after the fit
         free = columns.unpenalized[sided].any()

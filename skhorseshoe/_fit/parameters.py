@@ -10,7 +10,7 @@ import numpy as np
 from .._backends import MAX_CHAINS
 from .._backends.device import NAMES
 from .._mcmc.burn_in import AUTO
-from .._mcmc.prior import LARGEST_SCALE, LEAST_SCALE, SLAB
+from .._mcmc.prior import LARGEST_SCALE, LEAST_SCALE, PER_CONTRAST
 from .._utils import sklearn_compat
 from .._utils.sklearn_compat import StrOptions
 from ..diagnostics import MIN_ESS_PER_CHAIN
@@ -51,7 +51,7 @@ CONSTRAINTS = {  # each parameter by itself; scikit-learn checks them
     "global_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), None],
     "expected_nonzero": [Interval(Real, 0, None, closed="neither"), None],
     "group_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both")],
-    "slab_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), StrOptions({"auto"}), None],
+    "slab_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), StrOptions({"auto", PER_CONTRAST}), None],
     "unpenalized": ["array-like", None],
     "standardize": ["boolean"],
     "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -101,13 +101,13 @@ def validated(model):
 
 
 def settled_slab(params, outnumber):
-    """``slab_scale`` for an X: a number, None, or "auto" for ``PER_SD`` of columns in their own units.
+    """``slab_scale`` for an X: a number, None, or "per_contrast".
 
     outnumber : whether X has more columns than rows.
     """
-    if params.slab_scale != AUTO or not outnumber:
-        return None if params.slab_scale == AUTO else params.slab_scale
-    return float(SLAB) if params.standardize else AUTO
+    if isinstance(params.slab_scale, Real):
+        return float(params.slab_scale)
+    return (PER_CONTRAST if outnumber else None) if params.slab_scale == AUTO else params.slab_scale
 
 
 def target_ess_or_default(params):

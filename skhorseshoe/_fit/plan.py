@@ -14,6 +14,7 @@ from .._data.weights import arrange
 from .._mcmc import group_draws
 from .._mcmc.burn_in import AUTO
 from .._mcmc.marginal_precision import products_kept
+from .._mcmc.prior import PER_CONTRAST
 from .._mcmc.run import Settings
 from .._utils import memory
 from .._utils.memmap import is_on_disk
@@ -67,7 +68,7 @@ def plan_fit(params, data, done):
     findings = _costs(data, sampler) + ([] if data.groups is not None else _belonging(X, y, data.columns))
     X, *labels = arrange(X, y, weight, sampler, more)
     copied = copied or copied_bytes(data.original_X, X)
-    stored = stored_columns(X, data.unpenalized) if in_prior_coordinates and params.slab_scale == AUTO else None
+    stored = stored_columns(X, data.unpenalized) if in_prior_coordinates and params.slab_scale == PER_CONTRAST else None
     shape, X = X.shape, X if stored is None else take_columns(X, stored)
     return Plan(settings, device, n_threads, shape, (X, *labels), copied, findings, stored)
 

@@ -5,7 +5,7 @@ from numbers import Integral
 import numpy as np
 
 from .._mcmc.draws import STORED
-from .._mcmc.prior import PER_SD
+from .._mcmc.prior import SLAB_TEXT
 from .._utils.atomic_files import differences
 from .._utils.warn import warn
 
@@ -19,9 +19,9 @@ def earlier(model):
     return {**saved, "draws": {**saved["draws"], **draws}}
 
 
-def check_same(saved, problem, settings):
+def check_same(saved, params, problem, settings):
     """Raise a ValueError that names the differences if data or parameters have changed since the chains began."""
-    if different := differences(saved["what"], dependencies(problem, settings)):
+    if different := differences(saved["what"], dependencies(params, problem, settings)):
         raise ValueError(
             "warm_start=True continues the chains of the last fit, but these have changed since: "
             f"{different}. Fit with warm_start=False, or a clone of the estimator, to start anew."
@@ -37,19 +37,23 @@ def check_seed(saved, problem, random_state):
         )
 
 
-def dependencies(problem, settings):
-    """All that the draws depend on, except the seed and the number of sweeps, by name."""
+def dependencies(params, problem, settings):
+    """All that the draws depend on, except the seed and the number of sweeps, by the name that a user gave it.
+
+    params : those of the classifier. tau_0 follows from one of two of them, and from the rows, which have checksums.
+    """
     rows, columns, slab_scale = problem.rows, problem.rows.columns, problem.fixed.slab_scale
     return {
-        "sampler": settings.kind,
+        "sampler": settings.sampler,
         "burn_in": settings.burn_in,
         "n_chains": settings.n_chains,
         "thin": settings.thin,
         "max_draws": settings.max_draws,
         "draws_dtype": settings.draws_dtype,
         "fit_intercept": columns.fit_intercept,
-        "global_scale": problem.tau_0,
-        "slab_scale": PER_SD if np.ndim(slab_scale) else slab_scale,
+        "global_scale": None if params.global_scale == 1 else params.global_scale,  # None is 1
+        "expected_nonzero": params.expected_nonzero,
+        "slab_scale": SLAB_TEXT if np.ndim(slab_scale) else slab_scale,
         "standardize": columns.standardize,
         "unpenalized": np.flatnonzero(columns.unpenalized).tolist(),
         "shape of X": rows.shape,

@@ -64,6 +64,11 @@ class BurnIn:
         """The sweep with which burn-in ends, unless it is extended."""
         return self.phases.ends[-1]
 
+    def latest(self, sweep):
+        """The sweep with which burn-in ends at the latest, after a sweep of it."""
+        may_be_extended = self.asked == AUTO and sweep < self.phases.stop
+        return self.schedule(AUTO, MOST_EXTENSIONS).ends[-1] if may_be_extended else self.end
+
     def add(self, sweep, beta, ops):
         """Add the coefficients (n_chains, q) after a sweep; at ``stop`` burn-in is extended if the chains disagree."""
         _, start, stop, agreed = self.phases

@@ -76,8 +76,8 @@ class GramByPasses:
         """The error where ``most_steps`` are not enough."""
         raise np.linalg.LinAlgError(
             f"Conjugate gradients have not converged in {self.most_steps} steps ({b.shape[1]} coefficients). Little "
-            "bounds the coefficients: give slab_scale=2 or a guess expected_nonzero. Or columns of X are very large or "
-            "nearly equal: scale them (standardize=True) or drop one."
+            "bounds the coefficients: give slab_scale='per_contrast' or a guess expected_nonzero. Or columns of X are "
+            "very large or nearly equal: scale them (standardize=True) or drop one."
         )
 
     def with_information(self, beta):

@@ -1,6 +1,7 @@
 """The results of a run: draws, moments of all draws where some are not kept, and the mean shrinkage."""
 
 from math import isqrt
+from types import MappingProxyType
 
 import numpy as np
 
@@ -99,17 +100,26 @@ class Draws:
         mean = self.kappa.total / self.kappa.weight
         return self.columns.by_column(np.clip(mean, np.finfo(float).tiny, 1.0))  # 0 means unpenalised
 
-    def suffice(self, target_ess, unbounded=(), watched=None):
+    def suffice(self, target_ess, unbounded=MappingProxyType({}), watched=None):
         """Whether every coefficient of a column that is not constant, the intercept and tau have this bulk effective
         sample size and an R-hat of at most 1.01.
 
-        unbounded : numbers of columns that the data do not bound, whose chains may never suffice. They are left out
-        unless they are noise to the model. watched : has draws (n_chains, n, k) of quantities that must suffice too,
-        as a function of this object, and may let single columns be rough; or None.
+        unbounded : the value that most rows have, or NaN, in columns that the data do not bound, by number. Unless they
+        are noise to the model, they are not waited for, nor is tau, which goes with them, and the intercept is that of
+        rows with these values. watched : has draws (n_chains, n, k) of quantities that must suffice too, as a function
+        of this object, and may let single columns be rough; or None.
         """
         least, max_rhat = target_ess, MAX_RHAT  # of single columns
-        others = [self.global_scale, *([self.intercept] if self.columns.fit_intercept else [])]
-        others += [] if self.groups is None else [self.groups.scale]
+        columns, others = self.columns.informative.copy(), [] if self.groups is None else [self.groups.scale]
+        numbers = np.fromiter(unbounded, int)
+        if len(numbers):
+            numbers = numbers[self.shrinkage()[numbers] < NOISE]
+            columns[numbers] = False
+        if not len(numbers):
+            others.append(self.global_scale)
+        usual = np.array([unbounded[number] for number in numbers])
+        if self.columns.fit_intercept and np.isfinite(usual).all():
+            others.append(self.intercept[:, : self.n] + self.coef[:, : self.n, numbers] @ usual)
         if not all(self._suffices(values[:, : self.n], target_ess, MAX_RHAT) for values in others):
             return False
         if watched is not None:
@@ -118,9 +128,6 @@ class Draws:
                 return False
             if watched.is_rough:
                 least, max_rhat = ROUGH_ESS_PER_CHAIN * len(self.coef), ROUGH_RHAT
-        columns = self.columns.informative.copy()
-        if len(unbounded):
-            columns[unbounded] &= self.shrinkage()[unbounded] >= NOISE
         return self._all_suffice("columns", self.coef[:, : self.n], np.flatnonzero(columns), least, max_rhat)
 
     def _all_suffice(self, kind, values, columns, target_ess, max_rhat):

@@ -7,12 +7,11 @@ from math import log, pi
 import numpy as np
 from scipy.special import ndtri
 
-from .burn_in import AUTO
-
 LEAST_SCALE, LARGEST_SCALE = 1e-100, 1e100  # bounds of tau_0
 WIDE = 100.0  # standard deviation of intercept and unpenalised coefficients; wide on the probit scale
-SLAB = 2  # standard deviation of the slab, on the probit scale per standard deviation of a column
-PER_SD = f"{SLAB} per standard deviation of each column"
+PER_CONTRAST = "per_contrast"  # the parameter ``slab_scale`` of a slab for each column, in the unit of its contrast
+SLAB = 4  # standard deviation of such a slab, on the probit scale per contrast of a column
+SLAB_TEXT = f"{SLAB} per contrast of each column"
 
 
 def scale_of_tau_prior(global_scale, expected_nonzero, p, n, rate):
@@ -42,14 +41,14 @@ def scale_of_tau_prior(global_scale, expected_nonzero, p, n, rate):
     return scale
 
 
-def slab_of(slab_scale, sd):
-    """Standard deviations of the slab, as given: None or a number for all columns; with "auto" one for each (p,).
+def slabs_of(contrast):
+    """Standard deviations of the slabs of columns with these contrasts (p,); inf, for no slab, where that is 0.
 
-    sd : (p,) of the columns, in the unit in which the prior holds. A column that does not vary has no slab: inf.
+    The contrast of a column is 2 E d^2 / E|d|, d the deviations from its mean: the difference of its values if it has
+    two, however rare one is; 2.5 standard deviations if it is normal. It is never below two standard deviations. A slab
+    per standard deviation alone would hardly bound the coefficient of a rare level.
     """
-    if slab_scale != AUTO:
-        return None if slab_scale is None else float(slab_scale)
-    return np.divide(SLAB, sd, out=np.full(len(sd), np.inf), where=sd > 0)
+    return np.divide(SLAB, contrast, out=np.full(len(contrast), np.inf), where=contrast > 0)
 
 
 class FixedPrior:
@@ -59,15 +58,15 @@ class FixedPrior:
     prior of the intercept is that of the intercept at the mean of the columns, so that their zero does not matter. The
     prior of an unpenalised coefficient is wide for the standard deviation of its column.
 
-    slab_scale : a number, None, or "auto" for ``PER_SD``. wide : standard deviation of the intercept and of unpenalised
-    coefficients, times that of their columns.
+    slab_scale : a number, None, or what ``slabs_of`` gives for the shrunk columns. wide : standard deviation of the
+    intercept and of unpenalised coefficients, times that of their columns.
     """
 
     def __init__(self, columns, slab_scale, wide=WIDE):
         p = len(columns.mean)
         self.anchor = np.append(columns.mean, 1.0) / wide if columns.fit_intercept else np.zeros(p)
-        self.slab_scale = slab_of(slab_scale, columns.sd[: columns.n_shrunk])
-        self.slab_precision = 0.0 if self.slab_scale is None else self.slab_scale**-2.0
+        self.slab_scale = slab_scale
+        self.slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
         self.diagonal = np.zeros(len(self.anchor))
         self.diagonal[: columns.n_shrunk] = self.slab_precision
         sd = columns.sd[columns.n_shrunk :]
@@ -97,6 +96,7 @@ class FixedPrior:
 
 
 GRID_STEP = 0.05  # step of grids in the logarithms of scales; sums over them are integrals to some ten digits
+_SIZE_STEP = 0.2  # the same of the logarithms of sizes, of which functions are smoother
 GRID_END = 30.0  # end of grids: a half-Cauchy variable is above e^30, or below e^-30, with a probability of 1e-13
 
 
@@ -108,7 +108,7 @@ def row_information(rate):
 def describe_prior(tau_0, slab_scale, sd, n, rate):
     """The fitted attribute ``prior_``: the scales, and the prior mean of m_eff, for columns as if orthogonal.
 
-    slab_scale : as ``slab_of`` gives it. sd : (p,) of the columns whose coefficients are shrunk, in the unit in which
+    slab_scale : as ``FixedPrior`` has it. sd : (p,) of the columns whose coefficients are shrunk, in the unit in which
     the prior holds. n : number of rows, or the sum of their weights. rate : share of the second class. "m_eff" is the
     mean over the prior of tau, "m_eff_at_tau_0" that given tau = tau_0 (Piironen & Vehtari 2017, section 3),
     "tau_median" the median of tau.
@@ -123,7 +123,7 @@ def describe_prior(tau_0, slab_scale, sd, n, rate):
     """
     information = n * row_information(rate)
     if np.ndim(slab_scale) and (sd > 0).any():
-        log_tau, tau_weights, m_eff = _with_a_slab_per_sd(tau_0, sd[sd > 0], information)
+        log_tau, tau_weights, m_eff = _with_a_slab_each(tau_0, slab_scale[sd > 0], sd[sd > 0], information)
     else:
         slab = slab_scale if np.ndim(slab_scale) == 0 else None
         log_tau, tau_weights, m_eff = _with_one_slab(tau_0, slab, sd, information)
@@ -153,33 +153,48 @@ def _with_one_slab(tau_0, slab_scale, sd, information):
     return log_tau, tau_weights, m_eff
 
 
-def _with_a_slab_per_sd(tau_0, sd, information):
-    """As ``_with_one_slab``, with a slab of ``SLAB`` in the unit of each column. Columns then differ by tau sd_j in
-    place of tau alone, whose logarithms are on a grid too."""
-    log_tau, log_lambda = _grid(-GRID_END - max(0.0, log(tau_0) + log(sd.sum() / SLAB))), _grid(-GRID_END)
-    first, counts = on_grid(np.log(sd))
-    size = len(log_tau) + len(counts) - 1
+def _with_a_slab_each(tau_0, slab_scale, sd, information):
+    """As ``_with_one_slab``, with a slab for each column. Its factor depends on tau / c_j, kappa_j on c_j sd_j too;
+    the logarithms of both are on grids."""
+    log_tau, log_lambda = _grid(-GRID_END - max(0.0, log(tau_0) + log((1 / slab_scale).sum()))), _grid(-GRID_END)
+    at, weights = _interpolation(-np.log(slab_scale), GRID_STEP)
+    of_size, size_weights = _interpolation(np.log(slab_scale * sd * (2 / SLAB)), _SIZE_STEP)  # 0 for two equal halves
+    first, first_size = at.min(), of_size.min()
+    counts = np.zeros((of_size.max() - first_size + 1, at.max() - first + 1))
+    np.add.at(counts, (of_size[:, None] - first_size, at - first), size_weights[:, None] * weights)
+
+    size = len(log_tau) + counts.shape[1] - 1
     log_product = log_tau[0] + GRID_STEP * first + log_lambda[0] + GRID_STEP * np.arange(size + len(log_lambda) - 1)
-    product = np.exp(log(tau_0) + log_product)  # tau lambda_j sd_j
-    slab, lambda_weights = 1 / np.hypot(1.0, product / SLAB), _half_cauchy(log_lambda)
-    factor = np.correlate(slab, lambda_weights, "valid")  # factor from the slab of one column, given tau sd_j
-    weighted = slab * _one_less_kappa(log(information), product**2, SLAB**-2.0)
-    mean = np.correlate(weighted, lambda_weights, "valid") / factor
-    log_factor, m_eff = (np.correlate(values, counts, "valid") for values in (np.log(factor), mean))
-    tau_weights = _prior_of_tau(log_tau, log_factor - log_factor.max())
+    product = np.exp(log(tau_0) + log_product)  # tau lambda_j / c_j
+    slab, lambda_weights = 1 / np.hypot(1.0, product), _half_cauchy(log_lambda)
+    factor = np.correlate(slab, lambda_weights, "valid")  # factor from the slab of one column, given tau / c_j
+    tau_weights = np.correlate(np.log(factor), counts.sum(axis=0), "valid")
+    tau_weights = _prior_of_tau(log_tau, tau_weights - tau_weights.max())
+    m_eff = np.zeros(len(log_tau))
+    for number, count in zip(range(first_size, of_size.max() + 1), counts, strict=True):
+        log_h = log(information) + 2 * (_SIZE_STEP * number + log(SLAB / 2))  # of the coefficient in units of c_j
+        weighted = slab * _one_less_kappa(log_h, product**2, 1.0)
+        m_eff += np.correlate(np.correlate(weighted, lambda_weights, "valid") / factor, count, "valid")
     at_tau_0 = float(m_eff[log_tau == 0.0][0])
     return log_tau, tau_weights, {"m_eff": float(tau_weights @ m_eff), "m_eff_at_tau_0": at_tau_0}
 
 
 def on_grid(x):
     """Weights of multiples of ``GRID_STEP`` with which the weighted sum of a smooth function over them is its sum over
-    the values x, by cubic interpolation. Returns the index of the first multiple, and the weights."""
-    place = np.floor(x / GRID_STEP).astype(np.int64)
-    r, first = x / GRID_STEP - place, int(place.min()) - 1
+    the values x. Returns the index of the first multiple, and the weights."""
+    points, weights = _interpolation(x, GRID_STEP)
+    first = int(points.min())
+    return first, np.bincount((points - first).ravel(), weights.ravel())
+
+
+def _interpolation(x, step):
+    """The four multiples of a step, as whole numbers, by which each x (p,) is interpolated, and their weights in a
+    cubic; (4, p) each."""
+    place = np.floor(x / step).astype(np.int64)
+    r = x / step - place
     near = (1 - r) * (2 - r) * np.stack([-r / 6, (1 + r) / 2])
     far = r * (1 + r) * np.stack([(2 - r) / 2, (r - 1) / 6])
-    points = place - first + np.arange(-1, 3)[:, None]
-    return first, np.bincount(points.ravel(), np.concatenate([near, far]).ravel())
+    return place + np.arange(-1, 3)[:, None], np.concatenate([near, far])
 
 
 def _grid(low):

@@ -1,6 +1,7 @@
 """One run of the sampler: start, burn in, thin, keep; or go on with an earlier one."""
 
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -77,11 +78,10 @@ class Run:
     """Chains and their draws.
 
     saved : what ``arrays`` of an earlier run gave, with its draws, or None. Both runs together make
-    the draws of one run with all sweeps. unbounded : numbers of columns whose coefficients the data do not bound; their
-    convergence is not waited for. watched : as in ``Draws.suffice``.
+    the draws of one run with all sweeps. unbounded, watched : as in ``Draws.suffice``.
     """
 
-    def __init__(self, problem, settings, saved=None, unbounded=(), watched=None):
+    def __init__(self, problem, settings, saved=None, unbounded=MappingProxyType({}), watched=None):
         if saved is not None:
             problem = problem._replace(key=saved["key"].astype(np.uint32))
         if settings.kind == "prior" and problem.rows.groups is None:  # these chains are on the host
@@ -99,6 +99,7 @@ class Run:
         group_draws = None if rows.groups is None else partial(GroupDraws, n_groups=rows.groups.n)
         self._draws = Draws(settings.n_chains, n_draws, rows.columns, self.room, settings.draws_dtype, group_draws)
         self._outbox = rows.ops.Outbox()  # brings states to the host while the next sweeps run
+        self.enough, self.misses = None, 0  # draws of a chain that will suffice, once known; and wrong forecasts
         self.stopped_by = "n_iter"
         self.whole = True  # whether no sweep is incomplete, so that a later run can go on from here
         if saved is not None:
@@ -170,15 +171,28 @@ class Run:
         is_check = self.target and (_next_check(n) == n or (is_new and n >= _DRAWS_AT_FIRST_CHECK))
         if is_check and self.draws.suffice(self.target, self.unbounded, self.watched):
             self.stopped_by = "target_ess"
+        elif is_check:
+            self._foresee(n)
+
+    def _foresee(self, n):
+        """Forecast how many draws suffice, after n have not. The first quantity that fails tells; others may need
+        more, so each forecast that was wrong adds one check to the next."""
+        self.misses += self.enough is not None and n >= self.enough
+        self.enough = _next_check(min(self._draws.times_longer * n, self.settings.n_iter))
+        for _ in range(self.misses):
+            self.enough = _next_check(self.enough + 1)
 
     def expected(self):
         """The sweep with which the run will probably end, by the draws so far."""
         n_iter, thin = self.settings.n_iter, self.settings.thin
         if self.target:
-            times_longer = self._draws.times_longer
-            check = None if times_longer is None else _next_check(min(times_longer * (self.done // thin), n_iter))
-            n_iter = min(n_iter, _USUAL_SWEEPS if check is None else check * thin)
+            next_look = _next_check(self.done // thin + 1) * thin if self.done >= _USUAL_SWEEPS else _USUAL_SWEEPS
+            n_iter = min(n_iter, next_look if self.enough is None else self.enough * thin)
         return self.burn_in + max(n_iter, self.done)
+
+    def latest(self):
+        """The sweep with which the run will end at the latest."""
+        return self.chains.burn_in.latest(self.sweep) + self.settings.n_iter
 
     def interruption(self):
         """The message about a run that an interrupt has ended; empty for other runs."""

@@ -9,6 +9,7 @@ from numbers import Real
 import numpy as np
 
 from .._data.indicator_sets import IndicatorSet
+from .._mcmc.prior import PER_CONTRAST
 from .._utils.memmap import cut
 from .._utils.warn import warn
 from ..diagnostics import ess_bulk
@@ -61,13 +62,8 @@ def check_bounds(model, name):
         warn(
             f"{name} states a rate of false claims, but the columns separate the classes ({model._separated} "
             "separation) and no slab bounds the coefficients: effects of noise are large too, and the rate does not "
-            f"hold. {slab_that_bounds(model)} bounds them."
+            f"hold. slab_scale={PER_CONTRAST!r} bounds them."
         )
-
-
-def slab_that_bounds(model):
-    """The parameters that bound the coefficients, in words."""
-    return "slab_scale='auto'" if model._asked.get("outnumber") else "slab_scale=2 with standardize=True"
 
 
 def indicator_sets_of(model):

@@ -106,8 +106,8 @@ def follow(draws, R, level, always, groups, columns=0):
     if not _squares(R).any():
         raise ValueError(
             "rule='dss' compares the probabilities of the rows, but here every draw gives probabilities of exactly 0 "
-            "or 1 in floating point (or X is zero). The columns can separate the classes completely: set slab_scale=2 "
-            "on the classifier, or use rule='interval' or 'fsr'."
+            "or 1 in floating point (or X is zero). The columns can separate the classes completely: set "
+            "slab_scale='per_contrast' on the classifier, or use rule='interval' or 'fsr'."
         )
     R = _profiled(R, np.append(always, np.ones(R.shape[1] - len(always), bool)))
     draws = draws[..., ~always] if always.any() else draws

@@ -5,10 +5,10 @@ from textwrap import fill
 import numpy as np
 import pandas as pd
 
-from .._mcmc.prior import PER_SD
+from .._mcmc.prior import PER_CONTRAST, SLAB_TEXT
 from .._utils.names import class_texts, name_of_levels, names_of, printable
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
-from .claim_errors import column_intervals, indicator_sets_of, lfsr, slab_that_bounds
+from .claim_errors import column_intervals, indicator_sets_of, lfsr
 from .column_group_weights import column_group_weights
 from .estimates import excludes_zero, interval, other_quantities
 from .grouped_prediction import group_roots, is_grouped
@@ -111,7 +111,7 @@ def header(model, frame, level):
         f"{model.n_iter_} sweeps",
         "Separation": model._separated
         and f"the columns separate the classes ({model._separated} separation), so the data do not bound the "
-        f"coefficients; {slab_that_bounds(model)} bounds them",
+        f"coefficients; slab_scale={PER_CONTRAST!r} bounds them",
         "Categories": _categories(model),
         "Stricter": model._rough and f"single columns are as sure as the rest with {model._rough[1]}",
         "Convergence": f"worst R-hat {_extreme(checks['rhat'], 1, 3)}, smallest ess {_extreme(checks['ess'], -1, 0)}",
@@ -145,9 +145,10 @@ def _slab(model):
     slab_scale = model.prior_["slab_scale"]
     if slab_scale is None:
         return ""
-    if model._asked.get("slab_scale") == "auto":
-        return f", slab of {PER_SD}, chosen because columns outnumber rows"
-    return f", slab of standard deviation {slab_scale:g}"
+    if np.ndim(slab_scale) == 0:
+        return f", slab of standard deviation {slab_scale:g}"
+    why = ", chosen because columns outnumber rows" if model._asked.get("slab_scale") == "auto" else ""
+    return f", slab of {SLAB_TEXT}{why}"
 
 
 def in_lines(text, indent=0):

@@ -14,7 +14,7 @@ logger = logging.getLogger("skhorseshoe")
 _SECONDS_BETWEEN_LINES = 5.0  # fewest seconds between two lines
 _NEWEST = 100  # number of the last steps, at most, whose mean time the next ones are expected to take
 _PATIENCE, _LONG = 20.0, 2 * 3600  # seconds after which a fit warns if more than ``_LONG`` seconds are left
-_SOON, _MINUTE = 10.0, 60.0  # seconds after which it logs a line if more than ``_MINUTE`` are left, and one each minute
+_SOON, _MINUTE = 10.0, 60.0  # seconds after which it logs a line in any case if more than ``_MINUTE`` are left
 
 
 def visible(verbose):
@@ -42,19 +42,19 @@ _heard = Shared(_set_up)
 
 
 def reporter(verbose, end, line, too_long=None):
-    """A function of the number of steps done that logs a line now and then if ``verbose``. If not, it logs a line only
-    if more than a minute is left, and then one every minute.
+    """A function of the number of steps done that logs a line now and then if ``verbose``. If not, it logs one alone,
+    which is shown all the same, and only if more than a minute is left.
 
     end : function that returns the expected number of all steps, or None. line : function of the steps done and the
-    seconds left (None if not known) that returns the line. too_long : function of the steps done, the seconds a step
-    takes and the seconds left that returns the text of a warning, which is given if hours are left.
+    seconds that a step takes that returns the line. too_long : function of the steps done, the seconds a step takes and
+    the seconds left that returns the text of a warning, which is given if hours are left.
     """
     begin = last = time.monotonic()
-    last_hint, warned = None, too_long is None  # last_hint : time of the last line without ``verbose``
+    told, warned = False, too_long is None  # told : whether the line without ``verbose`` was logged
     marks = deque(maxlen=_NEWEST + 1)  # the newest reports: steps done, and time
 
     def report(t):
-        nonlocal begin, last, last_hint, warned
+        nonlocal begin, last, told, warned
         now = time.monotonic()
         if not marks:  # the first step may have compiled kernels
             begin = now
@@ -64,16 +64,13 @@ def reporter(verbose, end, line, too_long=None):
         seconds = sorted((stop - start) / max(1, n - m) for (m, start), (n, stop) in pairwise(marks))
         seconds = seconds[:-2] or seconds or [0.0]  # where a phase begins, two steps may compile kernels
         last, seconds_per_step = now, sum(seconds) / len(seconds)
-        seconds_left = None if end is None else seconds_per_step * (end() - t)
+        seconds_left = 0.0 if end is None else seconds_per_step * (end() - t)
         if verbose:
-            logger.info(line(t, seconds_left))
-        elif last_hint is not None and now - last_hint >= _MINUTE:
-            last_hint = now
-            logger.warning(line(t, seconds_left))
-        elif last_hint is None and end is not None and now - begin > _SOON and seconds_left > _MINUTE:
-            last_hint = now
-            # To standard error, or the user's handlers.
-            logger.warning("%s (verbose=1 tells more)", line(t, seconds_left))
+            logger.info(line(t, seconds_per_step))
+        elif not told and now - begin > _SOON and seconds_left > _MINUTE:
+            told = True
+            with _heard:
+                logger.info("%s (verbose=1 tells more)", line(t, seconds_per_step))
         if not warned and now - begin > _PATIENCE and seconds_left > _LONG:
             warned = True
             warn(too_long(t, seconds_per_step, seconds_left))

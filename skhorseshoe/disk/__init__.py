@@ -131,7 +131,7 @@ def convert(
     if not begun(path, conversion)["complete"]:
         needed = columns and {*columns, name, by} - {None}
         with _progress.visible(verbose):
-            report = _progress.reporter(verbose, None, lambda n, seconds_left: f"{n} rows written")
+            report = _progress.reporter(verbose, None, lambda n, seconds_per_row: f"{n} rows written")
             write(path, conversion, items, needed, report)
     return open_rows(path, False, groups is not None)
 

@@ -80,9 +80,11 @@ def test_data_augmentation_draws_what_it_draws_in_memory(client, data, seed, sam
 
 
 def test_weights_are_those_of_memory(client, data, seed):
+    """In the slabs of the columns too."""
     X, y = data
     weight = np.random.default_rng(seed).integers(1, 4, len(y)) / 2
-    model = HorseshoeProbitClassifier(n_iter=5, burn_in=9, sampler="hmc", class_weight="balanced", random_state=seed)
+    params = {"class_weight": "balanced", "slab_scale": "per_contrast", "random_state": seed}
+    model = HorseshoeProbitClassifier(n_iter=5, burn_in=9, sampler="hmc", **params)
     expected = bits(model.fit(X, y, sample_weight=weight))
     assert bits(model.fit(*arrays(X, y), sample_weight=da.from_array(weight, chunks=4_000))) == expected
     assert bits(model.fit(*arrays(X, y), sample_weight=pd.Series(weight, dtype=object))) == expected

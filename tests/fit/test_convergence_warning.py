@@ -136,15 +136,13 @@ RECIPES = [
     # What goes on has every draw as it is.
     (chains(stopped_by="target_ess", ess=[90.0]), {}, {"n_iter": 50_000, "warm_start": True}, "n_iter=500000: about"),
     (chains(), {}, {"target_ess": 5000, "checkpoint": "run"}, "with n_iter=30000: about"),
-    (STUCK, {**SEPARATED, "widest": 5.0}, LONG, "Fit again with slab_scale=2: about"),
-    (STUCK, {**SEPARATED, "widest": 5000.0}, LONG, "Fit again with slab_scale=2, standardize=True: about"),
-    (STUCK, {**SEPARATED, "widest": 5000.0}, {**LONG, "slab_scale": 2}, "Fit again with standardize=True: about"),
-    (STUCK, {**SEPARATED, "widest": 5.0}, {**LONG, "slab_scale": 50.0}, "Fit again with slab_scale=2: about"),
+    (STUCK, SEPARATED, LONG, "Fit again with slab_scale='per_contrast': about"),
+    (STUCK, SEPARATED, {**LONG, "slab_scale": 50.0}, "Fit again with slab_scale='per_contrast': about"),
     # Chains of another model begin anew, and in another folder.
-    (STUCK, {**SEPARATED, "widest": 5.0}, {**LONG, "warm_start": True}, "slab_scale=2, warm_start=False: about"),
-    (STUCK, {**SEPARATED, "widest": 5.0}, {**LONG, "checkpoint": "run"}, "checkpoint='<another folder>': about"),
-    (chains(), LEVEL, {"n_iter": 1000}, "Fit again with slab_scale=2, n_iter=4000: about 50 s."),
-    (chains(ess=20 * WELL), LEVEL, {"n_iter": 1000}, "slab_scale=2, n_iter=40000, thin=4: about 7 minutes."),
+    (STUCK, SEPARATED, {**LONG, "warm_start": True}, "slab_scale='per_contrast', warm_start=False: about"),
+    (STUCK, SEPARATED, {**LONG, "checkpoint": "run"}, "checkpoint='<another folder>': about"),
+    (chains(), LEVEL, {"n_iter": 1000}, "Fit again with slab_scale='per_contrast', n_iter=4000: about 50 s."),
+    (chains(ess=20 * WELL), LEVEL, {"n_iter": 1000}, "'per_contrast', n_iter=40000, thin=4: about 7 minutes."),
 ]
 
 
@@ -169,9 +167,9 @@ def test_advice_to_go_on_is_not_given_beside_that_to_begin_anew(params, rhat):
 
 def test_classes_that_separate_are_told_although_the_chains_have_converged():
     """The coefficients then have no mean, and so what they have is of the draws at hand."""
-    text = said(chains(), {**SEPARATED, "widest": 5.0})
+    text = said(chains(), SEPARATED)
     assert "have no mean" in text
-    assert text.endswith("Fit again with slab_scale=2: about 50 s.")
+    assert text.endswith("Fit again with slab_scale='per_contrast': about 50 s.")
 
 
 def test_what_has_no_recipe_has_no_advice():
@@ -203,14 +201,14 @@ def test_separated_classes_are_told_where_claims_are_made(seed):
         assert ["complete separation" in str(warning.message) for warning in caught] == 2 * [True] * says
 
 
-def test_the_slab_that_is_advised_is_one_for_scaled_columns(seed):
+def test_the_slab_that_is_advised_is_one_for_columns_in_any_unit(seed):
     """Where columns are wide, slab_scale=2 bounds nothing, and may be what the model has."""
     X = 50 * np.random.default_rng(seed).standard_normal((40, 5))
     model = HorseshoeProbitClassifier(slab_scale=2, n_iter=400, burn_in=200, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(X, X[:, 0] - X[:, 1] > 0)
-    says = "slab_scale=2 with standardize=True bounds them"
+    says = "slab_scale='per_contrast' bounds them"
     assert says in " ".join(model.summary().attrs["header"].split())
     with pytest.warns(UserWarning, match=says):
         HorseshoeSelector(model, rule="fsr", prefit=True).fit(X)
@@ -225,18 +223,11 @@ def test_unpenalized_columns_that_separate_are_not_called_collinear(slab, seed):
     assert "collinear" not in str(caught[0].message)
 
 
-def test_columns_that_lie_far_apart_are_to_be_scaled_too():
-    assert "slab_scale=2, standardize=True: about" in said(chains(), {**LEVEL, "span": 1000.0})
-    scaled = {"standardize": True, "slab_scale": 2}
-    assert "Clip its values" in said(chains(), {**LEVEL, "span": 1000.0}, **scaled)
-    assert "Merge so rare a level" in said(chains(), {**LEVEL, "span": 1000.0, "levels": LEVEL["shrunk"]}, **scaled)
-
-
 def test_without_an_intercept_a_slab_is_as_near_for_any_offset(seed):
     """It bounds what a column does between its ends; how far these are from zero changes no scale."""
     X = 1000 + np.random.default_rng(seed).standard_normal((60, 2))
     model = HorseshoeProbitClassifier(n_iter=20, burn_in=20, fit_intercept=False, random_state=seed)
-    with pytest.warns(ConvergenceWarning, match=r"complete separation.*slab_scale=2") as caught:
+    with pytest.warns(ConvergenceWarning, match=r"complete separation.*slab_scale='per_contrast'") as caught:
         model.fit(X, X[:, 0] > X[:, 1])
     assert "standardize" not in str(caught[0].message)
     with pytest.warns(ConvergenceWarning) as caught:

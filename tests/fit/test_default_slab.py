@@ -1,4 +1,4 @@
-"""slab_scale="auto": by the shape of X alone, and said wherever the prior is."""
+"""slab_scale="auto" and "per_contrast": by X alone, and said wherever the prior is."""
 
 import pickle
 
@@ -10,7 +10,7 @@ from sklearn.base import clone
 from skhorseshoe import HorseshoeProbitClassifier, disk
 from skhorseshoe._posterior.arviz import log_prior
 
-CHOSEN = "slab of 2 per standard deviation of each column, chosen because columns outnumber rows"
+CHOSEN = "slab of 4 per contrast of each column, chosen because columns outnumber rows"
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +25,11 @@ def model(**params):
     return HorseshoeProbitClassifier(**{"n_iter": 20, "burn_in": 100, "random_state": 0, **params})
 
 
+def contrast(X, weight=None):
+    d = X - np.average(X, axis=0, weights=weight)
+    return 2 * np.average(d**2, axis=0, weights=weight) / np.average(abs(d), axis=0, weights=weight)
+
+
 def header(fitted):
     return " ".join(fitted.summary().attrs["header"].split())
 
@@ -36,29 +41,31 @@ def test_columns_that_outnumber_rows_have_a_slab(wide, p, has_one, standardize):
     fitted = model(standardize=standardize).fit(X, y)
     slab = fitted.prior_["slab_scale"]
     assert (CHOSEN in header(fitted)) == has_one
-    if has_one and not standardize:
-        np.testing.assert_allclose(slab, 2 / X.std(axis=0), rtol=1e-9)
+    unit = X.std(axis=0) if standardize else 1.0
+    if has_one:
+        np.testing.assert_allclose(slab, 4 / contrast(X / unit), rtol=1e-9)
     else:
-        assert slab == (2.0 if has_one else None)
-        assert same_draws(fitted, model(standardize=standardize, slab_scale=slab).fit(X, y))
+        assert slab is None
+    same = model(standardize=standardize, slab_scale="per_contrast" if has_one else None).fit(X, y)
+    assert same_draws(fitted, same)
+    assert ("slab of 4 per contrast of each column" in header(same)) == has_one
+    assert CHOSEN not in header(same)
     assert np.isfinite(log_prior(fitted, None)["global_scale"]).all()
 
 
 def test_what_the_rows_weigh_does_not_matter(wide):
     X, y = wide
     for weight in (np.arange(20) % 3, np.full(20, 5), np.linspace(0.1, 9, 20)):
-        assert model(standardize=True).fit(X, y, weight).prior_["slab_scale"] == 2.0
-        assert model(standardize=True).fit(X[:, :20], y, weight).prior_["slab_scale"] is None
-    assert model(class_weight={0: 3, 1: 4}, standardize=True).fit(X, y).prior_["slab_scale"] == 2.0
-    weight = np.linspace(0.1, 9, 20)
-    sd = np.sqrt(np.average((X - np.average(X, axis=0, weights=weight)) ** 2, axis=0, weights=weight))
-    np.testing.assert_allclose(model().fit(X, y, weight).prior_["slab_scale"], 2 / sd, rtol=1e-9)
+        slab = model().fit(X, y, weight).prior_["slab_scale"]
+        np.testing.assert_allclose(slab, 4 / contrast(X, weight), rtol=1e-9)
+        assert model().fit(X[:, :20], y, weight).prior_["slab_scale"] is None
+    assert np.ndim(model(class_weight={0: 3, 1: 4}).fit(X, y).prior_["slab_scale"])
 
 
 @pytest.mark.parametrize("params", [{"slab_scale": None}, {"slab_scale": 1.5}])
 def test_none_and_a_number_are_that_for_every_shape(wide, params, said):
     fitted = model(**params)
-    texts = said(fitted, *wide, "slab_scale='auto' bounds them")
+    texts = said(fitted, *wide, "slab_scale='per_contrast' bounds them")
     assert fitted.prior_["slab_scale"] == params["slab_scale"]
     assert CHOSEN not in header(fitted)
     assert len(texts) == (params["slab_scale"] is None)
@@ -67,33 +74,28 @@ def test_none_and_a_number_are_that_for_every_shape(wide, params, said):
 def test_a_model_saved_before_there_was_this_choice_is_read(wide):
     for slab, words in ((None, None), (2.0, "slab of standard deviation 2")):
         fitted = model(slab_scale=slab).fit(*wide)
-        for name in ("slab_scale", "outnumber"):
-            del fitted._asked[name]
+        del fitted._asked["slab_scale"]
         text = header(pickle.loads(pickle.dumps(fitted)))
         assert (words in text) if words else ("slab of" not in text)
 
 
 def test_chains_go_on_with_the_same_prior_alone(wide, tmp_path):
-    own, scaled = model(warm_start=True), model(warm_start=True, standardize=True)
-    for start, same, other, told in (
-        (scaled, 2.0, 1.0, r"slab_scale \(was 2.0, is 1.0\)"),
-        (own, "auto", 2.0, r"slab_scale \(was 2 per standard deviation of each column, is 2.0\)"),
-    ):
+    for start in (model(warm_start=True), model(warm_start=True, standardize=True)):
         whole = clone(start).set_params(n_iter=40).fit(*wide)
-        fitted = start.fit(*wide).set_params(slab_scale=same)
+        fitted = start.fit(*wide).set_params(slab_scale="per_contrast")
         assert same_draws(fitted.fit(*wide), whole)
-        with pytest.raises(ValueError, match=told):
-            fitted.set_params(slab_scale=other).fit(*wide)
+        with pytest.raises(ValueError, match=r"slab_scale \(was 4 per contrast of each column, is 2.0\)"):
+            fitted.set_params(slab_scale=2.0).fit(*wide)
     kept = model(checkpoint=tmp_path / "run").fit(*wide).set_params(n_iter=40)
     assert same_draws(kept.fit(*wide), model(n_iter=40).fit(*wide))
-    with pytest.raises(ValueError, match="was 2 per standard deviation"):
+    with pytest.raises(ValueError, match="was 4 per contrast"):
         kept.set_params(slab_scale=2).fit(*wide)
 
 
 def test_rows_on_disk_have_it(wide, tmp_path):
     X, y = disk.convert(wide[0], tmp_path / "rows", y=wide[1])
     fitted = model().fit(X, y)
-    np.testing.assert_allclose(fitted.prior_["slab_scale"], 2 / wide[0].std(axis=0), rtol=1e-9)
+    np.testing.assert_allclose(fitted.prior_["slab_scale"], 4 / contrast(wide[0]), rtol=1e-9)
     assert fitted.sampler_ == "hmc"
 
 
@@ -104,5 +106,5 @@ def test_separated_classes_are_bound_by_it(wide, said):
         fitted = model(slab_scale=slab, n_iter=300)
         texts = said(fitted, X, y)
         assert any("separate the classes" in text for text in texts) == told
-        assert any("Fit again with slab_scale='auto'" in text for text in texts) == told
-        assert ("slab_scale='auto' bounds them" in header(fitted)) == told
+        assert any("Fit again with slab_scale='per_contrast'" in text for text in texts) == told
+        assert ("slab_scale='per_contrast' bounds them" in header(fitted)) == told

@@ -83,16 +83,27 @@ class Stopped(Exception):
     pass
 
 
-@pytest.mark.parametrize(("sweep", "lines"), [(0.01, []), (1.0, ["16"]), (6.0, ["100", "99", "98"])])
-def test_a_fit_of_minutes_is_told_every_minute(problem, clock, caplog, sweep, lines):
+@pytest.mark.parametrize(("sweep", "minutes"), [(0.01, []), (1.0, ["16"]), (6.0, ["100"])])
+def test_a_fit_of_minutes_is_told_once(problem, clock, caplog, sweep, minutes):
+    """It is progress, and no warning."""
     stopped_after_30_sweeps(clock, sweep)
     with suppress(Stopped), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         HorseshoeProbitClassifier(n_iter=900, burn_in=100, random_state=0).fit(*problem)
-    assert [message.split(", about ")[-1].split(" minutes left")[0] for message in caplog.messages] == lines
-    assert ["verbose=1 tells more" in message for message in caplog.messages] == [True, False, False, False][
-        : len(lines)
-    ]
+    assert [message.split(", about ")[-1].split(" minutes left")[0] for message in caplog.messages] == minutes
+    assert all("verbose=1 tells more" in message for message in caplog.messages)
+    assert {record.levelno for record in caplog.records} <= {logging.INFO}
+
+
+@pytest.mark.parametrize(("sweep", "told"), [(0.01, 0), (1.0, 1)])
+def test_that_is_heard_where_nobody_has_set_up_logging(clock, handlers, capsys, sweep, told):
+    handlers()
+    clock("_utils.progress", itertools.count(step=sweep).__next__)
+    report = progress.reporter(0, lambda: 1000, lambda t, seconds: "a line")
+    for t in range(1, 100):
+        report(t)
+    assert capsys.readouterr().err.count("a line") == told
+    assert (OURS.handlers, OURS.level) == ([], logging.NOTSET)
 
 
 def test_the_time_left_is_a_forecast_and_not_the_worst_case(weak_problem, every_sweep, caplog):
@@ -111,11 +122,50 @@ def test_the_time_left_is_a_forecast_and_not_the_worst_case(weak_problem, every_
     assert 0.4 < np.median(after[:, 1]) / last < 2.5
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_a_forecast_does_not_end_before_the_fit(every_sweep, caplog, tmp_path, seed):
+    """Where the first quantity that fails asks for little, and another or burn-in for more; nor where a run goes on."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 5))
+    X[:, 1] = X[:, 0] + 0.01 * rng.standard_normal(60)
+    y = X[:, 0] + rng.standard_normal(60) > 0
+    caplog.set_level(logging.INFO, OURS.name)
+    model = HorseshoeProbitClassifier(checkpoint=tmp_path, n_iter=4000, target_ess=1e6, verbose=1, random_state=0)
+    for n_iter in (1500, 6000):
+        caplog.clear()
+        model.set_params(n_iter=n_iter).fit(X, y)
+        last = model.burn_in_ + n_iter
+        of_sweeps = [one for one in caplog.messages if ": sweep " in one]
+        parts = [re.search(r"sweep (\d+) of (?:about (\d+) and at most )?(\d+)", one).groups() for one in of_sweeps]
+        for (t, about, most), message in zip(parts, of_sweeps, strict=True):
+            assert int(t) == last or int(about or most) > int(t)
+            assert int(most) >= last
+            assert about is None or ", at most " in message
+        looks = np.unique([int(about or most) for t, about, most in parts if int(t) > model.burn_in_ + 100])
+        assert len(looks) < 8  # so many times has it been put off
+    assert "goes on with sweep" in caplog.text
+
+
+def test_a_run_that_goes_on_says_with_which_sweep(problem, caplog, tmp_path):
+    caplog.set_level(logging.INFO, OURS.name)
+    kept = {"checkpoint": tmp_path / "run"}, {"warm_start": True}
+    for params, name in zip(kept, (f"checkpoint='{tmp_path / 'run'}'", "the last fit"), strict=True):
+        model = HorseshoeProbitClassifier(n_iter=20, burn_in=100, random_state=0, **params)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model.fit(*problem)
+            assert "goes on" not in caplog.text
+            model.set_params(n_iter=30).fit(*problem)
+        (text,) = [one for one in caplog.messages if "goes on" in one]
+        assert text == f"{name} holds 120 sweeps of each chain (20 after burn-in): the fit goes on with sweep 121."
+        caplog.clear()
+
+
 def test_sweeps_that_compile_are_not_taken_for_many(clock, caplog):
     compiling = np.isin(np.arange(60), (40, 41))  # of two kinds, with which a phase begins
     times = iter(np.cumsum([0.0, *np.where(compiling, 30.0, 0.01)]))
     clock("_utils.progress", times.__next__)
-    report = progress.reporter(0, lambda: 2000, lambda t, left: f"{left} s left")
+    report = progress.reporter(0, lambda: 2000, lambda t, seconds: f"{seconds} s each")
     for t in range(1, 61):
         report(t)
     assert not caplog.messages
@@ -126,7 +176,7 @@ def test_the_time_left_is_right_though_sweeps_take_different_times(seed, clock):
     times = np.concatenate([[0.0], np.cumsum(sweeps)])
     clock("_utils.progress", iter(times).__next__)
     told = {}
-    report = progress.reporter(0, lambda: 2000, lambda t, left: told.update({t: left}) or f"{left} s left")
+    report = progress.reporter(1, lambda: 2000, lambda t, seconds: told.update({t: seconds * (2000 - t)}) or "")
     for t in range(1, 2001):
         report(t)
     shares = [left / (times[-1] - times[t]) for t, left in told.items() if 100 < t < 1900]

@@ -1,6 +1,7 @@
 """warm_start: k and then m sweeps are k + m sweeps, to the bit."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -77,6 +78,7 @@ def test_without_warm_start_a_fit_starts_anew_and_keeps_nothing(problem):
         ({"sampler": "gibbs"}, r"sampler \(was hmc, is gibbs\)"),
         ({"n_chains": 3}, r"n_chains \(was 4, is 3\)"),
         ({"slab_scale": 2.0}, r"slab_scale \(was None, is 2.0\)"),
+        ({"expected_nonzero": 3}, r"since: expected_nonzero \(was None, is 3\)\. Fit"),
         ({"thin": 2, "burn_in": 41}, r"burn_in \(was 40, is 41\), thin \(was 1, is 2\)"),
         (lambda X, y: (X + 1e-9, y), "checksum of X"),
         (lambda X, y: (X, 1 - y), "checksum of y"),
@@ -91,3 +93,24 @@ def test_other_parameters_and_data_are_refused_and_the_model_stays(problem, chan
     with pytest.raises(ValueError, match=told):
         model.fit(*given)
     assert all(vars(model)[name] is value for name, value in before.items())
+
+
+@pytest.mark.parametrize(("first", "then", "told"), [
+    ({"expected_nonzero": 3}, {"expected_nonzero": 2}, "expected_nonzero (was 3, is 2)"),
+    ({"global_scale": 0.5}, {"global_scale": 0.1}, "global_scale (was 0.5, is 0.1)"),
+    ({}, {"global_scale": 0.1}, "global_scale (was None, is 0.1)"),
+    ({"slab_scale": "per_contrast"}, {"slab_scale": None}, "slab_scale (was 4 per contrast of each column, is None)"),
+])  # fmt: skip
+def test_what_has_changed_is_named_as_it_was_given(first, then, told, seed, tmp_path):
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((20, 30)), np.arange(20) % 2
+    for params, tells in ({"warm_start": True}, "since: {}. F"), ({"checkpoint": tmp_path}, "run: {}. G"):
+        model = HorseshoeProbitClassifier(sampler="hmc", n_iter=4, burn_in=9, **first, **params).fit(X, y)
+        with pytest.raises(ValueError, match=re.escape(tells.format(told))):
+            model.set_params(**then).fit(X, y)
+
+
+@pytest.mark.parametrize("same", [{"global_scale": 1.0}, {"expected_nonzero": 3.0}])
+def test_the_same_said_in_another_way_goes_on(problem, same):
+    as_first = {"expected_nonzero": 3} if "expected_nonzero" in same else {}
+    assert classifier("hmc", **as_first).fit(*problem).set_params(**same).fit(*problem).n_iter_ == 62

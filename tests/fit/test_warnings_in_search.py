@@ -52,7 +52,7 @@ def test_the_first_fold_with_a_column_that_nothing_bounds_is_named_with_it(weak_
     texts = said(cross_val_score, SHORT, X, y, cv=folds)
     (text,) = [text for text in texts if "'rare'" in text and "lie on one side" in text]
     assert text.startswith("In the fold without rows 3, 7, 20 and 1 others of this search")
-    assert text.endswith("Fit again with slab_scale=2.")
+    assert text.endswith("Fit again with slab_scale='per_contrast'.")
 
 
 def test_a_threshold_and_a_calibration_say_it_once_for_their_folds(weak_problem):

@@ -8,7 +8,7 @@ from scipy import stats
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.rows import Columns, Rows
-from skhorseshoe._mcmc.prior import FixedPrior, describe_prior, scale_of_tau_prior, slab_of
+from skhorseshoe._mcmc.prior import FixedPrior, describe_prior, scale_of_tau_prior, slabs_of
 
 
 def separable(n=60, p=4):
@@ -45,15 +45,16 @@ def test_separation_is_looked_for_in_every_row(wrong):
     assert rows.separated_by(np.array([[-1.0, 0, 0, 0], [1.0, 0, 0, 0]])) == (wrong is None)
 
 
-@pytest.mark.parametrize("slab_scale", [None, 0.5, "auto"])
+@pytest.mark.parametrize("slab_scale", [None, 0.5, "each"])
 def test_m_eff_is_the_mean_over_scales_whose_prior_the_slab_tilts(slab_scale, seed):
     """Of sum_j (1 - kappa_j), kappa_j the share of the prior in the precision, the likelihood a Gaussian."""
     sd, n, rate, tau_0 = np.array([1.0, 0.3, 2.0, 0.0]), 50, 0.3, 0.1
     information = n * sd**2 * stats.norm.pdf(stats.norm.ppf(rate)) ** 2 / (rate * (1 - rate))
     rng = np.random.default_rng(seed)
     tau, lam = tau_0 * abs(rng.standard_cauchy((200_000, 1))), abs(rng.standard_cauchy((200_000, 4)))
-    prior = describe_prior(tau_0, slab_of(slab_scale, sd), sd, n, rate)
-    slab_precision = {None: 0.0, 0.5: 4.0, "auto": sd**2 / 4}[slab_scale]
+    slab_scale = slabs_of(sd * [2.0, 30.0, 2.5, 1.0]) if slab_scale == "each" else slab_scale
+    prior = describe_prior(tau_0, slab_scale, sd, n, rate)
+    slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
     for name, scale in {"m_eff": tau * lam, "m_eff_at_tau_0": tau_0 * lam}.items():
         m_eff = (information / (information + scale**-2.0 + slab_precision)).sum(axis=1)
         weight = np.sqrt(1 / (1 + scale**2 * slab_precision)).prod(axis=1)  # what the slab is to the scales
