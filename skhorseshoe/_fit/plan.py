@@ -21,6 +21,7 @@ from .._utils.memory import addresses_left, check_copy, size_text
 from .._utils.names import names_to_warn_of, printable
 from .._utils.threads import count_threads
 from ..diagnostics import MIN_ESS_PER_CHAIN
+from . import group_findings
 from .parameters import DRAWS_PER_EFFECTIVE, sweeps_or_default, target_ess_or_default
 from .sparse_input import array_if_as_small, stored_columns, take_columns
 from .warning_texts import Finding
@@ -40,7 +41,7 @@ class Plan(NamedTuple):
     shape: tuple  # of X, repeated where weights are
     rows: tuple | None  # X, y, weights, codes of groups and offsets as the sampler has them; None on a cluster
     copied: int  # bytes of X copied for the fit
-    findings: list  # about the cost of weights, and rows that belong together
+    findings: list  # about the cost of weights, groups of rows, and signs of these where none are given
     stored: np.ndarray | None = None  # columns of X that the sampler has, where it does not have the empty ones
 
 
@@ -64,7 +65,11 @@ def plan_fit(params, data, done):
         copied = 4 * X.size
         check_copy(copied, "Computing with float16", " Have it on disk (skhorseshoe.disk).")
     y, weight, *more = labels
-    findings = _costs(data, sampler) + ([] if data.groups is not None else _belonging(X, y, data.columns))
+    findings = _costs(data, sampler)
+    if data.groups is None:
+        findings += _belonging(X, y, data.columns)
+    else:
+        findings += group_findings.of_outcomes(data, y, more[0], weight)
     X, *labels = arrange(X, y, weight, sampler, more)
     copied = copied or copied_bytes(data.original_X, X)
     stored = stored_columns(X, data.unpenalized) if in_prior_coordinates and params.slab_scale == AUTO else None

@@ -146,3 +146,59 @@ def test_rows_on_disk_are_not_read_for_signs(tmp_path):
     file = np.memmap(tmp_path / "X", np.float64, "w+", shape=repeated.shape)
     file[...] = repeated
     assert sign_of(file, y, [0, 1, 2]) is None
+
+
+def test_matched_sets_are_told_before_sampling_and_get_no_means(seed, heard):
+    """Case-control pairs: the effects of groups cannot be told, whatever columns do to these."""
+    rng = np.random.default_rng(seed)
+    pair = np.repeat(np.arange(300), 2)
+    X = pd.DataFrame({"x": rng.standard_normal(300)[pair] + rng.standard_normal(600)})
+    y = np.where(np.arange(600) % 2 == (rng.random(300) < 0.5)[pair], "ill", "a control")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(group_findings, "of_means", lambda *_: pytest.fail("means of groups are no remedy"))
+        words = heard(X, y, pair)
+    assert words.startswith("Each of the 300 groups has exactly 1 row with y == 'ill', as matched sets have")
+    assert "conditional logistic regression" in words
+    assert "matched sets" not in heard(X, rng.permutation(y), pair)
+
+
+@pytest.mark.parametrize("unpenalized", [None, [0]])
+def test_an_outcome_that_is_copied_is_told_before_sampling_and_longer_chains_are_no_cure(seed, unpenalized, heard):
+    rng = np.random.default_rng(seed)
+    x, group = rng.standard_normal((80, 2)), np.repeat(np.arange(80), 4)
+    outcome = x[:, 0] + rng.standard_normal(80) > 0
+    words = heard(x[group], outcome[group], group, burn_in=100, unpenalized=unpenalized)
+    assert words.startswith("y is the same in all rows of each of the 80 groups of several rows")
+    assert "Longer chains are no cure. Fit one row for each group" in words
+    assert not any(wrong in words for wrong in ("Fit again with", "collinear", "so few hardly"))
+    y = outcome[group]
+    y[5] ^= True
+    assert "in all rows of all but 1 of 80 groups" in heard(x[group], y, group)
+
+
+@pytest.mark.parametrize("unpenalized", [None, [0]])
+def test_separation_within_groups_is_named_and_cured(seed, unpenalized, heard):
+    """A plane that the effects of groups move divides the classes; without these none does."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(30), 4)
+    X = rng.standard_normal((120, 2))
+    u = np.linspace(-2, 2, 30)[group]
+    y = X[:, 0] + u > 0
+    short = {"n_iter": 50, "burn_in": 50, "sampler": "gibbs"}
+    words = heard(X, y, group, unpenalized=unpenalized, **short)
+    assert "classes (within-group separation: one plane divides them in each group with both" in words
+    assert ("Remove them from unpenalized and set slab_scale=2" in words) == (unpenalized is not None)
+    assert "collinear" not in words
+    assert "Fit again with slab_scale=2" in words
+    assert "separation" not in heard(X, y, group, slab_scale=2.0, **short)
+    noisy = X[:, 0] + u + rng.standard_normal(120) > 0
+    assert "separation" not in heard(X, noisy, group, **short)
+
+
+def test_few_groups_are_told_to_set_the_prior_of_their_scale(seed, heard):
+    rng = np.random.default_rng(seed)
+    X, group = rng.standard_normal((60, 2)), np.arange(60) % 5
+    words = heard(X, X[:, 0] + rng.standard_normal(60) > 0, group)
+    assert "5 different labels: so few hardly tell" in words
+    assert "set a smaller one (0.3 is" in words
+    assert "OneHotEncoder" not in words
