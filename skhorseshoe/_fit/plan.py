@@ -134,6 +134,10 @@ def _belonging(X, y, columns):
     if sign.column is None:
         return [Finding("repeats", [], "fit(X, y, groups=...) with a label of each block tells them apart.", facts)]
     name, j = printable(repr(names[sign.column])), sign.column
+    if not sign.is_label:
+        return [
+            Finding("blocks", [names[j]], "fit(X, y, groups=...) with a label for each row tells them apart.", facts)
+        ]
     arguments = f"X.drop(columns={name}), y, groups=X[{name}]" if "feature_names_in_" in columns else ""
     arguments = arguments or f"numpy.delete(X, {j}, axis=1), y, groups=X[:, {j}]"
     cure = f"If it is one, leave it out of X: fit({arguments})."

@@ -42,6 +42,11 @@ TEMPLATES = {
     "identifier": (
         "{columns} looks like a label of what rows belong to: whole numbers, about {size:.0f} rows for each. {cure}"
     ),
+    "blocks": (
+        "{columns} keeps its value for about {size:.0f} rows, one after another, while others change, as the age of a "
+        "patient does in the rows of that patient. If rows belong together, intervals are too narrow and noise is let "
+        "in. {cure}"
+    ),
     "few groups": (
         "groups has {tells} how much groups differ, and the answer depends on the prior of the group scale "
         "(group_scale). {cure}"

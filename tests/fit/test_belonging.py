@@ -63,7 +63,12 @@ def test_what_is_no_sign(table, seed):
         "days": X.assign(day=n // 4),
         "a label for each row": X.assign(patient_id=n),
         "few hospitals": X.assign(hospital_id=patient // 4),
-        "no whole numbers": X.assign(patient=rng.standard_normal(40)[patient]),
+        "sorted by an outcome and by age": X.assign(age=rng.integers(30, 80, 400)).iloc[np.lexsort((X["age"], y))],
+        "sorted by sex and by age": X.assign(age=np.concatenate([np.sort(rng.integers(30, 80, 200)) for _ in "fm"])),
+        "a time series in steps": X.assign(stock=np.cumsum(rng.choice([-1, 0, 0, 0, 1], 400)) / 7),
+        "mostly zeros": X.assign(dose=np.where(rng.random(400) < 0.9, 0, X["dose"])),
+        "spells of rain": X.assign(rain=np.where(np.repeat(rng.random(40) < 0.4, 10), rng.gamma(1, size=400), 0)),
+        "levels": X.assign(**{f"ward {k}": (rng.integers(0, 30, 400) == k) - 0.03 for k in range(30)}),
         "named as if": X.rename(columns={"pulse": "covid", "dose": "uric acid"}).round(),
         "a bootstrap": X.iloc[np.sort(rng.integers(0, 400, 400))],
         "two columns of zeros and ones": pd.DataFrame(rng.integers(0, 2, (400, 2)), columns=["a", "b"]).sort_values(
@@ -79,6 +84,20 @@ def test_what_is_no_sign(table, seed):
     for load in (load_breast_cancer, load_digits, load_iris):
         data, target = load(return_X_y=True)
         assert sign_of(data, (target > 0).astype(np.uint8), range(data.shape[1])) is None
+
+
+@pytest.mark.parametrize("sizes", [np.full(60, 10), np.arange(100) % 7 + 1])
+def test_a_column_that_is_constant_in_blocks(sizes, seed, heard):
+    """What is known of patients, whose numbers are not in the table; whatever the scale, and whether values repeat."""
+    rng = np.random.default_rng(seed)
+    patient = np.repeat(np.arange(len(sizes)), sizes)
+    X = pd.DataFrame(rng.standard_normal((len(patient), 2)), columns=["pulse", "dose"])
+    y = X["pulse"] + rng.standard_normal(len(sizes))[patient] + rng.standard_normal(len(X)) > 0
+    for age in (rng.normal(50, 10, len(sizes)), rng.integers(30, 80, len(sizes)), rng.integers(30, 80, len(sizes)) / 7):
+        words = heard(X.assign(sex=(age[patient] > 45).astype(float), age=age[patient]), y)
+        assert "Column 'age' keeps its value for about" in words
+        assert "fit(X, y, groups=...) with a label for each row" in words
+    assert "keeps its value" not in heard(X.assign(age=age[patient]), y, groups=patient)
 
 
 def test_many_rows_are_not_all_read(seed):
