@@ -60,9 +60,8 @@ TEMPLATES = {
         "{groups} groups {verb} {number}, as matched sets have (cases with their controls, choices from a list). A "
         "design that fixes these numbers hides how groups differ, and coefficients are wrong: too near zero if sets "
         "are matched on something that goes with a column, and up to twice too large with group means in X. Use "
-        "conditional logistic regression (ConditionalLogit of statsmodels), or fit the differences within pairs; "
-        "if rows are periods up to an event, leave groups out. The guide has both: Rows that belong together, Matched "
-        "sets."
+        "conditional logistic regression (ConditionalLogit of statsmodels), or fit the differences within pairs, as "
+        "the guide shows (Rows that belong together). If rows are periods up to an event, leave groups out instead."
     ),
     "light weights": (
         "By {by} the {rows} rows count as {size:.3g}: a row of weight w counts as w rows, and so few say little beside "
