@@ -1,7 +1,7 @@
 """Rows that belong together: what groups find, what the other advice finds, and what groups cost.
 
     python benchmarks/repeated_rows.py --output ...     # an hour: an environment with NumPyro, for nuts
-    python benchmarks/repeated_rows.py --only cohort    # ten minutes
+    python benchmarks/repeated_rows.py --only cohort    # two minutes
 
 cohort  8 sets of 500 patients with 20 hours each; ten columns of patients and ten of hours, one effect in each.
 large   the paper's size, 26,000 patients with 0.5 % of events: with groups beside the same rows without.
@@ -21,7 +21,9 @@ from sklearn.metrics import log_loss
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe.diagnostics import ess_bulk
 
-EFFECTS = {0: 0.3, 10: 0.1}  # of columns of the cohort: of a patient, of an hour
+EFFECTS = {0: 0.3, 10: 0.1}  # of columns of the cohort given the patient: of a patient, of an hour
+OF_PATIENTS = 1.0  # standard deviation of what patients do beside the columns
+AVERAGED = 1 / np.sqrt(1 + OF_PATIENTS**2)  # factor on effects given the patient that are averaged over patients
 
 
 def patients(rng, n_patients, n_hours, of_patients, of_hours, dtype=np.float64):
@@ -33,13 +35,15 @@ def patients(rng, n_patients, n_hours, of_patients, of_hours, dtype=np.float64):
 
 
 def cohort_set(seed, n_patients=500, n_hours=20):
-    """X, y, groups and the probabilities that have made y; then X, y of other patients."""
+    """X, y, groups, and the probabilities of each row's patient and of new patients; then X, y of other patients."""
     rng = np.random.default_rng(seed)
     out = []
     for _ in range(2):
         X, groups = patients(rng, n_patients, n_hours, 10, 10)
-        score = -1.0 + sum(effect * X[:, j] for j, effect in EFFECTS.items()) + rng.standard_normal(n_patients)[groups]
-        out += [X, (score + rng.standard_normal(len(X)) > 0).astype(int), groups, ndtr(score)]
+        of_columns = -1.0 + sum(effect * X[:, j] for j, effect in EFFECTS.items())
+        score = of_columns + rng.normal(0.0, OF_PATIENTS, n_patients)[groups]
+        y = (score + rng.standard_normal(len(X)) > 0).astype(int)
+        out += [X, y, groups, {"own": ndtr(score), "new": ndtr(of_columns * AVERAGED)}]
     return out[:4], out[4:6]
 
 
@@ -57,13 +61,17 @@ def design_weight(model, X, y, groups):
 
 
 def judged(model, data, new, **groups):
-    """What a fit has found of its set, and how well it predicts other patients."""
+    """What a fit has found of its set, and how well it predicts other patients.
+
+    A fit without groups estimates effects and probabilities that are averaged over patients, and is judged by these.
+    """
     (X, _, codes, truth), (other_X, other_y) = data, new
     low, high = np.quantile(model.coef_draws_.reshape(-1, X.shape[1]), [0.05, 0.95], axis=0)
     kept = (low > 0) | (high < 0)
     noise = np.setdiff1d(np.arange(X.shape[1]), list(EFFECTS))
     true = np.zeros(X.shape[1])
-    true[list(EFFECTS)] = list(EFFECTS.values())
+    true[list(EFFECTS)] = np.array(list(EFFECTS.values())) * (1.0 if groups else AVERAGED)
+    truth = truth["own" if groups else "new"]
     covers = (low <= true) & (true <= high)
     rows = np.unique(codes, return_index=True)[1]
     ends = model.predict_interval(X[rows], **{name: codes[rows] for name in groups})

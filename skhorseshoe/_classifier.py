@@ -296,10 +296,11 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
             the columns, then separation, then the length of the chains.
         UserWarning
             Before sampling, for all that is known by then, such as columns of which a weighted sum never varies, more
-            columns than rows without a slab, weights that make the fit slow, few groups, or rows that look like groups
-            where none are given. After it, if there is no ConvergenceWarning, for columns on very different scales,
-            with values far out, too far from zero for their precision, or whose means in groups matter by themselves.
-            At any time, if ``fit`` was interrupted, will take hours, or cannot write its checkpoint.
+            columns than rows without a slab, weights that make the fit slow, groups that are few or of which y tells
+            nothing, or rows that look like groups where none are given. After it, if there is no ConvergenceWarning,
+            for columns on very different scales, with values far out, too far from zero for their precision, or whose
+            means in groups matter by themselves. At any time, if ``fit`` was interrupted, will take hours, or cannot
+            write its checkpoint.
         """
         with _fit.Lease() as lease, np.errstate(all="ignore"):
             of_rows = {"sample_weight": sample_weight, "groups": groups, "offset": offset}

@@ -80,3 +80,28 @@ def test_ranks_show_a_wrong_scale_of_tau(scale, monkeypatch):
     of_tau = np.array([ranks("hmc", seed)[-1] for seed in range(30)])
     z = (of_tau.mean() - 49.5) / (29 / np.sqrt(30))
     assert abs(z) < 4 if scale is None else z > 5
+
+
+@pytest.mark.parametrize(("with_groups", "factor"), [(True, 1.0), (False, 1 / np.sqrt(2))])
+def test_a_fit_without_groups_is_judged_by_effects_averaged_over_patients(with_groups, factor):
+    """A patient's effect of standard deviation 1 makes a probit coefficient b into b / sqrt(2)."""
+    from repeated_rows import EFFECTS, cohort_set, judged
+
+    data, new = cohort_set(0, 2000, 5)
+    true, eta = np.zeros(20), data[0] @ np.eye(20)[:, list(EFFECTS)] @ list(EFFECTS.values()) - 1.0
+    true[list(EFFECTS)] = np.array(list(EFFECTS.values())) * factor
+    assert abs(data[1].mean() - norm.cdf(eta / np.sqrt(2)).mean()) < 4 * np.sqrt(0.3 / 2000)
+
+    class Exact:
+        coef_draws_ = true + 1e-3 * np.linspace(-1, 1, 100)[None, :, None]
+
+        def predict_interval(self, X, **_):
+            p = norm.cdf(eta / np.sqrt(2))[::5]
+            return np.column_stack([p - 1e-9, p + 1e-9])
+
+        def predict_proba(self, X):
+            return np.tile([0.5, 0.5], (len(X), 1))
+
+    found = judged(Exact(), data, new, **({"groups": data[2]} if with_groups else {}))
+    assert found["covers effects"] == found["covers zeros"] == 1.0
+    assert found["covers probabilities"] == 1.0 - with_groups

@@ -15,6 +15,7 @@ from laws import agree, all_draws
 from scipy.stats import norm
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -342,3 +343,24 @@ def test_metadata_are_routed(visits):
         assert model.score(X, y, groups=groups, offset=np.zeros(600)) > 0.6
         for name in ("predict", "predict_log_proba", "decision_function"):
             getattr(asked, f"set_{name}_request")(groups=True, offset=True)
+
+
+def test_a_search_fits_with_groups_only_where_they_are_routed(visits, said):
+    """GroupKFold takes groups from a search; without routing no fit is told of them, which its columns may show."""
+    X, y, groups = visits
+    order = np.argsort(groups, kind="stable")
+    X, y, groups = X.iloc[order], y[order], groups[order]
+    grid = {"expected_nonzero": [1, 2]}
+    unrouted = GridSearchCV(clone(QUICK), grid, cv=GroupKFold(2))
+    assert any("Column 'age' keeps its value" in words for words in said(unrouted, X, y, groups=groups))
+    assert not hasattr(unrouted.best_estimator_, "groups_")
+    with config_context(enable_metadata_routing=True):
+        asked = clone(QUICK).set_fit_request(groups=True).set_score_request(groups=False)
+        routed = GridSearchCV(asked, grid, cv=GroupKFold(2))
+        assert not any("keeps its value" in words for words in said(routed, X, y, groups=groups))
+        found = cross_validate(
+            asked, X, y, params={"groups": groups}, cv=GroupKFold(2), return_estimator=True, return_indices=True
+        )
+    assert len(routed.best_estimator_.groups_) == 60
+    for model, rows in zip(found["estimator"], found["indices"]["train"], strict=True):
+        assert set(model.groups_) == set(groups[rows])

@@ -1,4 +1,5 @@
-"""Signs in X that rows belong together although no groups are given: exact repeats, and a column of labels.
+"""Signs in X that rows belong together although no groups are given: exact repeats, a column of labels, and a column
+that is constant in blocks of rows, as what is known of a patient is.
 
 Only runs of rows from all over X are read, so that a large X costs little. Sparse rows, and rows on disk or on a GPU,
 are not examined.
@@ -16,6 +17,7 @@ from .._utils.memmap import is_on_disk
 _RUNS, _ROWS_OF_A_RUN = 16, 256  # number of runs, and rows of each; fewer if columns are many
 _NUMBERS_READ = 2**22  # numbers of X to read, about
 _FEWEST_LABELS = 20  # fewest blocks or labels that are a sign
+_MOST_ALIKE = 0.5  # correlation of the values of blocks with the next, from which rows are sorted or follow a time
 _FEWEST_MIXED = 3  # fewest pairs of equal neighbours of different classes; with fewer, repeats may stand for weights
 _NAMED = re.compile(  # names of identifiers
     r"(?i:(^|[\W_])(id|ids|identifier|patient|subject|person|participant|respondent|household)([\W_]?(id|no|nr|num|"
@@ -26,8 +28,9 @@ _NAMED = re.compile(  # names of identifiers
 class Sign(NamedTuple):
     """A sign that rows belong together."""
 
-    column: int | None  # the column that looks like a label, or None if rows are repeated
+    column: int | None  # the column that looks like a label or is constant in blocks, or None if rows are repeated
     size: float  # mean number of rows that belong together
+    is_label: bool = False  # whether the column looks like a label
 
 
 def sign_of(X, y, names):
@@ -43,7 +46,7 @@ def sign_of(X, y, names):
     mixed = same & np.concatenate([np.diff(y[run].astype(int)) != 0 for run in runs])
     if 2 * same.sum() >= len(same) and mixed.sum() >= _FEWEST_MIXED and _tells_rows_apart(blocks, same):
         return Sign(None, len(same) / max(1, (~same).sum()))
-    return _label_column(X, names, blocks, np.concatenate(equal))
+    return _label_column(X, names, blocks, np.concatenate(equal)) or _constant_in_blocks(blocks, equal)
 
 
 def _tells_rows_apart(blocks, same):
@@ -65,7 +68,28 @@ def _label_column(X, names, blocks, equal):
             values = np.unique(column)
             in_blocks = len(values) == len(changes) + 1 and not _ascends(column)
             if len(values) >= _FEWEST_LABELS and 2 * len(values) <= len(column) and (is_named or in_blocks):
-                return Sign(j, len(column) / len(values))
+                return Sign(j, len(column) / len(values), True)
+    return None
+
+
+def _constant_in_blocks(blocks, equal):
+    """The ``Sign`` of the first column of many values that are the same in most neighbours, though these differ in
+    other columns, or None. equal : whether neighbours are equal, of each of ``blocks``."""
+    rows, pairs = np.concatenate(blocks), np.concatenate(equal)
+    differ, ends = ~pairs.all(axis=1), np.cumsum([len(block) for block in blocks])[:-1]
+    together = (2 * pairs[differ].sum(axis=0) >= differ.sum()) & ((~pairs).sum(axis=0) >= _FEWEST_LABELS)
+    together &= ((rows != rows.min(axis=0)) & (rows != rows.max(axis=0))).sum(axis=0) >= _FEWEST_LABELS
+    for j in np.flatnonzero(together):
+        values, codes = np.unique(rows[:, j], return_inverse=True)
+        if len(values) < _FEWEST_LABELS:
+            continue
+        is_common = codes == np.bincount(codes).argmax()  # as zeros may be, of which neighbours are equal by chance
+        tells = differ & np.concatenate([~(one[1:] & one[:-1]) for one in np.split(is_common, ends)])
+        # The value of each run of equal rows, beside that of the next.
+        of_runs = [one[np.append(True, ~same[:, j])] for one, same in zip(np.split(codes, ends), equal, strict=True)]
+        steps = np.concatenate([np.stack([one[:-1], one[1:]]) for one in of_runs], axis=1)
+        if 2 * pairs[tells, j].sum() >= tells.sum() and np.corrcoef(steps)[0, 1] < _MOST_ALIKE:
+            return Sign(int(j), len(rows) / sum(map(len, of_runs)))
     return None
 
 

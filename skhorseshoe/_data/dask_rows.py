@@ -43,7 +43,7 @@ class DaskRows(Rows):
     X = y = weight = None  # no process has all of them
     takes_fused_calls = False
 
-    def separation(self, among=None):
+    def separation(self, among=None, within=False):
         """None, for not known: linear programmes would have to fetch rows."""
 
     def _total(self, question, *args, rows=None, **options):

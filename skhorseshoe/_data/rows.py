@@ -18,7 +18,7 @@ from .column_checks import evidence, far_out, find_one_sided, sample, step_of, t
 from .contrasts import contrast_of
 from .indicator_sets import confirmed, find_dependent_sets, find_indicator_sets
 from .row_blocks import ADD, Segment, block_bounds, collapse
-from .separation import separation
+from .separation import COMPLETE, WITHIN, separates_within, separation
 
 _ROUNDING = 4 * np.finfo(np.float64).eps  # rounding error of a standard deviation relative to the mean
 # Questions that are answered in one pass over all rows; for others, threads share the segments.
@@ -242,18 +242,22 @@ class Rows:
     def _one_of_every(self, step):
         return self._total(Segment.sample, step, rows=self._input)[0]
 
-    def separation(self, among=None):
+    def separation(self, among=None, within=False):
         """How planes separate the classes, see ``separation.py``; None if not known. among : (p,) bool, the columns
-        that a plane may use; None for all."""
+        that a plane may use; None for all. within : whether a plane that moves from group to group counts too."""
         c = self.columns
         informative = c.informative if among is None else c.informative & among
         spread = np.where(informative, self.spread if c.fit_intercept else c.size, 0.0)
         if (on_gpu(self.X) or is_on_disk(self.X)) and self.shape[0] * self.shape[1] > _MOST_NUMBERS_READ_AGAIN:
             return None
+        X, y = self.ops.to_host(self.X), self.y
         try:
-            return separation(self.ops.to_host(self.X), self.y, c.fit_intercept, c.mean_of_X, spread)
+            found = separation(X, y, c.fit_intercept, c.mean_of_X, spread)
+            if found != COMPLETE and within and self.groups is not None:
+                found = WITHIN if separates_within(X, y, self.groups.codes, c.mean_of_X, spread) else found
         except (MemoryError, np.linalg.LinAlgError):
             return None
+        return found
 
     def separated_by(self, beta):
         """Whether one of the points of beta (m, q) has every row of X on the side of its class."""

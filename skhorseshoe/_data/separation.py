@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 from .._utils.arrays import dense
 from .._utils.memmap import cut, read_ahead, taken
 
-NONE, QUASI, COMPLETE = "none", "quasi-complete", "complete"
+NONE, QUASI, COMPLETE, WITHIN = "none", "quasi-complete", "complete", "within-group"
 _FIRST_ROWS = 100  # rows of each class in the first programme
 _PROGRAMME_NUMBERS = 2**18  # most numbers in a programme, which takes some seconds
 _NUMBERS_TESTED = 2**24  # largest X, in numbers, whose rows are tested for independence
@@ -42,6 +42,55 @@ def separation(X, y, fit_intercept, mean, sd):
         return QUASI if rows.plane(1.0) is None else COMPLETE
     except _Undecided:
         return None
+
+
+def separates_within(X, y, codes, mean, sd):
+    """Whether one plane, moved from group to group, has every row of each group with both classes on the side of its
+    class; False if it would take too long to find out.
+
+    The likelihood then rises as coefficients and effects of groups grow together. A plane that some of these groups
+    have rows on does no harm: the effects of such groups have to follow it closely, so the prior of the effects bounds
+    it. As for all rows, a programme has the constraints of some pairs of rows, and the next also those of pairs that
+    its plane has on the wrong side. codes : (n,) of the groups. The others are as for ``separation``.
+    """
+    rows = _RowsToSeparate(X, y, True, mean, sd)
+    events, sizes = np.bincount(codes, y), np.bincount(codes)
+    mixed = np.flatnonzero(((events > 0) & (events < sizes))[codes])
+    if not len(mixed):
+        return False
+    runs = 2 * codes[mixed].astype(np.int64) + y[mixed]
+
+    def nearest(sides):
+        """Of each group with both classes, the row of each that is the nearest to the plane, (k, 2)."""
+        order = np.lexsort((sides[mixed], runs))
+        return mixed[order[np.diff(runs[order], prepend=-1) != 0]].reshape(-1, 2)
+
+    pairs = nearest(np.zeros(len(y)))
+    pairs = pairs[:: max(1, len(pairs) // _FIRST_ROWS)]
+    while pairs.shape[0] * (rows.q + 1) <= _PROGRAMME_NUMBERS:
+        solution = _programme(sum(rows._signed(taken(X, at), at) for at in pairs.T), 1.0)
+        if not solution.success or -solution.fun <= _ROUNDING:
+            return False
+        sides = rows.sides(solution.x[:-1])
+        near = nearest(sides)
+        wrong = near[sides[near].sum(axis=1) <= _ROUNDING]
+        if not len(wrong):
+            return True
+        pairs = np.unique(np.vstack([pairs, wrong[:: -(-len(wrong) // len(pairs))]]), axis=0)
+    return False
+
+
+def _programme(rows, margin, total=0.0):
+    """The solution for the plane with no side negative that maximises ``total`` @ plane, or, with margin 1, the
+    smallest side. rows : (m, q), signed."""
+    return linprog(
+        -np.append(np.zeros(rows.shape[1]) + total, margin),
+        A_ub=np.hstack([-rows, np.full((len(rows), 1), margin)]),
+        b_ub=np.zeros(len(rows)),
+        bounds=(-1.0, 1.0),
+        method="highs",
+        options=_TOLERANCE,
+    )
 
 
 class _Undecided(Exception):
@@ -107,14 +156,7 @@ class _RowsToSeparate:
         n_sides = 1 if margin else len(self.sign)  # in the maximum, which is a sum
         while len(self.seen) * (self.q + 1) <= _PROGRAMME_NUMBERS:
             rows = self._signed(taken(self.X, self.seen), self.seen)
-            solution = linprog(
-                -np.append(np.zeros(self.q) if margin else self.total, margin),
-                A_ub=np.hstack([-rows, np.full((len(rows), 1), margin)]),
-                b_ub=np.zeros(len(rows)),
-                bounds=(-1.0, 1.0),
-                method="highs",
-                options=_TOLERANCE,
-            )
+            solution = _programme(rows, margin, 0.0 if margin else self.total)
             if not solution.success:
                 break
             if -solution.fun <= _ROUNDING * n_sides:

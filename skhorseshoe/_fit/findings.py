@@ -6,19 +6,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .._data.separation import COMPLETE, NONE, QUASI
+from .._data.separation import COMPLETE, NONE, QUASI, WITHIN
 from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import NOISE, ROUGH_ESS_PER_CHAIN, ROUGH_RHAT
 from .._mcmc.prior import PER_CONTRAST
 from .._posterior.estimates import interval, other_quantities
 from .._utils.memmap import is_on_disk
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
+from .group_findings import COPIED, ONE_ROW_EACH
 from .parameters import DRAWS_PER_EFFECTIVE
 from .recipe import nice
 from .warning_texts import SUMS, Finding
 from .watched import WATCHED, groups_of
 
-LOOSE = 10  # posterior sd of a coefficient times sd of its column, above which only its prior (sd 100) bounds it
+LOOSE = 10  # size of a coefficient times sd of its column, or of group effects, from which only priors bound it
 FAR_SLAB = 10  # slab_scale times the contrast of a column, above which the slab hardly bounds its coefficient
 _BOUNDING = MappingProxyType({"slab_scale": PER_CONTRAST})  # the cure of all that a slab can bound
 _USUAL_CONTRAST = 2.5  # contrast of a usual column in standard deviations
@@ -71,6 +72,12 @@ class Unbounded(NamedTuple):
     loose: np.ndarray = ()  # unpenalized columns whose coefficients only their wide prior bounds
     loosened: str = ""  # how the unpenalized columns alone separate the classes
     levels: np.ndarray = ()  # columns among these that hold two values, as the level of a category does
+    is_copied: bool = False  # whether y is an outcome of groups, copied to their rows
+
+    @property
+    def are_apart(self):
+        """Whether the classes are separated as a whole, so that no quantity has an end to converge to."""
+        return self.separated in (COMPLETE, WITHIN)
 
     def have_levels(self, columns):
         """Whether some of these columns are levels."""
@@ -85,15 +92,17 @@ def of_outcome(params, chains, unbounded, columns=()):
     findings = list(columns)
     if unbounded.loosened and not len(unbounded.free):
         cure = f"Remove them from unpenalized{_and_bound(params)}."
-        findings.append(Finding("separated, unpenalized", unbounded.loose, cure, {"how": unbounded.loosened}))
-    elif len(unbounded.loose) and not (unbounded.separated == COMPLETE or len(unbounded.free)):
+        how = _how(unbounded.loosened, unbounded.separated == WITHIN)
+        findings.append(Finding("separated, unpenalized", unbounded.loose, cure, how))
+    elif len(unbounded.loose) and not (unbounded.are_apart or len(unbounded.free)):
         with_levels = unbounded.have_levels(unbounded.loose)
         drop = " (OneHotEncoder(drop='first'))" if with_levels else ""
         cure = f"Drop one of these columns{drop}, or remove them from unpenalized."
         example = "one-hot columns for every level of a category" if with_levels else "one that is the sum of others"
         findings.append(Finding("undetermined", unbounded.loose, cure, {"example": f"for example, {example}"}))
     if unbounded.separated:
-        findings.append(Finding("separated", [], "", {"how": unbounded.separated}, _BOUNDING))
+        kind = "separated in groups" if unbounded.separated == WITHIN else "separated"
+        findings.append(Finding(kind, [], "", _how(unbounded.separated), _BOUNDING))
     if len(unbounded.shrunk):
         findings.append(_one_sided("one-sided", unbounded.shrunk, unbounded, "", _BOUNDING))
     if len(unbounded.free):
@@ -107,6 +116,12 @@ def of_outcome(params, chains, unbounded, columns=()):
     if not length and params.target_ess is not None and chains.stopped_by == "n_iter":
         length = _short_of_target(params, chains)
     return findings + length
+
+
+def _how(separation, is_known=False):
+    """The words for a separation. is_known : whether another finding has explained it."""
+    more = ": one plane divides them in each group with both, if effects of groups may move it"
+    return {"how": separation, "more": more if separation == WITHIN and not is_known else ""}
 
 
 def _one_sided(kind, columns, unbounded, cure, changes=MappingProxyType({})):
@@ -170,8 +185,10 @@ def _sums(fitted, X, weight, alone):
     return None if alone.any() else np.stack(sums, axis=-1)
 
 
-def unbounded_in(fitted, names, run, slab_scale, one_sided):
-    """``Unbounded`` for a run. one_sided : ``OneSidedColumns``."""
+def unbounded_in(fitted, names, run, slab_scale, one_sided, told=()):
+    """``Unbounded`` for a run. one_sided : ``OneSidedColumns``. told : the findings before sampling."""
+    if any(finding.kind == COPIED for finding in told):
+        return Unbounded(is_copied=True)
     rows, sided = run.problem.rows, one_sided.columns
     free = rows.columns.unpenalized[sided]
     # Where the model takes a column for noise, the posterior stays near zero, whatever the likelihood does far out.
@@ -180,22 +197,28 @@ def unbounded_in(fitted, names, run, slab_scale, one_sided):
     widest = _USUAL_CONTRAST * spread[~rows.columns.unpenalized].max(initial=0.0)
     loose = _loose(fitted.coef_draws_, np.flatnonzero(rows.columns.unpenalized), rows.spread)
     has_time = run.stopped_by != "interrupt"  # the search for planes may take long
-    separated = _separated(rows, run) if has_time and not is_bound(slab_scale, widest) else ""
+    is_open = has_time and not is_bound(slab_scale, widest)
+    separated = _separated(rows, run, within=_are_effects_far(fitted)) if is_open else ""
     if separated == QUASI and len(sided):  # one-sided columns explain it, even if they are noise
         separated = ""
-    loosened = _separated(rows, run, rows.columns.unpenalized) if has_time and len(loose) else ""
+    loosened = _separated(rows, run, rows.columns.unpenalized, True) if has_time and len(loose) else ""
     named = np.concatenate([sided[shrunk | free], loose])
     levels = names[named[rows.two_valued(named)]]
     shrunk, free = names[sided[shrunk]], names[sided[free]]
     return Unbounded(separated, shrunk, free, names[loose], loosened, levels)
 
 
-def _separated(rows, run, among=None):
+def _are_effects_far(fitted):
+    """Whether effects of groups may be far out; a small table is often separated within groups to no harm."""
+    return hasattr(fitted, "groups_") and np.quantile(fitted.group_scale_draws_, 0.95) > LOOSE
+
+
+def _separated(rows, run, among=None, within=False):
     """How planes separate the classes, or "". If ``Rows`` cannot tell, the chains may show that a plane does.
 
-    among : (p,) bool, the columns that a plane may use; None for all.
+    among : (p,) bool, the columns that a plane may use; None for all. within : as in ``Rows.separation``.
     """
-    separation = rows.separation(among)
+    separation = rows.separation(among, within)
     if separation is None:
         return COMPLETE if among is None and rows.separated_by(run.chains.state.beta) else ""
     return "" if separation == NONE else separation
@@ -248,8 +271,10 @@ def _not_converged(params, chains, unbounded):
     one_sided = {*unbounded.shrunk, *unbounded.free}  # longer chains do not cure these, nor what depends on them
     one_sided |= {"(intercept)", "(global scale)", "(group scale)", *WATCHED} if one_sided else set()
     curable = np.array([name not in one_sided for name in chains.names])
-    to_do, cure, changes = failed & curable & (unbounded.separated != COMPLETE), "", {}
-    if not chains.is_all and chains.n_draws < 2 * MIN_ESS_PER_CHAIN:
+    to_do, cure, changes = failed & curable & (not unbounded.are_apart), "", {}
+    if unbounded.is_copied:
+        cure = f"Longer chains are no cure. {ONE_ROW_EACH}"
+    elif not chains.is_all and chains.n_draws < 2 * MIN_ESS_PER_CHAIN:
         cure = few_kept
     elif to_do.any():
         goal = np.fmax(least, params.target_ess or 0.0)  # converged quantities may miss it

@@ -171,8 +171,8 @@ def _outcome(model, params, data, plan, seen, run, seconds_per_sweep, known):
     chains = findings.chains_of(fitted, seen.names, rows.columns.informative, seconds_per_sweep, worst)
     are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, rows.columns.informative)
     chains = chains._replace(are_sums_well=are_well)
-    unbounded = findings.unbounded_in(fitted, seen.names, run, params.slab_scale, seen.one_sided)
-    if data.groups is not None:
+    unbounded = findings.unbounded_in(fitted, seen.names, run, params.slab_scale, seen.one_sided, plan.findings)
+    if data.groups is not None and not group_findings.are_fixed(plan.findings):
         of_columns += group_findings.of_means(rows, fitted.group_effect_moments_["mean"], seen.names)
     if plan.stored is not None:
         put_back(fitted, plan.stored, data.shape[1])

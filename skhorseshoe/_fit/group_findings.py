@@ -1,4 +1,5 @@
-"""Findings of a fit with groups: columns whose group means correlate with the effects of groups.
+"""Findings of a fit with groups: few of them, outcomes that tell nothing of them, and columns whose group means
+correlate with their effects.
 
 The model takes group effects to be independent of the columns. If the effect of a column between groups differs from
 that within groups, the group effects take up the difference, and correlate with its group means (Mundlak 1978).
@@ -6,12 +7,47 @@ that within groups, the group effects take up the difference, and correlate with
 
 import numpy as np
 
+from .._data.group_outcomes import Copied, Matched, fixed_outcomes
 from .warning_texts import Finding
 
+_FEW_GROUPS = 10  # fewer groups hardly tell how much groups differ
+COPIED, MATCHED = "copied outcome", "matched sets"
 _LEAST_CORRELATION = 0.1  # smallest correlation that matters
 _CHANCE = 1e-4  # probability that any column of noise is found
 _WITHIN = 1e-6  # smallest share of a column's variance within groups; with less, the column is its group means
 _MOST_MEANS = 2**27  # largest number of group means to compute
+ONE_ROW_EACH = "Fit one row for each group, without groups: with pandas, X.groupby(groups).mean() and the group's y."
+
+
+def of_outcomes(data, y, codes, weight):
+    """The findings before sampling. data : ``Data``. y, codes, weight : of its rows."""
+    fixed, n_groups = fixed_outcomes(y, codes, weight, "class_weight" in data.weighted_by), len(data.groups)
+    if isinstance(fixed, Copied):
+        which = f"all but {fixed.n_mixed} of {fixed.n}" if fixed.n_mixed else f"each of the {fixed.n}"
+        return [Finding(COPIED, [], ONE_ROW_EACH, {"which": which})]
+    findings = []
+    if n_groups < _FEW_GROUPS:
+        tells, cure = "one label for all rows, which does not tell", "Leave groups out."
+        if n_groups > 1:
+            tells = f"{n_groups} different labels: so few hardly tell"
+            cure = (
+                "Half of that prior lies below group_scale: if groups are known to differ little, set a smaller one "
+                "(0.3 is an intraclass correlation of 0.08)."
+            )
+        findings.append(Finding("few groups", [], cure, {"tells": tells}))
+    if isinstance(fixed, Matched):
+        groups = f"Each of the {fixed.n}" if fixed.n_alike == fixed.n else f"{fixed.n_alike} of {fixed.n}"
+        of_class = "" if fixed.by is None else f"y == {data.classes.tolist()[fixed.by]!r}"
+        number = f"{fixed.number:g} row{'s' * (fixed.number != 1)} with {of_class}"
+        facts = {"groups": groups, "verb": "has" if fixed.n_alike == fixed.n else "have"}
+        facts["number"] = f"exactly {number}" if of_class else "the same share of both classes"
+        findings.append(Finding(MATCHED, [], "", facts))
+    return findings
+
+
+def are_fixed(findings):
+    """Whether y tells nothing of groups, by the findings before sampling."""
+    return any(finding.kind in (COPIED, MATCHED) for finding in findings)
 
 
 def of_means(rows, effects, names):

@@ -13,12 +13,11 @@ _SCALE_RATIO = 1e3  # largest ratio of the standard deviations of two columns
 _ROUNDING_ERROR = 1e-3  # largest rounding error of a column, in its standard deviations
 _EVIDENCE = 2.0  # nats, which a noise column exceeds by chance with probability 1 in 7
 _LIGHT_SHARE, _LIGHT_ROWS = 0.1, 20  # weights are light that sum to less than this share of rows, and to so few rows
-_FEW_GROUPS = 10  # fewer groups hardly tell how much groups differ
 _LIGHT_CLASS = 1  # with less weight in the rarer class, weights are light even if they sum to more than ``_LIGHT_ROWS``
 
 
 def of_tables(X, of_rows, data):
-    """The findings about the index labels of pandas tables, an ordered y, and few groups.
+    """The findings about the index labels of pandas tables, and an ordered y.
 
     of_rows : the other arguments about rows, by name. data : ``Data``.
     """
@@ -30,12 +29,6 @@ def of_tables(X, of_rows, data):
     if order and order != classes.tolist():
         facts = {"low": order[0], "high": order[1], "classes": classes.tolist()}
         findings.append(Finding("order of classes", [], f"Labels y == {order[1]!r} keep the order.", facts))
-    if data.groups is not None and len(data.groups) < _FEW_GROUPS:
-        tells, cure = "one label for all rows, which does not tell", "Leave groups out."
-        if len(data.groups) > 1:
-            tells = f"{len(data.groups)} different labels: so few hardly tell"
-            cure = "Columns for all groups but one (OneHotEncoder(drop='first')), unpenalized, do not ask that."
-        findings.append(Finding("few groups", [], cure, {"tells": tells}))
     return findings
 
 

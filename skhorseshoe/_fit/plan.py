@@ -22,6 +22,7 @@ from .._utils.memory import addresses_left, check_copy, size_text
 from .._utils.names import names_to_warn_of, printable
 from .._utils.threads import count_threads
 from ..diagnostics import MIN_ESS_PER_CHAIN
+from . import group_findings
 from .parameters import DRAWS_PER_EFFECTIVE, sweeps_or_default, target_ess_or_default
 from .sparse_input import array_if_as_small, stored_columns, take_columns
 from .warning_texts import Finding
@@ -41,7 +42,7 @@ class Plan(NamedTuple):
     shape: tuple  # of X, repeated where weights are
     rows: tuple | None  # X, y, weights, codes of groups and offsets as the sampler has them; None on a cluster
     copied: int  # bytes of X copied for the fit
-    findings: list  # about the cost of weights, and rows that belong together
+    findings: list  # about the cost of weights, groups of rows, and signs of these where none are given
     stored: np.ndarray | None = None  # columns of X that the sampler has, where it does not have the empty ones
 
 
@@ -65,7 +66,11 @@ def plan_fit(params, data, done):
         copied = 4 * X.size
         check_copy(copied, "Computing with float16", " Have it on disk (skhorseshoe.disk).")
     y, weight, *more = labels
-    findings = _costs(data, sampler) + ([] if data.groups is not None else _belonging(X, y, data.columns))
+    findings = _costs(data, sampler)
+    if data.groups is None:
+        findings += _belonging(X, y, data.columns)
+    else:
+        findings += group_findings.of_outcomes(data, y, more[0], weight)
     X, *labels = arrange(X, y, weight, sampler, more)
     copied = copied or copied_bytes(data.original_X, X)
     stored = stored_columns(X, data.unpenalized) if in_prior_coordinates and params.slab_scale == PER_CONTRAST else None
@@ -130,6 +135,10 @@ def _belonging(X, y, columns):
     if sign.column is None:
         return [Finding("repeats", [], "fit(X, y, groups=...) with a label of each block tells them apart.", facts)]
     name, j = printable(repr(names[sign.column])), sign.column
+    if not sign.is_label:
+        return [
+            Finding("blocks", [names[j]], "fit(X, y, groups=...) with a label for each row tells them apart.", facts)
+        ]
     arguments = f"X.drop(columns={name}), y, groups=X[{name}]" if "feature_names_in_" in columns else ""
     arguments = arguments or f"numpy.delete(X, {j}, axis=1), y, groups=X[:, {j}]"
     cure = f"If it is one, leave it out of X: fit({arguments})."

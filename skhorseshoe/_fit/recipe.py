@@ -5,7 +5,7 @@ from .parameters import DEFAULT_SWEEPS, DRAWS_PER_EFFECTIVE
 
 _ADVISED_SWEEPS = 4000  # sweeps to advise with another scale or slab, whose mixing is not measured yet
 _USUAL_AUTO_SWEEPS = 2000  # sweeps, burn-in included, that a fit with n_iter="auto" is assumed to take
-_UNPREDICTED = {"separated", "scales"}  # findings after which the figures of these chains do not predict the next
+_UNPREDICTED = {"separated", "separated in groups", "scales"}  # after these the chains do not predict the next
 _ADVISED_DRAWS = 10_000  # draws of a chain to keep in the advised fit: more are thinned
 
 

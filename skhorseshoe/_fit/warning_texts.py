@@ -42,9 +42,26 @@ TEMPLATES = {
     "identifier": (
         "{columns} looks like a label of what rows belong to: whole numbers, about {size:.0f} rows for each. {cure}"
     ),
+    "blocks": (
+        "{columns} keeps its value for about {size:.0f} rows, one after another, while others change, as the age of a "
+        "patient does in the rows of that patient. If rows belong together, intervals are too narrow and noise is let "
+        "in. {cure}"
+    ),
     "few groups": (
         "groups has {tells} how much groups differ, and the answer depends on the prior of the group scale "
         "(group_scale). {cure}"
+    ),
+    "copied outcome": (
+        "y is the same in all rows of {which} groups of several rows, as an outcome of a patient that is copied to the "
+        "patient's rows. They tell no more than one row does, and hardly anything but the prior bounds the group scale "
+        "and the coefficients. {cure}"
+    ),
+    "matched sets": (
+        "{groups} groups {verb} {number}, as matched sets have (cases with their controls, choices from a list). A "
+        "design that fixes these numbers hides how groups differ, and coefficients are wrong: too near zero if sets "
+        "are matched on something that goes with a column, and up to twice too large with group means in X. Use "
+        "conditional logistic regression (ConditionalLogit of statsmodels), or fit the differences within pairs, as "
+        "the guide shows (Rows that belong together). If rows are periods up to an event, leave groups out instead."
     ),
     "light weights": (
         "By {by} the {rows} rows count as {size:.3g}: a row of weight w counts as w rows, and so few say little beside "
@@ -91,9 +108,14 @@ TEMPLATES = {
         "The columns separate the classes ({how} separation), so the data do not bound the coefficients, which have no "
         "mean. slab_scale bounds those that are shrunk, and chains converge much faster."
     ),
+    "separated in groups": (
+        "The columns separate the classes ({how} separation{more}), so coefficients and effects of groups can grow "
+        "together, and only their priors bound them. slab_scale bounds those that are shrunk, and chains converge much "
+        "faster; more rows of each group would help too."
+    ),
     "separated, unpenalized": (
-        "{columns}: unpenalized columns separate the classes ({how} separation), so only their wide prior bounds the "
-        "coefficients, and slab_scale does not. {cure}"
+        "{columns}: unpenalized columns separate the classes ({how} separation{more}), so only their wide prior bounds "
+        "the coefficients, and slab_scale does not. {cure}"
     ),
     "one-sided": _ONE_SIDED + ". {cure}",
     "one-sided, unpenalized": _ONE_SIDED + ", and slab_scale does not bound an unpenalized one. {cure}",

@@ -98,7 +98,7 @@ def _moments(row_groups, predictors, mode, h, s):
     for first in range(0, len(mode), _GRIDS_AT_ONCE):
         some = slice(first, first + _GRIDS_AT_ONCE)
         u, log_weight = _nodes_about(mode[some], (h[some] + s**-2.0) ** -0.5, s)
-        log = row_groups.logliks_on_nodes_about(predictors, u, first) + log_weight - u**2 / (2 * s**2)
+        log = row_groups.logliks_on_grid(predictors, u, first) + log_weight - u**2 / (2 * s**2)
         share = np.exp(log - log.max(axis=1, keepdims=True))
         share /= share.sum(axis=1, keepdims=True)
         mean = (share * u).sum(axis=1)

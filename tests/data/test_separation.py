@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_matrix
 
 from skhorseshoe._data import separation as module
-from skhorseshoe._data.separation import COMPLETE, NONE, QUASI, separation
+from skhorseshoe._data.separation import COMPLETE, NONE, QUASI, separates_within, separation
 
 
 def of(X, y, fit_intercept=True):
@@ -75,3 +75,28 @@ def test_what_would_take_too_long_is_not_known(monkeypatch, seed):
     monkeypatch.setattr(module, "_PROGRAMME_NUMBERS", 100)
     rng = np.random.default_rng(seed)
     assert of(rng.standard_normal((200, 3)), rng.random(200) < 0.5) is None
+
+
+def by_all_pairs(X, y, group):
+    """Whether a plane divides the classes within groups, by a programme with all pairs of rows."""
+    classes = [(X[(group == g) & y], X[(group == g) & ~y]) for g in np.unique(group)]
+    pairs = np.vstack([(events[:, None] - others).reshape(-1, X.shape[1]) for events, others in classes])
+    cost, margins = np.append(np.zeros(X.shape[1]), -1.0), np.ones((len(pairs), 1))
+    found = linprog(cost, A_ub=np.hstack([-pairs, margins]), b_ub=np.zeros(len(pairs)), bounds=(-1, 1), method="highs")
+    return -found.fun > 1e-8
+
+
+def test_separation_within_groups_is_that_of_all_pairs(seed):
+    rng = np.random.default_rng(seed)
+    seen = set()
+    for noise in [0.0, 0.1, 1.0] * 10:
+        group = rng.permutation(np.repeat(np.arange(150), 5))
+        Z = rng.standard_normal((750, 3))
+        y = Z @ [1.0, 0.5, 0.0] + 2 * rng.standard_normal(150)[group] + noise * rng.standard_normal(750) > 0
+        X, want = Z * [1e-3, 1.0, 1e4] + [5.0, 0.0, 1e4], by_all_pairs(Z, y, group)
+        for rows in (X, csr_matrix(X)):
+            assert separates_within(rows, y.astype(np.uint8), group, X.mean(axis=0), X.std(axis=0)) == want
+        seen.add(want)
+    assert len(seen) == 2
+    y = (np.arange(150) < 70)[group].astype(np.uint8)  # no group has both classes
+    assert not separates_within(X, y, group, X.mean(axis=0), X.std(axis=0))

@@ -63,7 +63,12 @@ def test_what_is_no_sign(table, seed):
         "days": X.assign(day=n // 4),
         "a label for each row": X.assign(patient_id=n),
         "few hospitals": X.assign(hospital_id=patient // 4),
-        "no whole numbers": X.assign(patient=rng.standard_normal(40)[patient]),
+        "sorted by an outcome and by age": X.assign(age=rng.integers(30, 80, 400)).iloc[np.lexsort((X["age"], y))],
+        "sorted by sex and by age": X.assign(age=np.concatenate([np.sort(rng.integers(30, 80, 200)) for _ in "fm"])),
+        "a time series in steps": X.assign(stock=np.cumsum(rng.choice([-1, 0, 0, 0, 1], 400)) / 7),
+        "mostly zeros": X.assign(dose=np.where(rng.random(400) < 0.9, 0, X["dose"])),
+        "spells of rain": X.assign(rain=np.where(np.repeat(rng.random(40) < 0.4, 10), rng.gamma(1, size=400), 0)),
+        "levels": X.assign(**{f"ward {k}": (rng.integers(0, 30, 400) == k) - 0.03 for k in range(30)}),
         "named as if": X.rename(columns={"pulse": "covid", "dose": "uric acid"}).round(),
         "a bootstrap": X.iloc[np.sort(rng.integers(0, 400, 400))],
         "two columns of zeros and ones": pd.DataFrame(rng.integers(0, 2, (400, 2)), columns=["a", "b"]).sort_values(
@@ -79,6 +84,20 @@ def test_what_is_no_sign(table, seed):
     for load in (load_breast_cancer, load_digits, load_iris):
         data, target = load(return_X_y=True)
         assert sign_of(data, (target > 0).astype(np.uint8), range(data.shape[1])) is None
+
+
+@pytest.mark.parametrize("sizes", [np.full(60, 10), np.arange(100) % 7 + 1])
+def test_a_column_that_is_constant_in_blocks(sizes, seed, heard):
+    """What is known of patients, whose numbers are not in the table; whatever the scale, and whether values repeat."""
+    rng = np.random.default_rng(seed)
+    patient = np.repeat(np.arange(len(sizes)), sizes)
+    X = pd.DataFrame(rng.standard_normal((len(patient), 2)), columns=["pulse", "dose"])
+    y = X["pulse"] + rng.standard_normal(len(sizes))[patient] + rng.standard_normal(len(X)) > 0
+    for age in (rng.normal(50, 10, len(sizes)), rng.integers(30, 80, len(sizes)), rng.integers(30, 80, len(sizes)) / 7):
+        words = heard(X.assign(sex=(age[patient] > 45).astype(float), age=age[patient]), y)
+        assert "Column 'age' keeps its value for about" in words
+        assert "fit(X, y, groups=...) with a label for each row" in words
+    assert "keeps its value" not in heard(X.assign(age=age[patient]), y, groups=patient)
 
 
 def test_many_rows_are_not_all_read(seed):
@@ -146,3 +165,59 @@ def test_rows_on_disk_are_not_read_for_signs(tmp_path):
     file = np.memmap(tmp_path / "X", np.float64, "w+", shape=repeated.shape)
     file[...] = repeated
     assert sign_of(file, y, [0, 1, 2]) is None
+
+
+def test_matched_sets_are_told_before_sampling_and_get_no_means(seed, heard):
+    """Case-control pairs: the effects of groups cannot be told, whatever columns do to these."""
+    rng = np.random.default_rng(seed)
+    pair = np.repeat(np.arange(300), 2)
+    X = pd.DataFrame({"x": rng.standard_normal(300)[pair] + rng.standard_normal(600)})
+    y = np.where(np.arange(600) % 2 == (rng.random(300) < 0.5)[pair], "ill", "a control")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(group_findings, "of_means", lambda *_: pytest.fail("means of groups are no remedy"))
+        words = heard(X, y, pair)
+    assert words.startswith("Each of the 300 groups has exactly 1 row with y == 'ill', as matched sets have")
+    assert "conditional logistic regression" in words
+    assert "matched sets" not in heard(X, rng.permutation(y), pair)
+
+
+@pytest.mark.parametrize("unpenalized", [None, [0]])
+def test_an_outcome_that_is_copied_is_told_before_sampling_and_longer_chains_are_no_cure(seed, unpenalized, heard):
+    rng = np.random.default_rng(seed)
+    x, group = rng.standard_normal((80, 2)), np.repeat(np.arange(80), 4)
+    outcome = x[:, 0] + rng.standard_normal(80) > 0
+    words = heard(x[group], outcome[group], group, burn_in=100, unpenalized=unpenalized)
+    assert words.startswith("y is the same in all rows of each of the 80 groups of several rows")
+    assert "Longer chains are no cure. Fit one row for each group" in words
+    assert not any(wrong in words for wrong in ("Fit again with", "collinear", "so few hardly"))
+    y = outcome[group]
+    y[5] ^= True
+    assert "in all rows of all but 1 of 80 groups" in heard(x[group], y, group)
+
+
+@pytest.mark.parametrize("unpenalized", [None, [0]])
+def test_separation_within_groups_is_named_and_cured(seed, unpenalized, heard):
+    """A plane that the effects of groups move divides the classes; without these none does."""
+    rng = np.random.default_rng(seed)
+    group = np.repeat(np.arange(30), 4)
+    X = rng.standard_normal((120, 2))
+    u = np.linspace(-2, 2, 30)[group]
+    y = X[:, 0] + u > 0
+    short = {"n_iter": 50, "burn_in": 50, "sampler": "gibbs"}
+    words = heard(X, y, group, unpenalized=unpenalized, **short)
+    assert "classes (within-group separation: one plane divides them in each group with both" in words
+    assert ("Remove them from unpenalized and set slab_scale=2" in words) == (unpenalized is not None)
+    assert "collinear" not in words
+    assert "Fit again with slab_scale=2" in words
+    assert "separation" not in heard(X, y, group, slab_scale=2.0, **short)
+    noisy = X[:, 0] + u + rng.standard_normal(120) > 0
+    assert "separation" not in heard(X, noisy, group, **short)
+
+
+def test_few_groups_are_told_to_set_the_prior_of_their_scale(seed, heard):
+    rng = np.random.default_rng(seed)
+    X, group = rng.standard_normal((60, 2)), np.arange(60) % 5
+    words = heard(X, X[:, 0] + rng.standard_normal(60) > 0, group)
+    assert "5 different labels: so few hardly tell" in words
+    assert "set a smaller one (0.3 is" in words
+    assert "OneHotEncoder" not in words
