@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 
 from ._data.labels import check_labels
-from ._data.row_groups import refuse_dask
+from ._data.row_groups import refuse_dask, warn_if_reordered
 from ._data.validation import is_dask
 from ._fit import fit as _fit
 from ._fit.parameters import CONSTRAINTS
@@ -331,6 +331,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         accuracy : float
         """
         if not is_dask(X, y, sample_weight):
+            warn_if_reordered(X, y=y, sample_weight=sample_weight)
             labels, predicted = check_labels(y), self.predict(X, groups, offset, new_groups)
             return accuracy_score(labels, predicted, sample_weight=sample_weight)
         refuse_dask(X, groups=groups, offset=offset)
