@@ -147,6 +147,7 @@ class Inspected(NamedTuple):
     unbounded: np.ndarray  # columns whose coefficients the data do not bound
     watched: Watched | None  # what has to converge beside single columns, where these outnumber the rows
     findings: list  # about the scales of the columns
+    pairs: dict  # of ``Rows.pairs``
 
 
 def _inspect(params, data, plan, rows):
@@ -158,13 +159,14 @@ def _inspect(params, data, plan, rows):
     watched = Watched(rows, params.target_ess is None) if data.shape[1] > data.shape[0] else None
     unbounded = one_sided.columns[~findings.are_bound(params.slab_scale, one_sided, rows.columns)]
     of_columns = input_findings.of_columns(rows, one_sided.rounded, names, params.standardize)
-    return Inspected(names, one_sided, indicator_sets, dependent_sets, unbounded, watched, of_columns)
+    return Inspected(names, one_sided, indicator_sets, dependent_sets, unbounded, watched, of_columns, rows.pairs())
 
 
 def _outcome(model, params, data, plan, seen, run, seconds_per_sweep, known):
     """``Fitted`` of a run. known : attributes that are there before a run."""
     rows, of_columns = run.problem.rows, list(seen.findings)
     fitted = _summarise(params, data, plan, run, known, seen.indicator_sets)
+    fitted._fitted_rows = {"n": int(data.shape[0]), **seen.pairs}
     worst = None if seen.watched is None else seen.watched.worst(run.draws)
     fitted._asked |= {"slab_scale": copy(model.slab_scale), "outnumber": data.outnumber}
     fitted._asked |= {"watched": worst and (worst.name, float(worst.rhat), float(worst.ess))}
@@ -391,7 +393,6 @@ def _summarise(params, data, plan, run, known, indicator_sets):
     if params.coef_summary == "selected":
         coef = np.where(estimates.excludes_zero(column_intervals(fitted, params.credible_level)), coef, 0.0)
     fitted.coef_, fitted.intercept_ = coef[None, :], np.atleast_1d(intercept)
-    fitted._fitted_rows = {"n": int(data.shape[0]), "size": float(n), "share": float(rows.share())}
     weights = f"{data.weighted_by}: {data.shape[0]} rows count as {n:.6g}" if data.weighted_by else None
     fitted._asked = {**{name: copy(getattr(params, name)) for name in _REPORTED}, "weights": weights}
     fitted._saved_run = None
