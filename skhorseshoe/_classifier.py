@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 
 from ._data.labels import check_labels
-from ._data.row_groups import refuse_dask
+from ._data.row_groups import refuse_dask, warn_if_reordered
 from ._data.validation import is_dask
 from ._fit import fit as _fit
 from ._fit.parameters import CONSTRAINTS
@@ -256,8 +256,10 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         y : array-like of shape (n_samples,)
             Labels of two classes: numbers, booleans or strings.
         sample_weight : array-like of shape (n_samples,) or None, default=None
-            Not negative. A row of weight w counts as w rows: its term of the log-likelihood is multiplied by w. Only
-            the sampler "hmc" accepts weights that are not integers. Rows of Dask collections need weights above 0.
+            Not negative. A row of weight w counts as w rows: its term of the log-likelihood is multiplied by w, and a
+            row of weight 0 is left out before anything else. Weights of a survey are to be divided first (user guide,
+            "Weights"). Only the sampler "hmc" accepts weights that are not integers. Rows of Dask collections need
+            weights above 0.
         groups : array-like of shape (n_samples,) or None, default=None
             Labels of the groups of rows that belong together, such as a patient's visits: numbers, booleans, strings or
             dates, in any order of rows. Every group g has an effect u_g ~ N(0, s^2) on the score of its rows, and
@@ -296,11 +298,11 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
             the columns, then separation, then the length of the chains.
         UserWarning
             Before sampling, for all that is known by then, such as columns of which a weighted sum never varies, more
-            columns than rows without a slab, weights that make the fit slow, groups that are few or of which y tells
-            nothing, or rows that look like groups where none are given. After it, if there is no ConvergenceWarning,
-            for columns on very different scales, with values far out, too far from zero for their precision, or whose
-            means in groups matter by themselves. At any time, if ``fit`` was interrupted, will take hours, or cannot
-            write its checkpoint.
+            columns than rows without a slab, weights that make the fit slow or intervals too narrow, few groups, groups
+            of which y tells nothing, or rows that look like groups where none are given. After it, if there is no
+            ConvergenceWarning, for columns on very different scales, with values far out, too far from zero for their
+            precision, or whose means in groups matter by themselves. At any time, if ``fit`` was interrupted, will take
+            hours, or cannot write its checkpoint.
         """
         with _fit.Lease() as lease, np.errstate(all="ignore"):
             of_rows = {"sample_weight": sample_weight, "groups": groups, "offset": offset}
@@ -334,6 +336,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         accuracy : float
         """
         if not is_dask(X, y, sample_weight):
+            warn_if_reordered(X, y=y, sample_weight=sample_weight)
             labels, predicted = check_labels(y), self.predict(X, groups, offset, new_groups)
             return accuracy_score(labels, predicted, sample_weight=sample_weight)
         refuse_dask(X, groups=groups, offset=offset)

@@ -57,9 +57,9 @@ def loo(
     model : HorseshoeProbitClassifier, Pipeline or search
         Fitted. Steps before the classifier are taken as they are: what they have learnt from a row stays in them.
     X : array-like, table or sparse matrix of shape (n_samples, n_features)
-        The rows that the model was fitted on, in memory or on disk.
+        The rows that the model was fitted on, in any order, in memory or on disk.
     y : array-like of shape (n_samples,)
-        Their labels.
+        Their labels, and below their weights and offsets, in the order of X.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         The weights of the fit, times the class weights if there was a ``class_weight``. A row of weight w is left out
         with all its weight, and predicted as w rows: its term is log E[p^w].
@@ -80,9 +80,10 @@ def loo(
         If X is a Dask collection, or the model is none of those above.
     ValueError
         If the model was fitted with groups, of which whole ones are to be held out (user guide, "Rows that belong
-        together"); if there are fewer than 100 draws, the rows are not those of the fit (by their number, weights and
-        moments), y holds a label that is not in ``classes_``, lengths differ, or a weight is negative; other errors
-        are those of `marginal_effects`.
+        together"); if there are fewer than 100 draws, the rows are not those of the fit, with the labels, weights and
+        offsets that they had there (by their number and by means of the columns, weighted by these), y holds a label
+        that is not in ``classes_``, lengths differ, or a weight is negative; other errors are those of
+        `marginal_effects`.
 
     Warns
     -----

@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._classifier import HorseshoeProbitClassifier
-from ._data import validation
+from ._data import row_groups, validation
 from ._data.column_names import check_column_labels, with_names
 from ._fit.callbacks import selection_task
 from ._posterior import dss_cv, rules, terms
@@ -267,10 +267,9 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         NotFittedError
             If it is not fitted and ``prefit=True``.
         ValueError
-            If X or y cannot be used (with ``prefit=True``, all rules but "dss" look at the columns alone, not at the
-            rows), ``cv`` cannot split the rows, "fsr" is to reach a ``q`` that the draws are too few for, or "dss" to
-            select from more than 8000 sparse columns of more than 8000 rows or where all probabilities are 0 or 1 under
-            every draw; the message says why.
+            If X or y cannot be used (with ``prefit=True`` all rules but "dss" look at the columns alone), ``cv`` cannot
+            split the rows, ``rule="fsr"`` is to reach a ``q`` that the draws are too few for, or "dss" is to select
+            from more than 8000 sparse columns of as many rows, or from probabilities that are 0 or 1 under every draw.
 
         Warns
         -----
@@ -285,6 +284,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             metadata = process_routing(self, "fit", **metadata).estimator.fit
         if self.prefit:
             check_is_fitted(model)
+            row_groups.warn_if_reordered(X, y=y, **metadata)
         if self._has_folds() and "offset" in metadata:
             raise ValueError("cv takes no offset: leave cv out, or give the offset as an unpenalized column of X.")
         splits = dss_cv.splits_of(self.cv, X, y, groups) if self._has_folds() else []  # before a long fit

@@ -17,6 +17,7 @@ import pandas as pd
 
 from ._backends import device
 from ._data import validation
+from ._data.row_groups import warn_if_reordered
 from ._data.weights import check_weights
 from ._posterior import terms as _terms
 from ._posterior.claim_errors import EFFECT, lfsr, prob_columns_wrong, size_of, wrong_contrast, wrong_size
@@ -168,6 +169,7 @@ def summary(
     """
     steps, classifier = unwrap(model)
     level = level_of(classifier, level)
+    warn_if_reordered(X, sample_weight=sample_weight)
     classifier = population(classifier)
     model = named(steps, classifier)
     check_effect(effect)
@@ -341,6 +343,7 @@ def _of_input(model, steps, X, term, sample_weight):
     """The same for an input column of a Pipeline, with means over the rows of each level as values."""
     if X is None:
         raise ValueError("X is needed, the rows of the fit: they tell the levels.")
+    warn_if_reordered(X, sample_weight=sample_weight)
     X = InputRows(X)
     if term not in X.names:
         return _of_level_columns(named(steps, model), term, steps, X.names)

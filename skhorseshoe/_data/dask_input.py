@@ -45,7 +45,7 @@ def _seceded():
 
 @_seceded()
 def prepare(model, X, y, sample_weight):
-    """The shape of X, the two classes, and a function that opens ``DaskRows``.
+    """The shape of X, the two classes, the ``Excess`` of the weights, and a function that opens ``DaskRows``.
 
     model : has the parameters, and learns the columns.
     """
@@ -58,7 +58,7 @@ def prepare(model, X, y, sample_weight):
     arrays = (array if array is None else array.rechunk(chunks, method="tasks") for array in (X, y, weight))
     blocks = (repeat(None) if array is None else np.ravel(array.to_delayed()) for array in arrays)
     partitions = list(zip(*blocks, strict=False))
-    classes, class_weights = _classes(client, partitions, ends, model.class_weight)
+    classes, class_weights, excess = _classes(client, partitions, ends, model.class_weight)
     names, weighted = getattr(model, "feature_names_in_", None), weight is not None or class_weights is not None
 
     def task_of(i):
@@ -79,19 +79,22 @@ def prepare(model, X, y, sample_weight):
             finally:
                 _counted.reset(token)
 
-    return shape, classes if dtype_of_y is None else classes.astype(dtype_of_y), open_rows
+    return shape, classes if dtype_of_y is None else classes.astype(dtype_of_y), excess, open_rows
 
 
 def _classes(client, blocks, ends, class_weight):
-    """The two classes, and their weights or None."""
+    """The two classes, their weights or None, and the ``Excess`` of the weights."""
     tallies = _gather(client, [delayed(_tally)(y, w, start) for (_, y, w), start in zip(blocks, ends, strict=False)])
     classes, _ = encode_labels(np.unique(np.concatenate([labels for labels, _ in tallies])))
-    totals = np.array([sum(w[labels == label].sum() for labels, w in tallies) for label in classes])
+    sums = np.stack(
+        [sum(sums[:, labels == label].sum(axis=1) for labels, sums in tallies) for label in classes], axis=1
+    )
+    totals, by_class = sums[1], np.ones(2)
     if class_weight is not None:
-        class_weight = weights.of_classes(class_weight, classes, classes, totals)
+        by_class = class_weight = weights.of_classes(class_weight, classes, classes, totals)
     if (totals > 0).all() and np.isfinite(totals).all():  # otherwise a worker raises an error that names the row
-        weights.check_totals(totals if class_weight is None else totals * class_weight)
-    return classes, class_weight
+        weights.check_totals(totals * by_class)
+    return classes, class_weight, weights.excess(sums, by_class)
 
 
 def _client():
@@ -207,10 +210,10 @@ def _gather(client, tasks):
 
 
 def _tally(y, weight, start):
-    """The labels and the total weight of each. start : number of the first row."""
+    """The labels, and their ``weights.sums_by_class``. start : number of the first row."""
     refuse_missing(without_mask(y), start)
     labels, codes = np.unique(np.asarray(y), return_inverse=True)
-    return labels, np.bincount(codes, weight, len(labels))
+    return labels, weights.sums_by_class(codes, weight, len(labels))
 
 
 def map_rows(method, X, args, kwargs):

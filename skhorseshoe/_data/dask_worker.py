@@ -47,7 +47,8 @@ def _combined_weights(weight, class_weight, y, start):
     if bad.any():
         row = np.flatnonzero(bad)[0]
         raise ValueError(
-            f"sample_weight is {weight[row]} in row {start + row}: rows of a Dask collection need weights above 0."
+            f"sample_weight is {weight[row]} in row {start + row}: rows of a Dask collection need weights above 0. "
+            "Leave out those of weight 0."
         )
     return weight if class_weight is None else weight * np.asarray(class_weight)[y]
 

@@ -17,6 +17,7 @@ from .._utils.memmap import check_whole
 from .column_checks import extremes, sample, widest
 from .contrasts import absolute_deviations
 from .indicator_sets import level_sums
+from .row_pairs import times_label
 
 _MAX_BLOCKS = 64  # there are more only if blocks would be larger than ``_LARGE_BLOCK``
 _LARGE_BLOCK = 2**28  # elements read in a block
@@ -89,12 +90,16 @@ class Segment(NamedTuple):
         """X' diag(weight) X, or the information averaged over beta; (q, q). spare : as in ``ops.gram``."""
         return (ops.gram(self.X, self.weight, centre, scale, fit_intercept, threads, beta, spare),)
 
-    def moments(self, ops, threads):
-        """Total weight, weight of the second class, and mean and variance of the columns (p,)."""
-        y, weight = ops.to_host((self.y, self.weight))
+    def moments(self, ops, threads, by_label=False):
+        """Total weight, weight of the second class, and mean and variance of the columns (p,).
+
+        by_label : whether rows of the second class count twice.
+        """
+        of_rows = times_label(self.weight, self.y) if by_label else self.weight
+        y, weight = ops.to_host((self.y, of_rows))
         size = float(weight.sum()) if len(weight) else len(y)
         ones = float(weight @ y) if len(weight) else int(y.sum(dtype=np.int64))
-        return size, ones, *ops.moments(self.X, self.weight)
+        return size, ones, *ops.moments(self.X, of_rows)
 
     def deviations(self, ops, threads, centre):
         """Sums of the distances of columns from a centre (p,), by weight; (p,)."""

@@ -1,6 +1,7 @@
 """Weights of rows: a row of weight w counts as w rows."""
 
 from numbers import Real
+from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -15,18 +16,19 @@ from .labels import encode_labels
 _LEAST_SHARE = 1e-15  # smallest share of a class that floating-point numbers can tell from 0
 _COUNTS = "A row of weight w counts as w rows: divide the weights by what makes them numbers of rows."
 _COLUMNS_TO_A_ROW = 1.2  # columns to a row from which n x n matrices give more independent draws a second
+_EQUAL = 1e-9  # relative difference of sums of equal weights, by rounding
 _SORTED_SIZE = 2**16  # largest X, in numbers, whose rows are sorted
 
 
 def rows_that_count(X, y, sample_weight, class_weight, more=(), order=None):
-    """X, the labels as 0 and 1, the weights, the two classes and ``more``, without the rows of weight 0.
+    """X, the labels as 0 and 1, the weights, the two classes, the ``Excess`` and ``more``, without rows of weight 0.
 
     The weights are float64, or None if all are 1. more : arrays with an entry for each row, or None. order : of labels,
     from ``order_of``.
     """
     if sample_weight is None and class_weight is None:
         classes, codes = encode_labels(y, order=order)
-        return X, codes, None, classes, *more
+        return X, codes, None, classes, Excess(len(codes)), *more
     try:
         weight = check_weights(device.to_host(sample_weight), y, copy=True)
     except OverflowError as error:
@@ -36,11 +38,13 @@ def rows_that_count(X, y, sample_weight, class_weight, more=(), order=None):
         _check_copy(X, counts.sum(), "Dropping the rows of weight 0")
         X, y, weight, *more = _of_rows(counts, (X, y, weight, *more))
     classes, codes = encode_labels(y, "" if counts.all() else " without the rows of weight 0", order)
+    sums, by_class = sums_by_class(codes, weight), np.ones(2)
     if class_weight is not None:
-        weight *= of_classes(class_weight, classes, y, weight)[codes]
+        by_class = of_classes(class_weight, classes, y, weight)
+        weight *= by_class[codes]
     row = np.flatnonzero(counts)[weight.argmax()]
     check_totals(np.bincount(codes, weight, 2), f"; the largest, in row {row}, is {weight.max():.3g}")
-    return X, codes, None if (weight == 1).all() else weight, classes, *more
+    return X, codes, None if (weight == 1).all() else weight, classes, excess(sums, by_class), *more
 
 
 def check_weights(sample_weight, X, copy=False):
@@ -68,6 +72,41 @@ def check_totals(totals, more=""):
             f"{more}. They must add up to at most {1 / _LEAST_SHARE:g}, and those of a class to no less than "
             f"{_LEAST_SHARE:g} of that, or of one row. {_COUNTS}"
         )
+
+
+class Excess(NamedTuple):
+    """What rows were observed, and what it does that a row of weight w counts as w rows."""
+
+    observed: float  # number of rows; the sum of the weights that are counts of rows
+    times: float = 1.0  # by how much the variance of the log odds of the classes is too small
+    by_class: bool = False  # whether the weights are those of classes
+
+
+def sums_by_class(codes, weight, n_classes=2):
+    """Sums over the rows of each class of 1, the weights, their squares, whether they are 1, and whether not whole.
+
+    Those of other rows can be added. weight : (n,) or None.
+    """
+    weight = np.ones(len(codes)) if weight is None else weight
+    values = (np.ones_like, np.asarray, np.square, lambda w: w == 1, lambda w: w != np.rint(w))
+    return np.stack([np.bincount(codes, f(weight), n_classes) for f in values])
+
+
+def excess(sums, by_class):
+    """``Excess``. sums : of ``sums_by_class``, of the weights without those of classes, by_class (2,).
+
+    The variance is 1 / n_0 + 1 / n_1 (Woolf 1955), where rows of different weights, each observed once, are worth
+    (sum w)^2 / sum w^2 rows (Kish 1965). Whole weights are counts of rows if both classes have rows of weight 1.
+    """
+    n, totals, squares, n_ones, n_broken = sums
+    if n_ones.all() and not n_broken.any():
+        n = worth = totals
+    else:
+        worth = totals**2 / squares
+    are_alike = (worth > (1 - _EQUAL) * n).all()  # in each class
+    of_classes_alone = are_alike and np.ptp(means := totals / n) > _EQUAL * means.max()
+    times = (1 / worth).sum() / (1 / (totals * by_class)).sum()
+    return Excess(float(n.sum()), float(times), bool((by_class != 1).any() or of_classes_alone))
 
 
 def of_classes(class_weight, classes, y, weight):

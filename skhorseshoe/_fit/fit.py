@@ -19,7 +19,7 @@ from .._data.column_names import column_mask
 from .._data.labels import order_of
 from .._data.row_groups import Groups, check_groups, check_offset, check_sizes, encode_groups, refuse_dask
 from .._data.rows import Rows
-from .._data.weights import is_whole, is_wide, rows_that_count
+from .._data.weights import Excess, is_whole, is_wide, rows_that_count
 from .._mcmc.draws import STORED
 from .._mcmc.prior import PER_CONTRAST, FixedPrior, describe_prior, scale_of_tau_prior, slabs_of
 from .._mcmc.run import Problem, Run
@@ -56,7 +56,8 @@ class Data(NamedTuple):
     weighted_by: str  # in words, "" if the rows have no weights
     whole_weights: bool  # whether rows can be repeated in place of their weights
     expansion: float  # row count after that, as a multiple
-    outnumber: bool  # whether X has more columns than rows, whatever the weights
+    excess: Excess  # of the weights
+    outnumber: bool  # whether X has more columns than rows that were observed
     more_columns: bool  # whether X has clearly more columns than rows
     original_X: object = None  # X before the checks, which may have made a copy
     # X, y as 0 and 1, weights, codes of groups and offsets, the last three or None; None on a cluster.
@@ -147,6 +148,7 @@ class Inspected(NamedTuple):
     unbounded: dict  # as in ``Run``
     watched: Watched | None  # what has to converge beside single columns, where these outnumber the rows
     findings: list  # about the scales of the columns
+    pairs: dict  # of ``Rows.pairs``
 
 
 def _inspect(params, data, plan, rows):
@@ -155,16 +157,17 @@ def _inspect(params, data, plan, rows):
     names = names if plan.stored is None else names[plan.stored]
     check_size(rows.columns, rows.dtype, names)
     one_sided, (indicator_sets, dependent_sets) = rows.one_sided_columns(), rows.indicator_sets(data.shape[0])
-    watched = Watched(rows, params.target_ess is None) if data.shape[1] > data.shape[0] else None
+    watched = Watched(rows, params.target_ess is None) if data.outnumber else None
     unbounded = rows.usual_values(one_sided.columns[~findings.are_bound(params.slab_scale, one_sided, rows)])
     of_columns = input_findings.of_columns(rows, one_sided.rounded, names, params.standardize)
-    return Inspected(names, one_sided, indicator_sets, dependent_sets, unbounded, watched, of_columns)
+    return Inspected(names, one_sided, indicator_sets, dependent_sets, unbounded, watched, of_columns, rows.pairs())
 
 
 def _outcome(model, params, data, plan, seen, run, seconds_per_sweep, known):
     """``Fitted`` of a run. known : attributes that are there before a run."""
     rows, of_columns = run.problem.rows, list(seen.findings)
     fitted = _summarise(params, data, plan, run, known, seen.indicator_sets)
+    fitted._fitted_rows = {"n": int(data.shape[0]), **seen.pairs}
     worst = None if seen.watched is None else seen.watched.worst(run.draws)
     fitted._asked["slab_scale"] = copy(model.slab_scale)
     fitted._asked |= {"watched": worst and (worst.name, float(worst.rhat), float(worst.ess))}
@@ -191,27 +194,25 @@ def _validate(model, params, X, y, sample_weight, groups, offset):
     if validation.is_dask(X, y, sample_weight):
         from .._data.dask_input import prepare  # imports Dask
 
-        shape, classes, open_rows = prepare(learner, X, y, sample_weight)
+        shape, classes, excess, open_rows = prepare(learner, X, y, sample_weight)
         facts = {"whole_weights": not by, "expansion": 1, "more_columns": False, "open_on_cluster": open_rows}
-        facts["outnumber"] = shape[1] > shape[0]
     else:
         original_X, order = X, order_of(y)
         X, y = validation.check_X_and_y(learner, X, y)
-        outnumber = X.shape[1] > X.shape[0]
         groups = None if groups is None else check_groups(groups, X.shape[0])
         offset = None if offset is None else check_offset(offset, X.shape[0])
         more, by_class = (groups, offset), params.class_weight
-        X, y, weight, classes, groups, offset = rows_that_count(X, y, sample_weight, by_class, more, order)
+        X, y, weight, classes, excess, groups, offset = rows_that_count(X, y, sample_weight, by_class, more, order)
         codes = None
         if groups is not None:
             groups, codes = encode_groups(groups)
             check_sizes(codes, weight)
-        shape, whole_weights = X.shape, is_whole(weight)
-        expansion = weight.sum() / len(weight) if whole_weights and weight is not None else 1
-        facts = {"whole_weights": whole_weights, "expansion": expansion, "original_X": original_X}
+        shape, whole = X.shape, is_whole(weight)
+        facts = {"whole_weights": whole, "expansion": weight.sum() / len(weight) if whole and weight is not None else 1}
         has = {"groups": groups, "offset": offset}
         facts |= {"groups": groups, "extras": " and ".join(name for name in has if has[name] is not None)}
-        facts |= {"rows": (X, y, weight, codes, offset), "more_columns": is_wide(X, weight), "outnumber": outnumber}
+        facts |= {"rows": (X, y, weight, codes, offset), "more_columns": is_wide(X, weight), "original_X": original_X}
+    facts |= {"outnumber": shape[1] > excess.observed, "excess": excess}
     columns = {name: value for name, value in vars(learner).items() if name in _OF_COLUMNS}
     unpenalized = column_mask(params.unpenalized, names_of(learner))
     return Data(shape, columns, classes, unpenalized, " and ".join(by), **facts)
@@ -372,9 +373,8 @@ def _summarise(params, data, plan, run, known, indicator_sets):
     if params.coef_summary == "selected":
         coef = np.where(estimates.excludes_zero(column_intervals(fitted, params.credible_level)), coef, 0.0)
     fitted.coef_, fitted.intercept_ = coef[None, :], np.atleast_1d(intercept)
-    fitted._fitted_rows = {"n": int(data.shape[0]), "size": float(n), "share": float(rows.share())}
-    weights = f"{data.weighted_by}: {data.shape[0]} rows count as {n:.6g}" if data.weighted_by else None
-    fitted._asked = {**{name: copy(getattr(params, name)) for name in _REPORTED}, "weights": weights}
+    fitted._asked = {name: copy(getattr(params, name)) for name in _REPORTED}
+    fitted._asked["weights"] = input_findings.weights_in_words(data, n)
     fitted._saved_run = None
     if params.warm_start and run.whole:
         fitted._saved_run = {"what": warm_start.dependencies(params, run.problem, run.settings), **run.arrays()}

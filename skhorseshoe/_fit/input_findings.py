@@ -13,6 +13,7 @@ _SCALE_RATIO = 1e3  # largest ratio of the standard deviations of two columns
 _ROUNDING_ERROR = 1e-3  # largest rounding error of a column, in its standard deviations
 _EVIDENCE = 2.0  # nats, which a noise column exceeds by chance with probability 1 in 7
 _LIGHT_SHARE, _LIGHT_ROWS = 0.1, 20  # weights are light that sum to less than this share of rows, and to so few rows
+_EXCESS = 1.5  # excess of the weights from which on intervals are too narrow to be of use: 90 % ones cover 82 %
 _LIGHT_CLASS = 1  # with less weight in the rarer class, weights are light even if they sum to more than ``_LIGHT_ROWS``
 
 
@@ -43,6 +44,12 @@ def before_sampling(params, data, rows, one_sided, dependent_sets, names):
     if data.weighted_by and size < _LIGHT_SHARE * n and (size < _LIGHT_ROWS or rarer < _LIGHT_CLASS):
         facts = {"by": data.weighted_by, "rows": n, "size": size}
         findings.append(Finding("light weights", [], "", facts))
+    if data.excess.times > _EXCESS:
+        which = "class_weight" if "class_weight" in data.weighted_by else "sample_weight"
+        cure = f"Divide sample_weight by {data.excess.times:.4g}; counts of identical rows are right as they are."
+        if data.excess.by_class:
+            cure = f"Leave {which} out, and where an event must not be missed act from a lower probability on."
+        findings.append(Finding("heavy weights", [], cure, {"by": data.weighted_by, "times": data.excess.times**0.5}))
     if dependent_sets:
         more = f" (one of {len(dependent_sets)} such sets)" if len(dependent_sets) > 1 else ""
         findings.append(Finding("dependent", names[dependent_sets[0].columns], "", {"more": more}))
@@ -57,6 +64,17 @@ def before_sampling(params, data, rows, one_sided, dependent_sets, names):
         cure = f"{'If it is not unpenalized, ' if free else ''}{slab} bounds it."
         findings.append(Finding("one-sided first", unbounded, cure, {}))
     return findings
+
+
+def weights_in_words(data, size):
+    """What the weights make of the rows, for the header of a summary; None without weights. size : their sum."""
+    if not data.weighted_by:
+        return None
+    words = f"{data.weighted_by}: {data.shape[0]} rows count as {size:.6g}"
+    if data.excess.times <= _EXCESS:
+        return words
+    unless = "" if data.excess.by_class else ", unless these are counts of identical rows"
+    return f"{words}; intervals are about {data.excess.times**0.5:.2g} times too narrow{unless}"
 
 
 def of_columns(rows, rounded, names, standardize):

@@ -63,6 +63,7 @@ def put_back(fitted, columns, n_columns):
         setattr(fitted, name, wide(getattr(fitted, name), value))
     of_zeros = convergence(np.zeros_like(fitted.coef_draws_[..., :1]))
     fitted.rhat_, fitted.ess_ = wide(fitted.rhat_, of_zeros.rhat[0]), wide(fitted.ess_, of_zeros.ess_bulk[0])
+    fitted._fitted_rows["paired_means"] = wide(fitted._fitted_rows["paired_means"], 0.0)
     fitted.prior_["slab_scale"] = wide(fitted.prior_["slab_scale"], np.inf)
     if fitted.moments_ is not None:
         fitted.moments_ |= {name: wide(fitted.moments_[name], value) for name, value in _EMPTY_MOMENTS.items()}

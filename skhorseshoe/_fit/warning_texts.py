@@ -67,6 +67,10 @@ TEMPLATES = {
         "By {by} the {rows} rows count as {size:.3g}: a row of weight w counts as w rows, and so few say little beside "
         "the prior. If only the ratios of the weights matter, give w * len(w) / w.sum()."
     ),
+    "heavy weights": (
+        "By {by} rows count as more than were observed: a row of weight w is w independent rows to the likelihood. So "
+        "intervals are about {times:.2g} times too narrow, and noise looks certain. {cure}"
+    ),
     "dependent": (
         "{columns}: a weighted sum of these shrunk columns is the same in every row{more}, so the data tell no "
         "coefficient of them alone. Drop one of them, or ask what they do together (skhorseshoe.terms)."

@@ -136,7 +136,7 @@ def weighted(model, X, y, sample_weight=None, more=()):
                 "fit needs y, also with prefit=True: the class_weight of the fit weights the rows by their labels."
             )
         y = labels.check_labels(y)
-        X, _, sample_weight, _, *more = rows_that_count(X, y, sample_weight, class_weight, more)
+        X, _, sample_weight, _, _, *more = rows_that_count(X, y, sample_weight, class_weight, more)
     if sample_weight is None:
         return X, np.empty(0), *more
     return X, check_weights(sample_weight, X), *more
@@ -144,7 +144,7 @@ def weighted(model, X, y, sample_weight=None, more=()):
 
 def _row_weights(model, y, sample_weight):
     """Weights of all rows, with those of the classes; (n,)."""
-    rows, _, weight, _ = rows_that_count(np.arange(len(y)), y, sample_weight, model._asked["class_weight"])
+    rows, _, weight, *_ = rows_that_count(np.arange(len(y)), y, sample_weight, model._asked["class_weight"])
     out = np.zeros(len(y))
     out[rows] = 1.0 if weight is None else weight
     return out

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
+from .._data.row_groups import warn_if_reordered
 from .._data.weights import check_weights
 from .._utils.arrays import dense
 from .._utils.errstate import guarded
@@ -141,6 +142,7 @@ def marginal_effects(
     level = level_of(classifier, level)
     model = population(classifier)
     check_change(change)
+    warn_if_reordered(X, sample_weight=sample_weight, offset=offset)
     X = InputRows(X)
     weight, offset = None, given_rows(model, X, None, offset).offset
     if sample_weight is not None:

@@ -1,38 +1,65 @@
-"""Check that rows are those of the fit, by their number, weights and moments."""
+"""Check that rows are those of the fit, by number, weights and moments, with the labels and offsets of the fit."""
 
 import numpy as np
 from scipy.sparse import issparse
 
 from .._backends import device
+from .._data.row_pairs import offset_facts, times_label, times_offset
 from .._utils.names import names_of
 
 _CLOSE = 1e-5  # relative difference of means and standard deviations: rounding to float32 is less, other rows are more
 _CURE = (
     "For the log score of other rows take sklearn.metrics.log_loss(y, model.predict_proba(X)). sample_weight must be "
-    "the weights of the fit, times its class weights."
+    "the weights of the fit, times its class weights, in the order of X."
+)
+_REORDERED = (
+    "The rows are those that the model was fitted on, but not what goes with each: in the fit y, the weights or the "
+    "offset went with other rows of X. Give all of them in one order; with pandas, y.loc[X.index] is y in that of X."
 )
 
 
-def check_fitted_on(model, X, positive, weight):
-    """Raise a ValueError unless X (n, p), labels positive (n,) bool and weights (n,) or None are those of the fit."""
-    n, size, share = (model._fitted_rows[name] for name in ("n", "size", "share"))
+def check_fitted_on(model, rows, positive, weight):
+    """Raise a ValueError unless ``GivenRows``, labels positive (n,) bool and weights (n,) or None are those of the fit,
+    in any order that they have in common."""
+    of_fit, X, offset = model._fitted_rows, rows.X, rows.offset
     counts = np.ones(len(positive)) if weight is None else weight
-    total = float(counts.sum())
-    if (n_rows := int((counts > 0).sum())) != n:
-        _refuse(f"{n_rows} rows, and the fit had {n}")
-    if not np.isclose(total, size, rtol=_CLOSE):
+    total, y = float(counts.sum()), positive.astype(np.uint8)
+    if (n_rows := int((counts > 0).sum())) != of_fit["n"]:
+        _refuse(f"{n_rows} rows, and the fit had {of_fit['n']}")
+    if not np.isclose(total, size := of_fit["size"], rtol=_CLOSE):
         _refuse(f"they count as {total:.6g} by their weights, and in the fit as {size:.6g}")
-    if not np.isclose(ones := counts @ positive / total, share, rtol=_CLOSE):
+    if not np.isclose(ones := counts @ positive / total, share := of_fit["share"], rtol=_CLOSE):
         _refuse(f"the share of {model.classes_.tolist()[1]!r} among them is {ones:.4g}, and was {share:.4g} in the fit")
+    paired = times_label(counts, y)
+    if (facts := of_fit.get("offset")) is not None:
+        given = offset_facts(offset, y, counts)
+        _check_offset(given, facts)
+        paired = times_offset(paired, offset, given)
     ops, name, _ = device.resolve(device.device_for("auto", X) if device.on_gpu(X) else "cpu", sparse=issparse(X))
     with ops.using(name):
-        X, _, held = ops.hold(X, positive.astype(np.uint8), np.empty(0) if weight is None else weight)
+        X, _, held = ops.hold(X, y, np.empty(0) if weight is None else weight)
         mean, variance = map(ops.to_host, ops.moments(X, held))
+        paired_means, _ = map(ops.to_host, ops.moments(X, ops.to_device(paired)))
     near = _CLOSE * (model._column_sd + np.abs(model._column_means))
     differs = np.abs(mean - model._column_means) + np.abs(np.sqrt(np.maximum(variance, 0)) - model._column_sd) > near
     if differs.any():
         j = int(np.argmax(differs))
         _refuse(f"the mean of {names_of(model)[j]!r} is {mean[j]:.6g}, and was {model._column_means[j]:.6g} in the fit")
+    if (np.abs(paired_means - of_fit.get("paired_means", paired_means)) > near).any():  # older models lack it
+        raise ValueError(_REORDERED)
+
+
+def _check_offset(given, of_fit):
+    """Raise a ValueError unless the ``offset_facts`` are those of the fit."""
+    differs = np.abs(given - of_fit) > _CLOSE * (of_fit[1] + np.abs(of_fit[0]))
+    if differs[:2].any():
+        mean, sd = (f"{a:.6g}, in the fit {b:.6g}" for a, b in zip(given[:2], of_fit[:2], strict=True))
+        raise ValueError(
+            "The offset must be that of the fit, with the weights that it had there, and this is another: its mean is "
+            f"{mean}; its standard deviation is {sd}."
+        )
+    if differs[2]:
+        raise ValueError(_REORDERED)
 
 
 def _refuse(why):

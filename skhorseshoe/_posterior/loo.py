@@ -47,6 +47,8 @@ class LeaveOneOut:
         Draws used.
     r_eff : float
         Effective draws as a share of these: means of the bulk effective sample sizes of all parameters.
+    n_rows : int
+        Rows that count: those of positive weight.
     """
 
     elpd_loo: float
@@ -58,9 +60,10 @@ class LeaveOneOut:
     n_high_k: int
     n_draws: int
     r_eff: float
+    n_rows: int
 
     def __repr__(self):
-        n, high = len(self.elpd_i), self.n_high_k
+        n, high = self.n_rows, self.n_high_k
         k = f"Pareto k is at most {self.good_k:.2g} for all rows: the estimate is to be trusted."
         if high:
             k = f"Pareto k is above {self.good_k:.2g} for {high} of {n} rows: such terms are not to be trusted."
@@ -96,9 +99,9 @@ def leave_one_out(model, rows, positive, weight, max_draws):
     counted = elpd if weight is None else elpd[weight > 0]
     if n_high:
         warn(
-            f"Pareto k (pareto_k) is above {good_k:.2g} for {n_high} of {n} rows: the posterior without such a row is "
-            "too far from the draws, and its term of elpd_loo is not to be trusted. Cross-validate instead if they are "
-            "more than a few."
+            f"Pareto k (pareto_k) is above {good_k:.2g} for {n_high} of {len(counted)} rows: the posterior without "
+            "such a row is too far from the draws, and its term of elpd_loo is not to be trusted. Cross-validate "
+            "instead if they are more than a few."
         )
     return LeaveOneOut(
         elpd_loo=total,
@@ -110,6 +113,7 @@ def leave_one_out(model, rows, positive, weight, max_draws):
         n_high_k=n_high,
         n_draws=n_draws,
         r_eff=r_eff,
+        n_rows=len(counted),
     )
 
 

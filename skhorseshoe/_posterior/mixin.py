@@ -192,8 +192,8 @@ class PosteriorMixin:
         ImportError
             If ArviZ is not installed.
         ValueError
-            If one of X and y is missing, the rows are not those of the fit (by their number, weights and moments), y
-            holds a label that is not in ``classes_``, or a weight is negative.
+            If one of X and y is missing, the rows are not those of the fit, with the labels, weights and offsets that
+            they had there, y holds a label that is not in ``classes_``, or a weight is negative.
         MemoryError
             If the log-likelihood does not fit in memory; before anything is computed.
 

@@ -97,7 +97,7 @@ def labelled_rows(model, X, y, sample_weight, offset):
     positive = is_second(y, X, model.classes_)
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, X)
-    check_fitted_on(model, X, positive, sample_weight)
+    check_fitted_on(model, rows, positive, sample_weight)
     return rows, positive, sample_weight
 
 

@@ -12,6 +12,7 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.utils import check_random_state
 
 from .._data.labels import is_second
+from .._data.row_groups import warn_if_reordered
 from .._data.validation import refuse_lazy
 from .._posterior import estimates
 from .._posterior.claim_errors import check_share
@@ -128,6 +129,7 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         steps, classifier = unwrap(estimator)
         level = level_of(classifier, level)
         refuse_lazy(X)
+        warn_if_reordered(X, y=y)
         rows = prepared(steps, X)
         matched = matched_groups(classifier, rows, groups, new_groups)
         of_rows = {
@@ -297,6 +299,7 @@ class PosteriorCalibrationDisplay(Display):
         check_count("n_draws", n_draws, max(20, len(classifier.intercept_draws_)))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         refuse_lazy(X)
+        warn_if_reordered(X, y=y)
         rows = prepared(steps, X)
         of_rows = _without_warning(groups, offset, new_groups)
         proba = classifier.predict_proba(rows, **of_rows)[:, 1]

@@ -33,6 +33,7 @@ from skhorseshoe._data import row_blocks
 from skhorseshoe._mcmc import draws
 from skhorseshoe._utils.sklearn_compat import HAS_CALLBACKS
 from skhorseshoe.diagnostics import convergence
+from skhorseshoe.inspection import loo
 
 needs_callbacks = pytest.mark.skipif(not HAS_CALLBACKS, reason="callbacks are new in scikit-learn 1.9")
 
@@ -88,6 +89,20 @@ def test_weights_are_those_of_memory(client, data, seed):
     expected = bits(model.fit(X, y, sample_weight=weight))
     assert bits(model.fit(*arrays(X, y), sample_weight=da.from_array(weight, chunks=4_000))) == expected
     assert bits(model.fit(*arrays(X, y), sample_weight=pd.Series(weight, dtype=object))) == expected
+
+
+def test_what_tells_the_rows_of_a_fit_is_that_of_memory(client, data, few_questions, said):
+    """Whose weights are too heavy here, and whose labels go with them."""
+    X, y = data
+    weight = np.random.default_rng(0).uniform(100, 5000, len(y))
+    here, there = (clone(few_questions).set_params(n_iter=60, sampler="hmc") for _ in range(2))
+    told = said(here, X, y, "too narrow", sample_weight=weight)
+    assert said(there, *arrays(X, y), "too narrow", sample_weight=weight) == told
+    assert "Divide sample_weight by 3" in told[0]
+    np.testing.assert_allclose(here._fitted_rows.pop("paired_means"), there._fitted_rows["paired_means"], rtol=1e-12)
+    assert loo(there, X, y, weight, max_draws=100).n_rows == len(y)
+    with pytest.raises(ValueError, match="in the fit"):
+        loo(there, X[::-1], y, weight, max_draws=100)
 
 
 def unknown_chunks(X, y):
@@ -293,7 +308,7 @@ def test_weights_need_the_sampler_that_takes_them(client, data):
     X, y = arrays(*data)
     with pytest.raises(ValueError, match="sampler='gibbs' does not take weights"):
         HorseshoeProbitClassifier(sampler="gibbs", class_weight="balanced").fit(X, y)
-    with pytest.raises(ValueError, match=r"sample_weight is 0.0 in row 7"):
+    with pytest.raises(ValueError, match=r"sample_weight is 0.0 in row 7.*Leave out those of weight 0"):
         HorseshoeProbitClassifier(sampler="hmc").fit(X, y, sample_weight=(np.arange(len(y)) != 7) * 1.0)
     weight = da.ma.masked_equal(da.arange(len(y), chunks=y.chunks) + 1.0, 8.0)
     with pytest.raises(ValueError, match=r"sample_weight is nan in row 7"):

@@ -2,13 +2,16 @@
 
 import enum
 import re
+import warnings
 from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
-from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, terms
+from skhorseshoe.inspection import marginal_effects
 
 X = np.random.default_rng(0).standard_normal((30, 3))
 Y = np.arange(30) % 2
@@ -179,3 +182,39 @@ def test_rows_in_another_order_than_their_labels_are_told(said):
         texts = said(model, rows, labels, "the same index labels in another order", sample_weight=weights)
         assert len(texts) == len(told)
         assert all(cure in text for cure, text in zip(told, texts, strict=True))
+
+
+def test_what_is_asked_of_a_model_tells_an_order_that_differs():
+    """As ``fit`` does: of labels, weights and offsets that are matched to rows by position."""
+    frame, y = pd.DataFrame(X, columns=list("abc")), pd.Series(Y)
+    moved = np.roll(np.arange(30), 1)
+    model = HorseshoeProbitClassifier(n_iter=10, burn_in=5).fit(frame, y)
+    with_offset = clone(model).fit(frame, y, offset=np.zeros(30))
+    uses = {
+        "y": [
+            lambda v: model.score(frame, v),
+            lambda v: HorseshoeSelector(model, prefit=True, rule="interval").fit(frame, v),
+        ],
+        "sample_weight": [
+            lambda v: model.score(frame, y, v),
+            lambda v: marginal_effects(model, frame, sample_weight=v),
+            lambda v: terms.summary(model, X=frame, sample_weight=v),
+            lambda v: HorseshoeSelector(model, prefit=True, rule="interval").fit(frame, sample_weight=v),
+        ],
+        "offset": [
+            lambda v: with_offset.score(frame, y, offset=v),
+            lambda v: marginal_effects(with_offset, frame, offset=v),
+        ],
+    }
+    for name, asked in uses.items():
+        values = y if name == "y" else pd.Series(np.ones(30))
+        for ask in asked:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                ask(values)
+                ask(values.to_numpy()[moved])
+                ask(values.iloc[moved])
+            told = [w for w in caught if f"X and {name} have the same index labels in another order" in str(w.message)]
+            assert len(told) == 1
+            assert f"{name}.loc[X.index] matches" in str(told[0].message)
+            assert told[0].filename == __file__

@@ -206,10 +206,10 @@ def test_separation_within_groups_is_named_and_cured(seed, unpenalized, heard):
     short = {"n_iter": 50, "burn_in": 50, "sampler": "gibbs"}
     words = heard(X, y, group, unpenalized=unpenalized, **short)
     assert "classes (within-group separation: one plane divides them in each group with both" in words
-    assert ("Remove them from unpenalized and set slab_scale=2" in words) == (unpenalized is not None)
+    assert ("Remove them from unpenalized and set slab_scale='per_contrast'" in words) == (unpenalized is not None)
     assert "collinear" not in words
-    assert "Fit again with slab_scale=2" in words
-    assert "separation" not in heard(X, y, group, slab_scale=2.0, **short)
+    assert "Fit again with slab_scale='per_contrast'" in words
+    assert "separation" not in heard(X, y, group, slab_scale="per_contrast", **short)
     noisy = X[:, 0] + u + rng.standard_normal(120) > 0
     assert "separation" not in heard(X, noisy, group, **short)
 

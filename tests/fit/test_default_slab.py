@@ -53,9 +53,16 @@ def test_columns_that_outnumber_rows_have_a_slab(wide, p, has_one, standardize):
     assert np.isfinite(log_prior(fitted, None)["global_scale"]).all()
 
 
-def test_what_the_rows_weigh_does_not_matter(wide):
+def test_what_the_rows_weigh_does_not_matter_unless_it_counts_them(wide):
     X, y = wide
-    for weight in (np.arange(20) % 3, np.full(20, 5), np.linspace(0.1, 9, 20)):
+    counts = 1 + np.arange(20) % 3
+    for p in (30, counts.sum() - 1, counts.sum(), counts.sum() + 1):
+        columns = np.resize(X, (20, p)) + np.arange(p) * X[:, :1]
+        weighted = model(standardize=True, n_iter=4).fit(columns, y, counts)
+        assert (weighted.prior_["slab_scale"] is None) == (p <= counts.sum())
+        repeated = model(standardize=True, n_iter=4).fit(np.repeat(columns, counts, axis=0), np.repeat(y, counts))
+        assert same_draws(weighted, repeated)
+    for weight in (np.full(20, 5), np.linspace(0.1, 9, 20)):
         slab = model().fit(X, y, weight).prior_["slab_scale"]
         np.testing.assert_allclose(slab, 4 / contrast(X, weight), rtol=1e-9)
         assert model().fit(X[:, :20], y, weight).prior_["slab_scale"] is None

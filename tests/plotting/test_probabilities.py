@@ -1,8 +1,10 @@
 """Probabilities of rows and their calibration as they are drawn: tests of the artists' data, not of pixels."""
 
+import warnings
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from artists import NAMES, dashed, drawn, outside, row_names, segments, texts
 from matplotlib import pyplot as plt
@@ -10,7 +12,7 @@ from scipy.sparse import csr_matrix
 from scipy.special import ndtr
 from sklearn.isotonic import IsotonicRegression
 
-from skhorseshoe.plotting import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
+from skhorseshoe.plotting import EffectsDisplay, PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
 
 
 def test_probability_intervals_are_those_of_the_draws(model, clf, data):
@@ -60,6 +62,21 @@ def test_bad_labels(model, data):
             display.from_estimator(model, X[:4], ["dead", "ill", "well", "well"])
     with pytest.raises(ValueError, match=r"order .*'probability', 'original'"):
         ProbabilityIntervalDisplay.from_estimator(model, X[:4], order="size")
+
+
+def test_labels_and_weights_in_another_order_than_the_rows_are_told(model, data):
+    X, y = data[0].iloc[:30], pd.Series(data[1][:30], data[0].index[:30])
+    weight = pd.Series(np.ones(30), X.index)
+    for ask, name, values in (
+        (ProbabilityIntervalDisplay.from_estimator, "y", y),
+        (PosteriorCalibrationDisplay.from_estimator, "y", y),
+        (EffectsDisplay.from_estimator, "sample_weight", weight),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            ask(model, X, **{name: values})
+        with pytest.warns(UserWarning, match=f"X and {name} have the same index labels in another order"):
+            ask(model, X, **{name: values[::-1]})
 
 
 @pytest.fixture(scope="module")

@@ -1,5 +1,8 @@
 """PSIS-LOO in blocks of rows: the smoothing against known laws, and the rows that it takes."""
 
+import pickle
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +15,7 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._posterior import loo as psis
 from skhorseshoe._posterior import predict
 from skhorseshoe._posterior.grouped_prediction import GivenRows
+from skhorseshoe.disk import convert
 from skhorseshoe.inspection import loo, predict_proba_samples
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*Pareto k")  # of rows that single draws decide
@@ -160,3 +164,65 @@ def test_what_cannot_be_computed_is_refused(fitted, problem, short_fit):
         loo(fitted, lazy, y)
     with pytest.raises(TypeError, match="HorseshoeProbitClassifier is wanted"):
         loo(StandardScaler().fit(X), X, y)
+
+
+FORMS = {
+    "array": lambda X, folder: X,
+    "float32": lambda X, folder: X.astype(np.float32),
+    "sparse": lambda X, folder: sp.csr_array(np.where(abs(X) > 1, X, 0)),
+    "mostly empty": lambda X, folder: sp.hstack([sp.csr_array(X * (abs(X) > 1)), sp.csr_array((len(X), 400))], "csr"),
+    "long, on disk": lambda X, folder: convert(np.tile(X, (50, 1)), folder / "rows")[0],
+}
+
+
+@pytest.fixture(params=FORMS)
+def with_offset(request, problem, short_fit, tmp_path):
+    """A model, its rows, of which the sampler may have had others, and what goes with them."""
+    X = FORMS[request.param](problem[0], tmp_path)
+    rng, n = np.random.default_rng(0), X.shape[0]
+    y, weight, offset = np.resize(problem[1], n), rng.uniform(0.5, 1.5, n), rng.standard_normal(n)
+    model = HorseshoeProbitClassifier(n_iter=25, burn_in=10, random_state=0).fit(X, y, weight, offset=offset)
+    return model, X, {"y": y, "sample_weight": weight, "offset": offset}
+
+
+def test_what_goes_with_each_row_is_that_of_the_fit(with_offset):
+    model, X, of_rows = with_offset
+    ask = partial(loo, model, max_draws=100)
+    order, whole = np.random.default_rng(1).permutation(X.shape[0]), ask(X, **of_rows).elpd_loo
+    moved = {name: values[order] for name, values in of_rows.items()}
+    assert ask(X[order], **moved).elpd_loo == pytest.approx(whole)
+    assert ask(X.astype(np.float32), **of_rows).elpd_loo == pytest.approx(whole, rel=1e-4)
+    for name in of_rows:
+        for other in (moved[name], of_rows[name][::-1]):
+            with pytest.raises(ValueError, match="in the fit"):
+                ask(X, **of_rows | {name: other})
+    with pytest.raises(ValueError, match="in the fit"):
+        ask(X[order], **of_rows)
+    for other in (lambda o: 0 * o, lambda o: o + 0.01, lambda o: -o, lambda o: 1.01 * o):
+        with pytest.raises(ValueError, match=r"The offset must be that of the fit, .* this is another: its mean"):
+            ask(X, **of_rows | {"offset": other(of_rows["offset"])})
+
+
+def test_rows_that_trade_labels_are_told_from_others(problem, short_fit):
+    X, y = problem
+    model, order = short_fit(X, y), np.arange(200)
+    pair = [y.argmin(), y.argmax()]
+    order[pair] = order[pair[::-1]]
+    for ask in (partial(loo, model), model.to_arviz):
+        with pytest.raises(ValueError, match=r"went with other rows of X.*y.loc\[X.index\]"):
+            ask(X[order], y)
+    loaded = pickle.loads(pickle.dumps(model))
+    with pytest.raises(ValueError, match="went with other rows of X"):
+        loo(loaded, X, y[order])
+    for name in ("paired_means", "offset"):  # models of older versions
+        del loaded._fitted_rows[name]
+    assert loo(loaded, X[order], y).n_draws == 160
+
+
+def test_rows_of_weight_0_do_not_count(problem, short_fit):
+    X, y = problem
+    weight = (np.arange(200) % 4 > 0).astype(float)
+    model = short_fit(X[weight > 0], y[weight > 0])
+    all_rows = loo(model, X, y, weight)
+    assert repr(all_rows) == repr(loo(model, X[weight > 0], y[weight > 0]))
+    assert "of 150 rows" in repr(all_rows)
