@@ -8,21 +8,20 @@ numbers; or ``CXX`` of the environment, whose draws may differ in their last bit
 """
 
 import os
-import platform
 import re
 import runpy
 import shlex
 import subprocess
 import sys
-import sysconfig
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from zlib import crc32
+from types import SimpleNamespace
 
 ROOT = Path(__file__).parent
 BACKENDS = ROOT / "skhorseshoe" / "_backends"
+built = SimpleNamespace(**runpy.run_path(str(BACKENDS / "_cpu" / "built.py")))
 CORE, EXPORTS = BACKENDS / "core", BACKENDS / "_cpu" / "exports"
 HOME = "skhorseshoe/_backends/_cpu/lib"  # of the libraries in the package
 
@@ -47,28 +46,8 @@ PLATFORMS = {
     "macos-x86_64": ("x86_64-macos.11.0", "macosx_11_0_x86_64", X86_LEVELS),
     "windows-x86_64": ("x86_64-windows-gnu", "win_amd64", X86_LEVELS),
 }
+here = built.here
 SUFFIX = {"linux": "so", "musl": "so", "macos": "dylib", "windows": "dll"}
-
-
-def here():
-    """The name of the platform that runs this."""
-    machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine().lower())
-    if sys.platform == "darwin":
-        return "macos-" + ("arm64" if machine == "aarch64" else machine)
-    if sys.platform == "win32":
-        return f"windows-{machine}"
-    is_musl = "musl" in (sysconfig.get_config_var("HOST_GNU_TYPE") or "")
-    return f"{'musl' if is_musl else 'linux'}-{machine}"
-
-
-def sources():
-    """All files that the libraries are made of."""
-    return [BACKENDS / "constants.py", *sorted(CORE.glob("*.hpp")), *sorted(EXPORTS.glob("*.[ch]pp"))]
-
-
-def checksum():
-    """Of the sources and of this file, which has the flags; a library knows its own, so that a stale one is told."""
-    return crc32(b"".join(path.read_bytes() for path in (*sources(), Path(__file__))))
 
 
 def compile_libraries(name, folder, macros=(), flags=(), only=None):
@@ -96,7 +75,7 @@ def compile_libraries(name, folder, macros=(), flags=(), only=None):
 def _with_macros(file, macros, folder):
     """The path of a source that defines those of the macros that it or what it includes names: the compiler then has
     the other sources in its cache."""
-    values = dict(macro.partition("=")[::2] for macro in (*macros, f"CHECKSUM={checksum()}u"))
+    values = dict(macro.partition("=")[::2] for macro in macros)
     text = "".join(path.read_text() for path in _included(file))
     defined = [f"#define {name} {value}\n" for name, value in values.items() if name in text]
     if not defined:
@@ -112,12 +91,27 @@ def _included(file):
     return {file}.union(*map(_included, found))
 
 
+def build(name, folder):
+    """Compile for a platform into a folder, with a note of what was built; returns the files."""
+    what = {**_made_from(), "machine": name}  # before: a source may change while it is compiled
+    made = compile_libraries(name, folder)
+    return [*made, built.write_note(folder, made, what)]
+
+
 def refresh():
-    """Compile into the checkout where the libraries that are there are not of these sources."""
-    stamp = ROOT / HOME / "checksum"
-    if not stamp.exists() or stamp.read_text() != str(checksum()):
-        compile_libraries(here(), ROOT / HOME)
-        stamp.write_text(str(checksum()))
+    """Compile into the checkout where the libraries that are there are not of these sources, or not as they were
+    built."""
+    folder = ROOT / HOME
+    with suppress(ImportError):
+        note = built.what_was_built(folder)
+        if _made_from().items() <= note.items() and all(built.as_built(folder, note, level) for level in note["files"]):
+            return
+    build(here(), folder)
+
+
+def _made_from():
+    """Checksums of the sources, and of this file, which has the flags."""
+    return {"sources": built.crc_of(*built.sources()), "flags": built.crc_of(Path(__file__))}
 
 
 def _compiler(target, cpu):
@@ -130,23 +124,27 @@ def _compiler(target, cpu):
 
 
 def _run(command, folder):
+    cache = dict.fromkeys(("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"), str(_cache(folder)))
     try:
-        done = subprocess.run(command, cwd=folder, env={**_cache(), **os.environ}, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run(command, cwd=folder, env={**cache, **os.environ}, stderr=subprocess.PIPE, text=True)
     except OSError as error:
         raise SystemExit(f"skhorseshoe: the compiler {command[0]!r} could not be started ({error}). {_CURE}") from None
     if done.returncode:
         raise SystemExit(f"skhorseshoe: the core could not be compiled by {command[0]!r}. {_CURE}\n{done.stderr}")
 
 
-def _cache():
-    """Where the compiler keeps its own libraries: not at home where that cannot be written, as in some containers."""
-    home = Path(os.path.expanduser("~"), ".cache", "zig")
-    with suppress(OSError):
-        home.mkdir(parents=True, exist_ok=True)
-        if os.access(home, os.W_OK):
-            return {}
-    folder = str(Path(tempfile.gettempdir(), "skhorseshoe-compiler"))
-    return {"ZIG_GLOBAL_CACHE_DIR": folder, "ZIG_LOCAL_CACHE_DIR": folder}
+def _cache(folder):
+    """Where the compiler keeps its own libraries: the usual place, or the folder where there is none that can be
+    written, as in some containers."""
+    for base in os.environ.get("XDG_CACHE_HOME", ""), os.path.expanduser(os.path.join("~", ".cache")):
+        usual = Path(base, "zig")
+        with suppress(OSError):
+            if not usual.is_absolute():
+                continue
+            usual.mkdir(parents=True, exist_ok=True)
+            if all(os.access(path, os.W_OK) for path in (usual, *usual.iterdir())):
+                return usual
+    return Path(folder, "cache")
 
 
 _CURE = (

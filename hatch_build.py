@@ -20,7 +20,7 @@ class CoreBuildHook(BuildHookInterface):
             return
         name = os.environ.get("SKHORSESHOE_PLATFORM") or build_core.here()
         self.folder = tempfile.TemporaryDirectory()
-        made = build_core.compile_libraries(name, Path(self.folder.name))
+        made = build_core.build(name, Path(self.folder.name))
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{build_core.PLATFORMS[name][1]}"
         build_data["force_include"] |= {str(path): f"{build_core.HOME}/{path.name}" for path in made}

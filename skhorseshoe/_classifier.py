@@ -93,7 +93,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         groups, an offset, and more columns than rows with a slab. A CuPy array X is read on the GPU that it is on.
     n_jobs : int or None, default=None
         Number of threads; the draws do not depend on it. None uses all cores that the process may use, a negative
-        number all but ``-n_jobs - 1``; inside a joblib task never more than the task's share.
+        number all but ``-n_jobs - 1``; inside a joblib task never more than the task's share, and never more than there
+        is memory for.
     target_ess : float or None, default=None
         Stop, at the latest after ``n_iter`` sweeps, when every coefficient that the data bound, the intercept and the
         scales have this bulk effective sample size over all chains and an R-hat of at most 1.01 (but tau only if the

@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from fnmatch import fnmatch
 from itertools import chain
 from pathlib import Path
 
@@ -58,3 +59,19 @@ def test_ci_names_files_that_are_there():
     paths = set(re.findall(r"\b(?:conda|docs|examples|tests|benchmarks)/[\w/.-]+", (ROOT / ".ci/run").read_text()))
     assert {"tests/mcmc", "examples/quickstart.py"} <= paths
     assert [path for path in paths - {"docs/_build/html"} if not (ROOT / path).exists()] == []
+
+
+def test_what_editors_leave_is_in_no_package():
+    excluded = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["exclude"]
+
+    def is_excluded(path):
+        return any(fnmatch(part, pattern.replace("\\#", "#")) for part in path.parts for pattern in excluded)
+
+    left = ["{}.orig", "{}~", "{}.rej", "{}.bak", ".{}.swp", ".{}.swo", ".#{}", "#{}#", "._{}", ".ipynb_checkpoints/{}"]
+    left += [".DS_Store", ".idea/{}.xml", "__pycache__/{}c"]
+    names = [Path(form.format(name)) for form in left for name in ("fit.py", "passes.cpp", "README.md")]
+    assert [name for name in names if not is_excluded(name)] == []
+    kinds = "py", "typed", "*pp", "cuh"
+    ours = [path.relative_to(ROOT) for kind in kinds for path in ROOT.glob(f"skhorseshoe/**/*.{kind}")]
+    assert len(ours) > 200
+    assert not any(map(is_excluded, ours))

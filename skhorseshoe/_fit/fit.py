@@ -36,7 +36,7 @@ from ..diagnostics import convergence
 from . import findings, group_findings, input_findings, parameters, warm_start, warning_texts
 from .callbacks import Tasks
 from .checkpoint import Checkpoint, check_saved
-from .plan import check_memory, plan_fit
+from .plan import fit_to_memory, plan_fit
 from .recipe import recipe_of, stricter
 from .sparse_input import put_back
 from .sweep_report import log_where_it_goes_on, reporter_of
@@ -108,6 +108,7 @@ def fit(model, X, y, of_rows, lease):
     earlier = warm_start.earlier(model) if params.warm_start else None
     plan = plan_fit(params, data, 0 if earlier is None else int(earlier["n_iter"]))
     data = data._replace(original_X=None, rows=None)  # frees them, where the plan has copies
+    plan, needed = fit_to_memory(plan, 0 if data.groups is None else len(data.groups), params.checkpoint is not None)
     early = [*input_findings.of_tables(X, {"y": y, **of_rows}, data), *plan.findings]
     lease.name = plan.device.name
     known = {**data.columns, "classes_": data.classes, "device_": plan.device.name, "sampler_": plan.settings.sampler}
@@ -121,7 +122,7 @@ def fit(model, X, y, of_rows, lease):
         open_threads(plan.n_threads) as threads,
         plan.device.ops.using(plan.device.name),
     ):
-        _check_memory_and_log(params, plan, 0 if data.groups is None else len(data.groups))
+        _log_start(params, plan, needed)
         with _open_rows(params, data, plan, threads) as rows:
             seen = _inspect(params, data, plan, rows)
             early += input_findings.before_sampling(params, data, rows, seen.one_sided, seen.dependent_sets, seen.names)
@@ -218,13 +219,13 @@ def _validate(model, params, X, y, sample_weight, groups, offset):
     return Data(shape, columns, classes, unpenalized, " and ".join(by), **facts)
 
 
-def _check_memory_and_log(params, plan, n_groups):
-    """Refuse a fit that has no room, and log what it will need."""
-    words, (_, device, reason) = check_memory(plan, n_groups, params.checkpoint is not None), plan.device
+def _log_start(params, plan, needed):
+    """Log where the fit runs, and what it will need, in words."""
+    _, device, reason = plan.device
     n, p = plan.shape
     if params.verbose:
         where = f"{device} ({reason})" if reason else device
-        progress.logger.info("%d rows of %d features on %s: %s", n, p, where, words)
+        progress.logger.info("%d rows of %d features on %s: %s", n, p, where, needed)
 
 
 def _open_rows(params, data, plan, threads):

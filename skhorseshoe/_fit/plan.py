@@ -173,8 +173,8 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
     if sampler == "prior":
         matrices = 4 * min(n_threads, n_chains) * n * n  # n x n, for the shrinkage factors
         vectors = (40 * n_chains + 40) * q
-        blocks = 4 * n_threads * max(2**20, n)
-        return draws, 8 * (matrices + vectors + blocks) + 40 * 2**20
+        blocks = 4 * min(n_threads, n_chains) * max(min(2**20, 4 * n * p), n)
+        return draws, 8 * (matrices + vectors + blocks) + _bytes_of_blas(n, 16 * 2**20)
     factors = 4 + n_threads + n_chains if sampler == "hmc" else 7 if needs_conjugate_gradients(p) else 3 + n_threads
     segments = len(block_bounds((n, p))[1]) - 1
     if segments > 1:  # a thread has the matrix of its segment, and those that it has yet to add
@@ -184,7 +184,12 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
         matrices = 8 * q * n_chains * 40
     sums = 8 * n_chains * min(2**20, 64 * q)
     labels = 4 * n  # codes, and working space to encode them
-    return draws, matrices + sums + 56 * 2**20 + labels
+    return draws, matrices + sums + _bytes_of_blas(q, 32 * 2**20) + labels
+
+
+def _bytes_of_blas(size, most):
+    """Bytes that code takes, and the buffers of BLAS, which grow with the size of matrices."""
+    return 24 * 2**20 + min(most, 256 * size**2)
 
 
 def forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler):
@@ -197,37 +202,65 @@ def forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler):
     return draws + 8 * n_chains * n_draws, of_rows + 8 * 12 * effects + 8 * matrices
 
 
-def check_memory(plan, n_groups, has_checkpoint):
-    """The forecast in words; a MemoryError if the fit has no room."""
-    settings, (n, p), n_threads = plan.settings, plan.shape, plan.n_threads
-    n_chains, sampler, item = settings.n_chains, settings.kind, np.dtype(settings.draws_dtype).itemsize
-    n_draws = min(settings.n_iter // settings.thin, settings.max_draws or settings.room or settings.n_iter)
-    no_matrix = plan.rows is not None and is_without_matrix(plan.rows[0])
-    draws, working_set = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, no_matrix)
-    if n_groups:
-        more = forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler)
-        draws, working_set = draws + more[0], working_set + more[1]
-    words = f"{size_text(draws)} for draws ({n_chains} chains x {n_draws} draws x {p} features) and "
-    words += f"{size_text(working_set)} of working space"
+def fit_to_memory(plan, n_groups, has_checkpoint):
+    """The plan with as many of its threads as there is room for, and the forecast in words; a MemoryError if there is
+    none for one."""
+    free = memory.available()
+    for n_threads in range(plan.n_threads, 0, -1):
+        draws, working_set = _forecast_of(plan, n_threads, n_groups)
+        left = min([free, *addresses_left(n_threads)])
+        if (1 + has_checkpoint) * draws + working_set <= left:
+            break
+    words = _words_of(plan, draws, working_set, has_checkpoint)
+    if (1 + has_checkpoint) * draws + working_set > left:
+        cure = _cure_of(plan, (1 + has_checkpoint) * draws > working_set)
+        raise MemoryError(f"This fit needs {words} beside X, but only {size_text(max(0, left))} are available. {cure}")
+    if n_threads < plan.n_threads:
+        words += f", on {n_threads} of {plan.n_threads} threads, since there is no room for more"
+    return plan._replace(n_threads=n_threads), words
+
+
+def _forecast_of(plan, n_threads, n_groups):
+    """Bytes of the draws, and of the working set."""
+    settings, (n, p) = plan.settings, plan.shape
+    n_chains, n_draws, sampler = settings.n_chains, _most_draws(settings), settings.kind
+    item = np.dtype(settings.draws_dtype).itemsize
+    needed = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, _has_no_matrix(plan))
+    more = forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler) if n_groups else (0, 0)
+    return needed[0] + more[0], needed[1] + more[1]
+
+
+def _most_draws(settings):
+    return min(settings.n_iter // settings.thin, settings.max_draws or settings.room or settings.n_iter)
+
+
+def _has_no_matrix(plan):
+    return plan.rows is not None and is_without_matrix(plan.rows[0])
+
+
+def _words_of(plan, draws, working_set, has_checkpoint):
+    settings = plan.settings
+    words = f"{size_text(draws)} for draws ({settings.n_chains} chains x {_most_draws(settings)} draws x "
+    words += f"{plan.shape[1]} features) and {size_text(working_set)} of working space"
     if has_checkpoint:
         words += f", and {size_text(draws)} to write or read the draws of the checkpoint"
-        draws *= 2
     if plan.copied >= 2**20:
         words += (
             f", and has made a copy of X of {size_text(plan.copied)} (avoid it with a C-ordered float array, or CSR),"
         )
-    free = min([memory.available(), *addresses_left(n_threads)])
-    if draws + working_set > free:
-        if draws > working_set:
-            cure = "Keep fewer draws: set max_draws, raise thin, or lower n_chains."
-        elif no_matrix and sampler == "hmc":
-            cure = f"sampler='pxda' needs none of the {p} x {p} matrices that take the room."
-        elif no_matrix:
-            cure = "Select columns first, or lower n_chains."
-        else:
-            size, fewer = (n, "rows") if sampler == "prior" else (p, "columns")
-            cure = f"The {size} x {size} matrices are what takes the room: select {fewer} first, or lower n_jobs."
-            if 8 * size * size < 2**20:
-                cure = "Even a small fit needs about this much: give the process more memory."
-        raise MemoryError(f"This fit needs {words} beside X, but only {size_text(max(0, free))} are available. {cure}")
     return words
+
+
+def _cure_of(plan, draws_are_more):
+    """What to do where there is no room. draws_are_more : whether draws take more than the working set."""
+    n, p = plan.shape
+    if draws_are_more:
+        return "Keep fewer draws: set max_draws, raise thin, or lower n_chains."
+    if _has_no_matrix(plan):
+        if plan.settings.kind == "hmc":
+            return f"sampler='pxda' needs none of the {p} x {p} matrices that take the room."
+        return "Select columns first, or lower n_chains."
+    size, fewer = (n, "rows") if plan.settings.kind == "prior" else (p, "columns")
+    if 8 * size * size < 2**20:
+        return "Even a small fit needs about this much: give the process more memory."
+    return f"The {size} x {size} matrices are what takes the room: select {fewer} first."

@@ -30,9 +30,9 @@ def markdown(shown, header, is_number, index):
     return "\n\n".join([*(_escaped(sentence, _MARKDOWN) for sentence in _sentences(header)), "\n".join(lines)]) + "\n"
 
 
-def latex(shown, header, is_number, index, caption, label):
+def latex(shown, about, is_number, index, caption, label):
     """A tabular with the rules of the LaTeX package booktabs, in a table if there is a caption or a label. A caption of
-    None is the header."""
+    None is what the table is about, as plain text."""
     n_levels, rows = _cells(shown, index, _LATEX)
     first, *rest = [rf"{' & '.join(row)} \\" for row in rows]
     columns = "l" * n_levels + "".join("r" if right else "l" for right in is_number)
@@ -46,7 +46,7 @@ def latex(shown, header, is_number, index, caption, label):
         r"\end{tabular}",
     ]
     if caption is None:
-        caption = " ".join(f"{_escaped(sentence, _LATEX)}." for sentence in _sentences(header))
+        caption = " ".join(f"{_escaped(sentence, _LATEX)}." for sentence in _sentences(about))
     above = [rf"\caption{{{caption}}}"] * bool(caption) + [rf"\label{{{label}}}"] * bool(label)
     if above:
         lines = [r"\begin{table}", r"\centering", *above, *lines, r"\end{table}"]

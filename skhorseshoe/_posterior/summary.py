@@ -32,7 +32,8 @@ def summary_frame(model, level, sort_by):
         "rhat": rhat,
     }
     frame = Summary(columns, index=pd.Index([*names_of(model), *extra], name="feature"))
-    frame.attrs |= {"header": header(model, frame, level), "classes": model.classes_.tolist()}
+    frame.attrs |= {"header": header(model, frame, level), "caption": _caption(model, frame, level)}
+    frame.attrs["classes"] = model.classes_.tolist()
     return frame if sort_by is None else _sorted(frame, sort_by, len(extra))
 
 
@@ -123,6 +124,16 @@ def header(model, frame, level):
     return "\n".join([in_lines(_outcome_text(model, checks, level)), *details])
 
 
+def _caption(model, frame, level):
+    """What the table is, for a paper; what the sampler did is said there only if the chains have not converged."""
+    given = ", given the group of rows" if is_grouped(model) else ""
+    state = _state_text(model, _checks(model, frame))
+    return (
+        f"Coefficients of a probit regression with the horseshoe prior{given}: posterior mean, standard deviation and "
+        f"{100 * level:g} % interval; {favoured(model)}{'' if state == 'converged' else f'; chains {state}'}"
+    )
+
+
 def _groups_text(model, level):
     """The number of groups, how much they differ, and that coefficients are given the group."""
     share = float((1 / group_roots(model)).mean())
@@ -177,19 +188,24 @@ def _checks(model, frame):
     return pd.concat([checks, pd.DataFrame({"rhat": [rhat], "ess": [ess]}, index=[name])])
 
 
+def _state_text(model, checks):
+    """Whether the chains have converged."""
+    rhat, ess = checks["rhat"].dropna(), checks["ess"].dropna()
+    if model._rough:
+        return (
+            f"converged for {model._rough[0]}; single columns are rough (R-hat {rhat.max():.2f}, ess {ess.min():.0f})"
+        )
+    converged = (rhat <= MAX_RHAT).all() and (ess >= MIN_ESS_PER_CHAIN * len(model.global_scale_draws_)).all()
+    return ("converged" if converged else "NOT converged") if len(rhat) else "too few to tell whether they converged"
+
+
 def _outcome_text(model, checks, level):
     """Whether the chains have converged, how many columns have intervals without zero, and the meaning of a sign."""
     n_chains, n_draws = model.global_scale_draws_.shape
-    rhat, ess = checks["rhat"].dropna(), checks["ess"].dropna()
-    converged = (rhat <= MAX_RHAT).all() and (ess >= MIN_ESS_PER_CHAIN * n_chains).all()
-    state = ("converged" if converged else "NOT converged") if len(rhat) else "too few to tell whether they converged"
-    if model._rough:
-        rough = f"(R-hat {rhat.max():.2f}, ess {ess.min():.0f})"
-        state = f"converged for {model._rough[0]}; single columns are rough {rough}"
     matters = excludes_zero(column_intervals(model, level))
     return (
-        f"{n_chains} chain{'s' if n_chains > 1 else ''} of {n_draws} draws, {state}; {matters.sum()} of {len(matters)} "
-        f"columns clearly matter; {favoured(model)}"
+        f"{n_chains} chain{'s' if n_chains > 1 else ''} of {n_draws} draws, {_state_text(model, checks)}; "
+        f"{matters.sum()} of {len(matters)} columns clearly matter; {favoured(model)}"
     )
 
 

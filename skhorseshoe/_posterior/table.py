@@ -70,7 +70,7 @@ class Summary(pd.DataFrame):
         index : bool, default=True
             Whether to show the names of the rows.
         caption : str or None, default=None
-            In LaTeX. None is the header of the table, and "" no caption.
+            In LaTeX. None says what the table is, and "" is no caption.
         label : str or None, default=None
             What ``\\ref`` calls it.
 
@@ -78,8 +78,8 @@ class Summary(pd.DataFrame):
         -------
         text : str or None
         """
-        shown, header = _as_texts(self), self.attrs.get("header")
-        return markup.given_to(buf, markup.latex(shown, header, self._are_numbers(), index, caption, label))
+        shown, about = _as_texts(self), self.attrs.get("caption", self.attrs.get("header"))
+        return markup.given_to(buf, markup.latex(shown, about, self._are_numbers(), index, caption, label))
 
     def _are_numbers(self):
         return [_is_number(self.iloc[:, j]) for j in range(self.shape[1])]

@@ -6,8 +6,9 @@ from math import inf
 from pathlib import Path
 
 _MEMINFO = Path("/proc/meminfo")
-_THREAD_BYTES = 136 * 2**20  # bytes of addresses that a thread reserves: its stack, and twice the 64 MiB of an arena
-_CODE_BYTES = 64 * 2**20  # bytes of addresses that code takes
+# Bytes of addresses that are reserved and hardly used: by BLAS at its first call; by a thread for its own memory, and
+# as much again for a moment; and for its stack, where the system does not say how large that is.
+_BLAS_BYTES, _ARENA_BYTES, _STACK_BYTES = 32 * 2**20, 64 * 2**20, 8 * 2**20
 
 
 def available():
@@ -73,8 +74,16 @@ def _left_by_limits(*kinds):
 
 def addresses_left(n_threads):
     """Bytes that a limit of addresses (``ulimit -v``) leaves, without those that are reserved but never used; a
-    list."""
-    return [n_bytes - _CODE_BYTES - n_threads * _THREAD_BYTES for n_bytes in _left_by_limits("RLIMIT_AS")]
+    list. n_threads : the calling one included."""
+    left = _left_by_limits("RLIMIT_AS")
+    if not left:
+        return []
+    import resource
+
+    stack = resource.getrlimit(resource.RLIMIT_STACK)[0]
+    thread = _ARENA_BYTES + (_STACK_BYTES if stack == resource.RLIM_INFINITY else stack)
+    reserved = _BLAS_BYTES + (n_threads - 1) * thread + (_ARENA_BYTES if n_threads > 1 else 0)
+    return [n_bytes - reserved for n_bytes in left]
 
 
 def check_copy(n_bytes, why, cure=""):

@@ -62,7 +62,7 @@ def test_the_draws_are_twice_in_the_forecast_with_a_checkpoint(free_memory, tmp_
     """A file of all is written, or read, at a time."""
     free_memory(350 * 2**20)
     model = HorseshoeProbitClassifier(n_iter=10**6, checkpoint=tmp_path / "run", random_state=0)
-    with pytest.raises(MemoryError, match=r"needs (183 MiB) for draws .* 56 MiB .* and \1 to write or read the draws"):
+    with pytest.raises(MemoryError, match=r"needs (183 MiB) for draws .* 24 MiB .* and \1 to write or read the draws"):
         model.fit(X, Y)
 
 
@@ -155,24 +155,53 @@ def test_a_copy_that_has_no_room_is_refused_before_it_is_made(form, free_memory)
 
 
 LIMITED = """
-import resource, sys
+import logging, resource, sys
 import numpy as np
 from skhorseshoe import HorseshoeProbitClassifier
-X, n_jobs = np.random.default_rng(0).standard_normal((300, 1000)), int(sys.argv[1])
+logging.basicConfig(stream=sys.stdout)
+X, n_jobs = np.random.default_rng(0).standard_normal((300, int(sys.argv[3]))), int(sys.argv[1])
 y = np.arange(300) % 2
 size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (size + 2**20 * int(sys.argv[2]),) * 2)
+model = HorseshoeProbitClassifier(n_iter=1, burn_in=1, sampler="hmc", slab_scale=None, n_jobs=n_jobs, verbose=1)
 try:
-    HorseshoeProbitClassifier(n_iter=1, burn_in=1, sampler="hmc", n_jobs=n_jobs).fit(X, y)
+    print(model.fit(X, y).n_iter_, "sweep")
 except MemoryError as error:
     print(error)
 """
 
 
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="addresses are limited on Linux")
-@pytest.mark.parametrize(("n_jobs", "left"), [(1, 200), (4, 600)])
-def test_what_is_reserved_counts_where_addresses_are_limited(n_jobs, left, run_python):
-    """Matrices for which there is room, but not beside the libraries and the threads."""
-    said = run_python(LIMITED, n_jobs, left)
-    assert "This fit needs" in said
-    assert "are available" in said
+@pytest.mark.parametrize(
+    ("n_jobs", "left", "p", "said"),
+    [
+        (1, 90, 1000, "This fit needs .* are available"),
+        (1, 200, 1000, "1 sweep"),
+        (4, 200, 1000, "on 1 of 4 threads, since there is no room for more(.|\n)*1 sweep"),
+        (2, 120, 3, "on 1 of 2 threads(.|\n)*1 sweep"),
+    ],
+)
+def test_where_addresses_are_limited_what_fits_runs(n_jobs, left, p, said, run_python):
+    """Threads reserve far more than they use, so a fit takes as many as there is room for."""
+    assert re.search(said, run_python(LIMITED, n_jobs, left, p, OMP_NUM_THREADS="1"))
+
+
+@pytest.mark.filterwarnings("ignore:X has more columns")
+@pytest.mark.parametrize("shape", [(30, 3), (60, 400)])
+def test_a_small_fit_takes_little(shape, free_memory):
+    """With one thread for each chain too: of 60 MiB that are free it takes 10."""
+    free_memory(60 * 2**20)
+    few = np.random.default_rng(0).standard_normal(shape)
+    HorseshoeProbitClassifier(n_iter=2, burn_in=2, n_jobs=4).fit(few, np.arange(len(few)) % 2)
+
+
+@pytest.mark.filterwarnings("ignore:X has more columns")
+@pytest.mark.parametrize(("free", "threads"), [(145, 3), (130, 1), (200, None)])
+def test_a_fit_takes_as_many_threads_as_have_room(free, threads, free_memory, caplog):
+    """Here each has a matrix of 8 MiB of its own, beside the four chains'."""
+    caplog.set_level(logging.INFO, logger="skhorseshoe")
+    free_memory(free * 2**20)
+    X = np.random.default_rng(0).standard_normal((30, 1000))
+    HorseshoeProbitClassifier(n_iter=1, burn_in=1, sampler="hmc", slab_scale=None, n_jobs=4, verbose=1).fit(X, Y)
+    assert ("no room for more" in caplog.text) == (threads is not None)
+    assert threads is None or f"on {threads} of 4 threads" in caplog.text

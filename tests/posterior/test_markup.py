@@ -68,6 +68,21 @@ def test_the_header_is_above_the_table(model):
     assert r"\caption{Of $\beta$}" in table.to_latex(caption=r"Of $\beta$")
 
 
+def test_a_caption_says_what_the_table_is_not_how_it_was_sampled(model, of_patients):
+    tables = [model[0].summary(), model[0].summary(level=0.5), of_patients.summary(sort_by="mean")]
+    captions = [re.search(r"\\caption\{(.*)\}\n", table.to_latex())[1] for table in tables]
+    assert captions[0].startswith(
+        r"Coefficients of a probit regression with the horseshoe prior: posterior mean, standard deviation and 90 \% "
+        "interval; positive coefficients favour class 1"
+    )
+    assert r"50 \% interval" in captions[1]
+    assert "prior, given the group of rows:" in captions[2]
+    for text, table in zip(captions, tables, strict=True):
+        assert text.endswith("; chains NOT converged.") == ("NOT converged" in table.attrs["header"])
+        assert not re.search(r"hmc|step|burn|thin|sweep|R-hat|\bess\b|m_eff|draws", text)
+    assert tables[0].to_latex(caption="x").count("caption") == 1
+
+
 def test_rows_of_one_patient_are_named_once(model):
     model, X = model
     lines = contributions(model, X[:2], top=None).to_markdown().strip().split("\n\n")[-1].split("\n")

@@ -14,6 +14,7 @@ from pathlib import Path
 from weakref import WeakSet
 
 from .. import flat
+from .built import as_built, sources, what_was_built, why_refused
 from .lapack import ROUTINES
 
 _FOLDER = Path(__file__).parent
@@ -23,31 +24,23 @@ _NO_MEMORY = -1000  # status of an export without memory, as in exports/export.h
 _LEVELS = "baseline", "avx2", "avx512"
 _SCALARS = {"i64": ctypes.c_int64, "i32": ctypes.c_int32, "u32": ctypes.c_uint32, "double": ctypes.c_double}
 _ARRAYS = {"double": "d", "float": "f", "u8": "B", "u32": "I", "i32": "i", "i64": "q"}  # type codes of NumPy
-_PROTOTYPE = re.compile(r"^EXPORT (i32|u32) (\w+)\(([^)]*)\)", re.MULTILINE)
+_PROTOTYPE = re.compile(r"^EXPORT i32 (\w+)\(([^)]*)\)", re.MULTILINE)
 _RECORD = re.compile(r"^struct (\w+) {  // filled by Python\n(.*?)^};", re.MULTILINE | re.DOTALL)
 
 
 def load_best_level(folder):
     """The best level for this processor, or that of SKHORSESHOE_LEVEL, and its library."""
-    files = {path.stem.removeprefix("core-"): path for path in folder.glob("core-*.*")}
-    if "baseline" not in files:
-        raise ImportError(
-            f"skhorseshoe has no compiled core for this machine in {folder}. Install it by pip, which "
-            "compiles it or fetches a wheel; in a checkout run `python build_core.py`."
-        )
+    note = what_was_built(folder)
     try:
-        baseline = _open_library(files["baseline"])
+        baseline = _open_library(as_built(folder, note, "baseline"))
         wanted = os.environ.get("SKHORSESHOE_LEVEL")
         if wanted not in (None, *_LEVELS):
             raise ImportError(f"SKHORSESHOE_LEVEL is {wanted!r}: it may be {', '.join(_LEVELS)}, or not be set.")
         best = baseline.core_level() if wanted is None else min(_LEVELS.index(wanted), baseline.core_level())
-        level = [name for name in _LEVELS[: best + 1] if name in files][-1]
-        return level, baseline if level == "baseline" else _open_library(files[level])
+        level = [name for name in _LEVELS[: best + 1] if name in note["files"]][-1]
+        return level, baseline if level == "baseline" else _open_library(as_built(folder, note, level))
     except OSError as error:
-        raise ImportError(
-            f"skhorseshoe cannot load its compiled core ({error}). It was built for another machine: install it anew "
-            "with `pip install --force-reinstall --no-cache-dir skhorseshoe`."
-        ) from None
+        raise ImportError(why_refused(folder, note, error)) from None
 
 
 def _open_library(file):
@@ -59,20 +52,9 @@ def _open_library(file):
 level, _library = load_best_level(_FOLDER / "lib")
 
 
-def _sources():
-    folders = _FOLDER / "exports", _FOLDER.parent / "core"
-    return "\n".join(path.read_text() for folder in folders for path in sorted(folder.glob("*.?pp")))
-
-
-_text = _sources()
-_prototypes = {name: parameters.split(",") for _, name, parameters in _PROTOTYPE.findall(_text)}
+_text = "\n".join(path.read_text() for path in sources())
+_prototypes = {name: parameters.split(",") for name, parameters in _PROTOTYPE.findall(_text)}
 _records = {name: re.findall(r"^\s+([^/\n]+);", fields, re.MULTILINE) for name, fields in _RECORD.findall(_text)}
-
-
-def core_checksum():
-    """The checksum of the sources from which the library was built."""
-    _library.core_checksum.restype = ctypes.c_uint32
-    return _library.core_checksum()
 
 
 _functions = WeakSet()

@@ -1,9 +1,6 @@
 // Properties of the library and of the processor.
 #include "export.hpp"
 
-// The checksum of the sources from which the library was built.
-EXPORT u32 core_checksum() { return CHECKSUM; }
-
 #if defined(__x86_64__)
 #include <cpuid.h>
 
