@@ -97,8 +97,8 @@ def correlated_groups(
     ValueError
         If X is not finite, has one row or other columns than the model, or the threshold is not in (0, 1].
     MemoryError
-        If a copy of a sparse X does not fit, or a set of columns, each correlated with another one of the set by the threshold, is so large that three
-        matrices of their correlations, of 8 bytes an entry, do not fit.
+        If a copy of a sparse X does not fit, or a set of columns, each correlated with another one of the set by the
+        threshold, is so large that three matrices of their correlations, of 8 bytes an entry, do not fit.
 
     Examples
     --------

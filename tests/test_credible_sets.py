@@ -247,7 +247,7 @@ def test_columns_that_are_not_shrunk_are_no_candidates(twins, short_fit):
     assert ["gene1"] in columns_of(credible_sets(model, X, groups={"by name": ["gene1"]}))
     free = short_fit(X, y, unpenalized=[True] * 10, n_iter=200)
     assert ["gene1"] in columns_of(credible_sets(free, X, groups={"by name": ["gene1"]}))
-    with pytest.raises(ValueError, match="All columns of this model are unpenalized.*give groups"):
+    with pytest.raises(ValueError, match=r"All columns of this model are unpenalized.*give groups"):
         credible_sets(free, X)
 
 
