@@ -20,13 +20,13 @@ from ._posterior.grouped_prediction import population
 from ._posterior.input_rows import input_names
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
-from ._posterior.terms import asked_terms, columns_of_disjoint, root_of, roots, without_rows
+from ._posterior.terms import judged_terms, root_of, roots, without_rows
 from ._utils.errstate import guarded
 from ._utils.names import names_of, title_of
 from ._utils.sklearn_compat import Interval
 
 if TYPE_CHECKING:
-    from ._types import ArrayLike, DataFrame, Model, RowsLike
+    from ._types import ArrayLike, DataFrame, Missing, Model, RowsLike
 
 __all__ = ["CredibleSets", "correlated_groups", "credible_sets"]
 
@@ -145,6 +145,7 @@ def credible_sets(
     effect: float = EFFECT,
     q: float = 0.1,
     threshold: float = 0.5,
+    missing: Missing = "raise",
 ) -> CredibleSets:
     """Disjoint sets of columns, as small as possible, each of which has an effect that the posterior is sure of.
 
@@ -161,8 +162,9 @@ def credible_sets(
         The correlations of the classifier's columns, in place of X.
     groups : dict or None, default=None
         Further candidates, as for ``group_summary``: the name of each group with a list of columns or a dict of columns
-        and their weights. Groups must not overlap. Columns of a list are added per standard deviation, each with the
-        sign of its correlation with the central one where correlations are known, and weights are taken as they are.
+        and their weights. Groups may overlap, as gene sets do: no column is in two of the sets that are chosen. Columns
+        of a list are added per standard deviation, each with the sign of its correlation with the central one where
+        correlations are known, and weights are taken as they are.
     terms : dict, "auto" or None, default="auto"
         Columns that are judged together and are no candidates by themselves, as for ``HorseshoeSelector``: a set that
         is a term holds a signal if the size of its effect is above ``effect``. "auto" takes those of several columns
@@ -178,6 +180,9 @@ def credible_sets(
     threshold : float, default=0.5
         Two groups in the tree become one while the mean absolute correlation of their columns is at least this, in
         (0, 1].
+    missing : {"raise", "ignore"}, default="raise"
+        What becomes of names in ``groups`` and ``terms`` that are none of the columns: an error, or they are left out,
+        which the header tells.
 
     Returns
     -------
@@ -193,8 +198,9 @@ def credible_sets(
     NotFittedError
         If it is not fitted.
     ValueError
-        If X, correlations and groups are all None or cannot be used, groups overlap, ``level``, ``q``, ``threshold`` or
-        ``effect`` is out of range, or the draws are too few to tell errors as rare as ``level`` or ``q`` asks for.
+        If X, correlations and groups are all None or cannot be used, groups or terms have unknown columns, ``level``,
+        ``q``, ``threshold`` or ``effect`` is out of range, or the draws are too few to tell errors as rare as ``level``
+        or ``q`` asks for.
     MemoryError
         As for `correlated_groups`.
 
@@ -241,7 +247,7 @@ def credible_sets(
     scale, inputs = classifier._column_sd, None if X is None else input_names(X)
     r = _given_correlations(classifier, None if X is None else prepared(steps, X), correlations, scale)
     classifier = named(steps, classifier)
-    several = _several(terms, steps, classifier, inputs, r, scale)
+    several, left_out = _several(terms, steps, classifier, inputs, r, scale, missing)
     is_empty = all(c is None for c in (X, correlations, groups)) and not several
     if is_empty or (X is not None and correlations is not None):
         raise ValueError("Give X, the rows of the fit, or correlations, or groups with either or neither of them.")
@@ -264,18 +270,21 @@ def credible_sets(
             if len(merges := merges[merges[:, 2] <= 1 - threshold + ROUNDING]):
                 candidates += search.of_tree(shrunk[members], r(shrunk[members], shrunk[members]), merges)
     if groups is not None:
-        for columns, weights, title in _user_groups(classifier, groups, scale, r):
-            candidates += search.of_group(columns, weights, title)
-    sets, members = set_frames(search, choose_sets(candidates, q), r, q, level_of(classifier, None))
+        members, of_groups = _user_groups(classifier, groups, scale, r, missing)
+        candidates += [candidate for group in members for candidate in search.of_group(*group)]
+        left_out += of_groups
+    chosen = choose_sets(candidates, q)
+    sets, members = set_frames(search, chosen, r, q, level_of(classifier, None), left_out)
     return CredibleSets(sets, members)
 
 
-def _several(terms, steps, classifier, inputs, r, scale):
-    """Pairs of the terms with several columns and their roots. inputs : names of the input columns, or None. r :
-    function that returns correlations, or None."""
+def _several(terms, steps, classifier, inputs, r, scale, missing):
+    """Pairs of the terms with several columns and their roots; and in words what is left out. inputs : names of the
+    input columns, or None. r : function that returns correlations, or None."""
     if terms is None:
-        return []
-    several = [term for term in asked_terms(terms, steps, classifier, inputs) if len(term.columns) > 1]
+        return [], ""
+    asked, left_out = judged_terms(terms, steps, classifier, inputs, missing)
+    several = [term for term in asked if len(term.columns) > 1]
     pairs = []
     for term in several:
         if r is not None and without_rows([term], classifier):
@@ -283,7 +292,7 @@ def _several(terms, steps, classifier, inputs, r, scale):
             pairs.append((term, root_of(r(term.columns, term.columns) * sd * sd[:, None])))
         elif not isinstance(terms, str) or not without_rows([term], classifier):  # else its size is unknown
             pairs.append((term, *roots([term], classifier)))
-    return pairs
+    return pairs, left_out
 
 
 def _check(name, value, interval):
@@ -317,9 +326,9 @@ def _checked_rows(estimator, X, reset=False):
     return X
 
 
-def _user_groups(model, groups, scale, r):
-    """Columns, weights and title of each group of the user."""
-    weights = column_group_weights(groups, model)
+def _user_groups(model, groups, scale, r, missing):
+    """Columns, weights and title of each group of the user; and in words what is left out."""
+    groups, weights, left_out = column_group_weights(groups, model, missing)
     members = []
     for k, (title, group) in enumerate(groups.items()):
         entries = slice(weights.indptr[k], weights.indptr[k + 1])
@@ -330,5 +339,4 @@ def _user_groups(model, groups, scale, r):
                 correlation = r(columns, columns)
                 group_weights = group_weights * np.where(correlation[central(correlation)] < 0, -1.0, 1.0)
         members.append((columns, group_weights, title))
-    columns_of_disjoint([(title, columns.tolist()) for columns, _, title in members], names_of(model), "group")
-    return members
+    return members, left_out

@@ -240,6 +240,27 @@ def test_groups_of_the_user_are_candidates(model, twins):
     assert np.isnan(signed.sets.loc[signed.sets["n_columns"] == 2, "purity"]).all()
 
 
+def test_of_groups_that_overlap_the_best_disjoint_ones_are_taken(made_up, seed):
+    """As of all candidates: each of the first two is sure, and the smaller one has more for each of its columns."""
+    rng = np.random.default_rng(seed)
+    draws = 0.02 * rng.standard_normal((400, 6))
+    which = np.arange(400) % 2
+    draws[np.arange(400), which] += 1.0  # an effect of column 0 or 1, and one of column 4 or 5
+    draws[np.arange(400), 4 + which] += 1.0
+    groups = {"large": [0, 1, 2, 3], "small": [0, 1], "other": [4, 5, "TP53"], "all": [*range(6)]}
+    found = credible_sets(made_up(draws[rng.permutation(400)]), groups=groups, missing="ignore")
+    assert sorted(found.sets.index) == ["other", "small"]
+    assert "Left out: 1 name that is no column, 0 of 4 groups" in " ".join(found.sets.attrs["header"].split())
+    assert columns_of(found) == [["x0", "x1"], ["x4", "x5"]]
+
+
+def test_terms_that_overlap_are_candidates(model, twins):
+    sets = {"one": ["gene0", "gene9", "gene2"], "two": ["gene0", "gene9"], "three": ["gene4", "TP53"]}
+    found = credible_sets(model, twins[0], terms=sets, missing="ignore")
+    assert columns_of(found) == [["gene0", "gene9"], ["gene1"]]
+    assert "two" in found.sets.index
+
+
 def test_columns_that_are_not_shrunk_are_no_candidates(twins, short_fit):
     X, y = twins
     model = short_fit(X, y, unpenalized=["gene1"], standardize=True, n_iter=200)
@@ -272,8 +293,8 @@ def test_a_pipeline_gives_names_and_scaled_columns(twins):
         ({"X": csr_array(np.ones((1, 10)))}, ValueError, "two rows"),
         ({"X": np.ones((1, 10))}, ValueError, "two rows"),
         ({"X": np.ones((5, 9))}, ValueError, "10 features"),
-        ({"groups": {"a": ["gene0", "gene1"], "b": ["gene1"]}}, ValueError, "overlap: 'gene1' is in 'a' and in 'b'"),
-        ({"groups": {"a": ["gene99"]}}, ValueError, "'gene99'.*'gene9'"),
+        ({"groups": {"a": ["gene99"]}}, ValueError, "'gene99'.*'gene9'.*missing='ignore' leaves out"),
+        ({"groups": {"a": ["TP53"]}, "missing": "ignore"}, ValueError, "None of the groups has a column"),
         ({"groups": ["gene0"]}, TypeError, "groups must be a dict"),
         ({"correlations": np.eye(10), "q": 1.0}, ValueError, "q must be between"),
         ({"correlations": np.eye(10), "level": 95}, ValueError, "level must be between"),

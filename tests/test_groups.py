@@ -120,6 +120,22 @@ def test_a_group_is_the_sum_of_its_draws(model):
     assert frame.loc["weighted", "m_eff"] == pytest.approx(model.inclusion_score_[[2, 5]].sum())
 
 
+def test_names_that_are_no_columns_are_left_out_on_demand(model):
+    groups = {"some": {"gene1", "TP53", "gene0"}, "weighted": {"TP53": 5.0, "gene5": -2.0}, "none": ["TP53", None]}
+    frame = model.group_summary(groups, missing="ignore")
+    alone = model.group_summary({"some": ["gene0", "gene1"], "weighted": {"gene5": -2.0}})
+    pd.testing.assert_frame_equal(frame, alone)
+    assert "Left out: 4 names that are no columns, 1 of 3 groups as a whole" in " ".join(frame.attrs["header"].split())
+    assert "Left out" not in model.group_summary({"a": ["gene0"]}, missing="ignore").attrs["header"]
+    pd.testing.assert_frame_equal(group_summary(model, groups, missing="ignore"), frame)
+    with pytest.raises(ValueError, match="None of the groups has a column of this model, whose columns are 'gene0'"):
+        model.group_summary({"none": ["TP53"]}, missing="ignore")
+    with pytest.raises(ValueError, match="there is no 7157"):  # a number is a place in a table with names
+        model.group_summary({"entrez": ["gene0", 7157]}, missing="ignore")
+    with pytest.raises(ValueError, match="missing=True"):
+        model.group_summary(groups, missing=True)
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_groups_of_a_pipeline_are_in_the_units_of_its_classifier(blocks, short_fit, named):
     X, y = blocks[0] * np.repeat([1.0, 1000.0], 6), blocks[1]
@@ -145,7 +161,7 @@ def test_groups_of_a_pipeline_are_in_the_units_of_its_classifier(blocks, short_f
         ({"a": []}, ValueError, "'a'"),
         ({"a": "gene0"}, ValueError, r"'a' .* got 'gene0'"),
         ({"a": 3}, ValueError, "'a' .* got 3"),
-        ({"a": ["gene0", "Gene1"]}, ValueError, r"'Gene1'.* 'gene1"),
+        ({"a": ["gene0", "Gene1"]}, ValueError, r"'Gene1'.* 'gene1.*missing='ignore' leaves out"),
         ({"a": [12]}, ValueError, "12"),
         ({"b": ["gene0"], "a": ["gene0", "gene0"]}, ValueError, "'a' has a column more than once"),
         ({"a": {"gene0": 1.0, 0: -1.0}}, ValueError, "'a' has a column more than once"),

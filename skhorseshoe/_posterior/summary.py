@@ -37,9 +37,9 @@ def summary_frame(model, level, sort_by):
     return frame if sort_by is None else _sorted(frame, sort_by, len(extra))
 
 
-def group_frame(model, groups, level):
+def group_frame(model, groups, level, missing):
     """See ``HorseshoeProbitClassifier.group_summary``."""
-    weights = column_group_weights(groups, model)
+    groups, weights, left_out = column_group_weights(groups, model, missing)
     n_chains, n_draws, p = model.coef_draws_.shape
     draws = (model.coef_draws_.reshape(-1, p) @ weights).reshape(n_chains, n_draws, len(groups))
     checks = convergence(draws)
@@ -54,7 +54,7 @@ def group_frame(model, groups, level):
         index=pd.Index(list(groups), name="group", tupleize_cols=False),
     )
     condition = ", given the group of rows" if is_grouped(model) else ""
-    text = in_lines(f"Weighted sums of coefficients{condition}; {favoured(model, 'ones')}")
+    text = in_lines(f"Weighted sums of coefficients{condition}; {favoured(model, 'ones')}{left_out}")
     frame.attrs |= {"header": text, "classes": model.classes_.tolist()}
     return frame
 

@@ -33,8 +33,8 @@ def _raw_module(device, name, definitions):
 
 
 def launch(function, grid, *arguments, shared_bytes=0):
-    """Start a kernel in blocks of THREADS threads. Without blocks, which CUDA refuses, there is nothing to start: such is
-    a law of shrunk coefficients where none are.
+    """Start a kernel in blocks of THREADS threads. Without blocks, as for laws of shrunk coefficients where there are
+    none, there is nothing to start, and CUDA would refuse.
 
     grid : number of blocks, or several numbers. arguments : a tuple is passed as its members.
     """
