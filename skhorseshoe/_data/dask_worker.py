@@ -21,7 +21,7 @@ def make_segment(X, y, weight, class_weight, classes, names, shape, dtype, start
             f"Rows {start} to {stop - 1} came in shapes {X.shape} and {np.shape(y)}, not ({stop - start}, {shape[1]}) "
             f"and ({stop - start},): the chunks of the collection are not what it says they are."
         )
-    original, X = X, _numbers(X, dtype, names)  # a copy, so that Dask can free the results of other tasks
+    original, X = X, _as_numbers(X, dtype, names)  # a copy, so that Dask can free the results of other tasks
     if first := first_not_finite(X):
         raise not_finite(X[first], start + first[0], first[1], names, imputer="")
     refuse_merged(original, X)
@@ -32,7 +32,7 @@ def make_segment(X, y, weight, class_weight, classes, names, shape, dtype, start
     return Segment(X, y, _combined_weights(weight, class_weight, y, start), bounds, start)
 
 
-def _numbers(X, dtype, names):
+def _as_numbers(X, dtype, names):
     """X as a new array of numbers; a ValueError that names a column where it holds other things."""
     try:
         return np.array(X, dtype, order="C")

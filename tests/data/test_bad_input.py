@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe.inspection import marginal_effects
 
 X = np.random.default_rng(0).standard_normal((30, 3))
 Y = np.arange(30) % 2
@@ -96,6 +97,9 @@ def test_containers_that_are_no_table_are_refused_with_the_cure(kind):
     data, says = CONTAINERS[kind]
     with pytest.raises((TypeError, ValueError), match=re.escape(says).replace(r"\.\*", ".*")):
         fit(data)
+    if kind in ("AnnData", "MuData"):
+        with pytest.raises(TypeError, match="X holds no rows"):
+            marginal_effects(fit(), data)
 
 
 def test_arrays_with_labels_are_taken():
