@@ -24,8 +24,8 @@ def as_rows(X):
         try:
             return np.asarray(X)
         except Exception as error:  # foreign code may raise anything
-            raise ValueError(f"X, of type {_kind(X)}, cannot be read as an array: {error}. {_cure(X)}") from error
-    raise TypeError(f"X holds no rows: it is {' '.join(repr(X).split()):.80}, of type {_kind(X)}. {_cure(X)}")
+            raise ValueError(f"X, of type {_kind(X)}, cannot be read as an array: {error}. {_allowed(X)}") from error
+    raise TypeError(f"X holds no rows: it is {' '.join(repr(X).split()):.80}, of type {_kind(X)}. {_allowed(X)}")
 
 
 def of_no_numbers(X):
@@ -52,7 +52,7 @@ def _kind(X):
     return type(X).__name__
 
 
-def _cure(X):
+def _allowed(X):
     """What is allowed, and what to do with some containers that are none of it."""
     cure = ""
     if hasattr(X, "mod") and hasattr(X, "obs"):  # of mudata
