@@ -71,7 +71,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         groups' effects, from 1e-100 to 1e100; the noise of a row has standard deviation 1.
     unpenalized : array-like of names, indices or bool, or None, default=None
         Columns that are not shrunk, such as age and sex: their coefficients have the wide prior N(0, (100 / standard
-        deviation of the column)^2). Names need a table with string names; a mask has n_features entries.
+        deviation of the column)^2). Names need a table with string names; a mask has n_features entries. With all
+        columns this is plain probit regression, and tau keeps its prior.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply ``sample_weight``. Rare events do not need them. They change what the
         probabilities mean, and weights above 1 make intervals too narrow and let noise be selected.

@@ -31,5 +31,6 @@ Path = str | PathLike[str]
 Seed = int | np.random.RandomState | np.random.Generator | None
 Sampler = Literal["auto", "hmc", "pxda", "gibbs"]
 Rule = Literal["dss", "interval", "shrinkage", "fsr"]
+Missing = Literal["raise", "ignore"]
 Order = Literal["size", "name", "original"]
 Device = str  # "auto", "cpu", "cuda" or "cuda:N"

@@ -7,26 +7,26 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator
 
 from ._backends import device
 from ._data import validation
 from ._posterior.claim_errors import EFFECT, check_bounds, check_draws, check_share, prob_columns_wrong
 from ._posterior.column_group_weights import column_group_weights
-from ._posterior.correlated import ROUNDING, central, clusters, trees
+from ._posterior.correlated import central, clusters, trees
+from ._posterior.correlations import ROUNDING, among, correlations_of
 from ._posterior.credible_sets import CredibleSetSearch, choose_sets, set_frames
 from ._posterior.grouped_prediction import population
 from ._posterior.input_rows import input_names
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
-from ._posterior.terms import asked_terms, columns_of_disjoint, root_of, roots, without_rows
+from ._posterior.terms import judged_terms, root_of, roots, without_rows
 from ._utils.errstate import guarded
 from ._utils.names import names_of, title_of
 from ._utils.sklearn_compat import Interval
 
 if TYPE_CHECKING:
-    from ._types import ArrayLike, DataFrame, Model, RowsLike
+    from ._types import ArrayLike, DataFrame, Missing, Model, RowsLike
 
 __all__ = ["CredibleSets", "correlated_groups", "credible_sets"]
 
@@ -71,9 +71,9 @@ def correlated_groups(
 
     Parameters
     ----------
-    X : array-like or table of shape (n_samples, n_features)
-        Dense numbers without missing values; the columns as the classifier was fitted on them, or, with ``model``, rows
-        as that takes them.
+    X : array-like, table or sparse matrix of shape (n_samples, n_features)
+        Numbers without missing values; the columns as the classifier was fitted on them, or, with ``model``, rows as
+        that takes them. Sparse ones are not made dense.
     threshold : float, default=0.7
         Two groups become one while the mean absolute correlation of their columns is at least this, in (0, 1].
     model : HorseshoeProbitClassifier, Pipeline, search or None, default=None
@@ -95,10 +95,10 @@ def correlated_groups(
     TypeError
         If X, behind the steps before the classifier, is a Dask collection.
     ValueError
-        If X is not dense and finite, has other columns than the model, or the threshold is not in (0, 1].
+        If X is not finite, has one row or other columns than the model, or the threshold is not in (0, 1].
     MemoryError
-        If a set of columns, each correlated with another one of the set by the threshold, is so large that three
-        matrices of their correlations, of 8 bytes an entry, do not fit.
+        If a copy of a sparse X does not fit, or a set of columns, each correlated with another one of the set by the
+        threshold, is so large that three matrices of their correlations, of 8 bytes an entry, do not fit.
 
     Examples
     --------
@@ -113,19 +113,18 @@ def correlated_groups(
     _check("threshold", threshold, _THRESHOLDS)
     if model is None:
         learner = type("correlated_groups", (BaseEstimator,), {})()  # errors name it, and names go to it
-        X = _dense_rows(learner, X, reset=True)
+        X = _checked_rows(learner, X, reset=True)
         names = getattr(learner, "feature_names_in_", getattr(learner, "_column_labels", None))
     else:
         steps, classifier = unwrap(model)
         classifier = population(classifier)
-        X = _dense_rows(classifier, prepared(steps, X))
+        X = _checked_rows(classifier, prepared(steps, X))
         names = names_of(named(steps, classifier))
-    X = X.astype(np.float64, copy=False)
-    sd = X.std(axis=0)
-    varies = np.flatnonzero(sd > ROUNDING * np.abs(X).max(axis=0))
-    Z = (X[:, varies] - X[:, varies].mean(axis=0)) / (sd[varies] * np.sqrt(len(X)))  # Z'Z are the correlations
+    r, sd = correlations_of(X)
+    varies = np.flatnonzero(sd)
+    r = r if len(varies) == len(sd) else among(r, varies)
     wrong, groups = None if model is None else prob_columns_wrong(classifier, EFFECT)[varies], {}
-    for members, signs, centre in clusters(Z, threshold, "correlated_groups"):
+    for members, signs, centre in clusters(r, len(varies), threshold, "correlated_groups"):
         first = centre if wrong is None else wrong[members].argmin()
         weights = signs[first] * signs * sd[varies[members]]
         columns = [int(j) if names is None else names[j] for j in varies[members]]
@@ -146,6 +145,7 @@ def credible_sets(
     effect: float = EFFECT,
     q: float = 0.1,
     threshold: float = 0.5,
+    missing: Missing = "raise",
 ) -> CredibleSets:
     """Disjoint sets of columns, as small as possible, each of which has an effect that the posterior is sure of.
 
@@ -156,15 +156,15 @@ def credible_sets(
     ----------
     model : HorseshoeProbitClassifier, Pipeline or search
         Fitted. Columns are those behind the steps before the classifier.
-    X : array-like or table of shape (n_samples, n_features), default=None
-        Rows that the model was fitted on, all or a sample, dense behind these steps: they say which columns are
-        correlated.
+    X : array-like, table or sparse matrix of shape (n_samples, n_features), default=None
+        Rows that the model was fitted on, all or a sample: they say which columns are correlated.
     correlations : array-like of shape (n_features, n_features), default=None
         The correlations of the classifier's columns, in place of X.
     groups : dict or None, default=None
         Further candidates, as for ``group_summary``: the name of each group with a list of columns or a dict of columns
-        and their weights. Groups must not overlap. Columns of a list are added per standard deviation, each with the
-        sign of its correlation with the central one where correlations are known, and weights are taken as they are.
+        and their weights. Groups may overlap, as gene sets do: no column is in two of the sets that are chosen. Columns
+        of a list are added per standard deviation, each with the sign of its correlation with the central one where
+        correlations are known, and weights are taken as they are.
     terms : dict, "auto" or None, default="auto"
         Columns that are judged together and are no candidates by themselves, as for ``HorseshoeSelector``: a set that
         is a term holds a signal if the size of its effect is above ``effect``. "auto" takes those of several columns
@@ -180,6 +180,9 @@ def credible_sets(
     threshold : float, default=0.5
         Two groups in the tree become one while the mean absolute correlation of their columns is at least this, in
         (0, 1].
+    missing : {"raise", "ignore"}, default="raise"
+        What becomes of names in ``groups`` and ``terms`` that are none of the columns: an error, or they are left out,
+        which the header tells.
 
     Returns
     -------
@@ -195,8 +198,9 @@ def credible_sets(
     NotFittedError
         If it is not fitted.
     ValueError
-        If X, correlations and groups are all None or cannot be used, groups overlap, ``level``, ``q``, ``threshold`` or
-        ``effect`` is out of range, or the draws are too few to tell errors as rare as ``level`` or ``q`` asks for.
+        If X, correlations and groups are all None or cannot be used, groups or terms have unknown columns, ``level``,
+        ``q``, ``threshold`` or ``effect`` is out of range, or the draws are too few to tell errors as rare as ``level``
+        or ``q`` asks for.
     MemoryError
         As for `correlated_groups`.
 
@@ -243,10 +247,15 @@ def credible_sets(
     scale, inputs = classifier._column_sd, None if X is None else input_names(X)
     r = _given_correlations(classifier, None if X is None else prepared(steps, X), correlations, scale)
     classifier = named(steps, classifier)
-    several = _several(terms, steps, classifier, inputs, r, scale)
+    several, left_out = _several(terms, steps, classifier, inputs, r, scale, missing)
     is_empty = all(c is None for c in (X, correlations, groups)) and not several
     if is_empty or (X is not None and correlations is not None):
         raise ValueError("Give X, the rows of the fit, or correlations, or groups with either or neither of them.")
+    if groups is None and not (classifier.shrinkage_ > 0).any():
+        raise ValueError(
+            "All columns of this model are unpenalized, and such columns are no candidates by themselves: give groups "
+            "of them, as groups={'age': ['age']}, or ask summary(), whose intervals are theirs."
+        )
     search = CredibleSetSearch(classifier, level, effect)
     is_shrunk = (scale > 0) & (classifier.shrinkage_ > 0)
     candidates = [c for term, root in several if is_shrunk[term.columns].all() for c in search.of_term(term, root)]
@@ -256,23 +265,26 @@ def credible_sets(
     candidates += search.of_columns(shrunk)
     if r is not None:
         # With all columns, slices need no copy.
-        within = r if len(shrunk) == len(scale) else lambda a, b: r(shrunk[a], shrunk[b])
+        within = r if len(shrunk) == len(scale) else among(r, shrunk)
         for members, merges in trees(within, len(shrunk), threshold, "credible_sets"):
             if len(merges := merges[merges[:, 2] <= 1 - threshold + ROUNDING]):
                 candidates += search.of_tree(shrunk[members], r(shrunk[members], shrunk[members]), merges)
     if groups is not None:
-        for columns, weights, title in _user_groups(classifier, groups, scale, r):
-            candidates += search.of_group(columns, weights, title)
-    sets, members = set_frames(search, choose_sets(candidates, q), r, q, level_of(classifier, None))
+        members, of_groups = _user_groups(classifier, groups, scale, r, missing)
+        candidates += [candidate for group in members for candidate in search.of_group(*group)]
+        left_out += of_groups
+    chosen = choose_sets(candidates, q)
+    sets, members = set_frames(search, chosen, r, q, level_of(classifier, None), left_out)
     return CredibleSets(sets, members)
 
 
-def _several(terms, steps, classifier, inputs, r, scale):
-    """Pairs of the terms with several columns and their roots. inputs : names of the input columns, or None. r :
-    function that returns correlations, or None."""
+def _several(terms, steps, classifier, inputs, r, scale, missing):
+    """Pairs of the terms with several columns and their roots; and in words what is left out. inputs : names of the
+    input columns, or None. r : function that returns correlations, or None."""
     if terms is None:
-        return []
-    several = [term for term in asked_terms(terms, steps, classifier, inputs) if len(term.columns) > 1]
+        return [], ""
+    asked, left_out = judged_terms(terms, steps, classifier, inputs, missing)
+    several = [term for term in asked if len(term.columns) > 1]
     pairs = []
     for term in several:
         if r is not None and without_rows([term], classifier):
@@ -280,7 +292,7 @@ def _several(terms, steps, classifier, inputs, r, scale):
             pairs.append((term, root_of(r(term.columns, term.columns) * sd * sd[:, None])))
         elif not isinstance(terms, str) or not without_rows([term], classifier):  # else its size is unknown
             pairs.append((term, *roots([term], classifier)))
-    return pairs
+    return pairs, left_out
 
 
 def _check(name, value, interval):
@@ -303,30 +315,20 @@ def _given_correlations(model, X, correlations, scale):
         return lambda a, b: R[a][:, b]
     if X is None:
         return None
-    X = _dense_rows(model, X)
-    Z = X - X.mean(axis=0, dtype=np.float64)
-    size = np.sqrt(np.einsum("ij,ij->j", Z, Z))
-    constant = size <= ROUNDING * np.sqrt(len(X)) * np.abs(X).max(axis=0)
-    Z *= np.where(constant, 0.0, 1 / np.where(constant, 1.0, size))
-    return lambda a, b: Z[:, a].T @ Z[:, b]
+    return correlations_of(_checked_rows(model, X))[0]
 
 
-def _dense_rows(estimator, X, reset=False):
-    """X as ``check_X`` returns it; a ValueError if it is sparse or has a single row."""
+def _checked_rows(estimator, X, reset=False):
+    """X as ``check_X`` returns it, on the host; a ValueError if it has a single row."""
     X = device.to_host(validation.check_X(estimator, X, reset=reset))
-    if issparse(X):
-        raise ValueError(
-            "X is sparse, as given or behind the steps before the classifier. correlated_groups takes a sample of it "
-            "as a dense array, without model: model[:-1].transform(X).toarray(). credible_sets also takes correlations."
-        )
-    if len(X) < 2:
-        raise ValueError(f"X must have two rows or more, to tell correlations; got {len(X)}.")
+    if X.shape[0] < 2:
+        raise ValueError(f"X must have two rows or more, to tell correlations; got {X.shape[0]}.")
     return X
 
 
-def _user_groups(model, groups, scale, r):
-    """Columns, weights and title of each group of the user."""
-    weights = column_group_weights(groups, model)
+def _user_groups(model, groups, scale, r, missing):
+    """Columns, weights and title of each group of the user; and in words what is left out."""
+    groups, weights, left_out = column_group_weights(groups, model, missing)
     members = []
     for k, (title, group) in enumerate(groups.items()):
         entries = slice(weights.indptr[k], weights.indptr[k + 1])
@@ -337,5 +339,4 @@ def _user_groups(model, groups, scale, r):
                 correlation = r(columns, columns)
                 group_weights = group_weights * np.where(correlation[central(correlation)] < 0, -1.0, 1.0)
         members.append((columns, group_weights, title))
-    columns_of_disjoint([(title, columns.tolist()) for columns, _, title in members], names_of(model), "group")
-    return members
+    return members, left_out

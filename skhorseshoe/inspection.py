@@ -22,7 +22,7 @@ from ._utils.errstate import guarded
 from .selection import HorseshoeSelector
 
 if TYPE_CHECKING:
-    from ._types import DataFrame, Floats, Labels, Mapping, Model, NewGroups, Offsets, RowsLike, Rule, Weights
+    from ._types import DataFrame, Floats, Labels, Mapping, Missing, Model, NewGroups, Offsets, RowsLike, Rule, Weights
 
 __all__ = [
     "LeaveOneOut",
@@ -155,24 +155,26 @@ def summary(model: Model, level: float | None = None, sort_by: str | None = None
     return named_classifier(model).summary(level, sort_by)
 
 
-def group_summary(model: Model, groups: Mapping[str, Any], level: float | None = None) -> DataFrame:
+def group_summary(
+    model: Model, groups: Mapping[str, Any], level: float | None = None, *, missing: Missing = "raise"
+) -> DataFrame:
     """``HorseshoeProbitClassifier.group_summary`` of the classifier in the model, with the names of the Pipeline.
 
     Parameters
     ----------
     model : HorseshoeProbitClassifier, Pipeline or search
         Fitted.
-    groups, level : see ``HorseshoeProbitClassifier.group_summary``
-        Lists of columns, or dicts of columns and weights, by name; and the level of the intervals. Columns are those
-        behind the steps before the classifier, and weights are in their units, as
-        ``skhorseshoe.groups.correlated_groups(X, model=model)`` finds them; those that it finds without ``model`` are
-        in the units of X, and nothing here can tell.
+    groups, level, missing : see ``HorseshoeProbitClassifier.group_summary``
+        Lists of columns, or dicts of columns and weights, by name; the level of the intervals; and what becomes of
+        names that are none of the columns. These are behind the steps before the classifier, and weights are in their
+        units, as ``skhorseshoe.groups.correlated_groups(X, model=model)`` finds them; those that it finds without
+        ``model`` are in the units of X, and nothing here can tell.
 
     Returns
     -------
     frame : pandas.DataFrame
     """
-    return named_classifier(model).group_summary(groups, level)
+    return named_classifier(model).group_summary(groups, level, missing=missing)
 
 
 def predict_interval(

@@ -36,12 +36,18 @@ from ._utils.names import finder, name_of_levels, names_of, printable
 from .diagnostics import ess_bulk, rhat
 
 if TYPE_CHECKING:
-    from ._types import DataFrame, Mapping, Model, RowsLike, Weights
+    from ._types import DataFrame, Mapping, Missing, Model, RowsLike, Weights
 
 __all__ = ["find", "levels", "summary"]
 
 
-def find(model: Model, X: RowsLike = None) -> dict[str, list[Any]]:
+def find(
+    model: Model,
+    X: RowsLike = None,
+    *,
+    terms: Mapping[str, Any] | Literal["auto"] = "auto",
+    missing: Missing = "raise",
+) -> dict[str, list[Any]]:
     """The terms of a model: one for each input column of a Pipeline, for each category, for each other column.
 
     The steps of a Pipeline are walked from the input columns to those of the classifier. Columns that are made of
@@ -57,6 +63,8 @@ def find(model: Model, X: RowsLike = None) -> dict[str, list[Any]]:
         Fitted.
     X : table of shape (n_samples, n_features), default=None
         Rows as the model takes them, if the first step does not remember the names of the input columns.
+    terms, missing : see `summary`
+        Terms of your own, in place of those that are found among their columns; and what becomes of unknown names.
 
     Returns
     -------
@@ -71,7 +79,8 @@ def find(model: Model, X: RowsLike = None) -> dict[str, list[Any]]:
     NotFittedError
         If it is not fitted.
     ValueError
-        If a step has no names for its columns, so that they cannot be told apart.
+        If a step has no names for its columns, so that they cannot be told apart, or yours are empty or have unknown
+        ones.
 
     Examples
     --------
@@ -92,9 +101,9 @@ def find(model: Model, X: RowsLike = None) -> dict[str, list[Any]]:
     steps, classifier = unwrap(model)
     classifier = named(steps, classifier)
     names = names_of(classifier)
+    asked, _ = _terms.judged_terms(terms, steps, classifier, None if X is None else input_names(X), missing)
     times = Counter(names)
-    terms = _terms.found_terms(steps, classifier, None if X is None else input_names(X))
-    return {term.name: [names[j] if times[names[j]] == 1 else int(j) for j in term.columns] for term in terms}
+    return {term.name: [names[j] if times[names[j]] == 1 else int(j) for j in term.columns] for term in asked}
 
 
 @guarded
@@ -106,6 +115,7 @@ def summary(
     effect: float | Mapping[str, float] = EFFECT,
     level: float | None = None,
     sample_weight: Weights = None,
+    missing: Missing = "raise",
 ) -> DataFrame:
     """Does it matter? The size of the effect of each term, and how sure it is.
 
@@ -125,7 +135,8 @@ def summary(
         level of a category.
     terms : dict or "auto", default="auto"
         The terms, as `find` gives them; or a dict of your own: names, each with a list of columns, of the classifier or
-        of the input. Columns that it leaves out are in the terms that are found.
+        of the input. They may overlap, as gene sets do: each has the effect of all its columns. Columns that it leaves
+        out are in the terms that are found.
     effect : float or dict, default=0.1
         The least size that counts. A dict has "levels", the least difference between two levels that counts, for terms
         all of whose columns hold two values, such as a column of zeros and ones or the columns of a category; and "sd",
@@ -134,6 +145,9 @@ def summary(
         Level of the credible interval, in (0, 1); None takes ``credible_level`` of the classifier.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         The weights of the fit, times the class weights if there was a ``class_weight``.
+    missing : {"raise", "ignore"}, default="raise"
+        What becomes of names in ``terms`` that are none of the columns: an error, or they are left out, which the
+        header tells.
 
     Returns
     -------
@@ -150,7 +164,7 @@ def summary(
     NotFittedError
         If the model is not fitted.
     ValueError
-        If terms overlap, are empty, have unknown columns or the same value in all rows; if X is needed and not given,
+        If terms are empty, have unknown columns or the same value in all rows; if X is needed and not given,
         or has other columns than the model.
 
     Examples
@@ -174,7 +188,7 @@ def summary(
     model = named(steps, classifier)
     check_effect(effect)
     inputs = None if X is None else input_names(X)
-    asked = _terms.asked_terms(terms, steps, model, inputs)
+    asked, left_out = _terms.judged_terms(terms, steps, model, inputs, missing)
     rows = None
     if X is not None:  # checked even if no term needs it
         seen_rows = device.to_host(validation.check_X(classifier, prepared(steps, X), reset=False))
@@ -209,7 +223,7 @@ def summary(
     least = f"{effects.per_sd:g}" + (f", or {effects.between_levels:g} between levels" if has_levels else "")
     frame.attrs["header"] = in_lines(
         f"Effect of each of {len(frame)} terms on the score: {kinds}, and the probability that it is above "
-        f"{least}{on_average(classifier)}"
+        f"{least}{on_average(classifier)}{left_out}"
     )
     return frame
 

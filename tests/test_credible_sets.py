@@ -9,7 +9,7 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.sparse import csr_array
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._posterior.credible_sets import CandidateSet, CredibleSetSearch, choose_sets
@@ -77,6 +77,33 @@ def test_twins_are_reported_together_and_not_alone(model, twins, by):
     assert found.sets.loc["gene1", "mean"] < 0
     assert found.sets.attrs["header"].startswith("2 sets of 3 of 10 columns, expected share of false ones 0.0")
     assert repr(found) == f"{found.sets}\n\n{found.members}"  # one table after the other
+
+
+def test_sets_of_sparse_rows_are_those_of_the_array(short_fit, seed):
+    """With more columns than rows, of which some are empty, constant, or copies."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((120, 150)) * (rng.random((120, 150)) < 0.2)
+    X[:, 1], X[:, 2], X[:, 100:] = -3 * X[:, 0], 5.0, 0.0
+    model = short_fit(X, X[:, 0] + 0.2 * rng.standard_normal(120) > 0, n_iter=300, burn_in=200)
+    expected = credible_sets(model, X)
+    assert ["x0", "x1"] in columns_of(expected)
+    for form in ("csr", "csc", "coo"):
+        found = credible_sets(model, csr_array(X).asformat(form))
+        pd.testing.assert_frame_equal(found.sets, expected.sets)
+        pd.testing.assert_frame_equal(found.members, expected.members)
+
+
+def test_one_hot_columns_of_a_pipeline_may_be_sparse(seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"ward": rng.choice(list("abc"), 500), "unit": rng.choice(list("xyz"), 500)})
+    y = 1.5 * (X["ward"] == "a") + rng.standard_normal(500) > 0.5
+    model = make_pipeline(OneHotEncoder(), HorseshoeProbitClassifier(n_iter=300, random_state=0)).fit(X, y)
+    assert credible_sets(model, X).sets.index.tolist() == ["ward"]
+    dense = credible_sets(model[-1], model[:-1].transform(X).toarray(), terms=None)
+    names = model[:-1].get_feature_names_out()  # of columns 0, 1, ...
+    found = columns_of(credible_sets(model, X, terms=None))
+    assert found == [[names[int(one[1:])] for one in columns] for columns in columns_of(dense)]
+    assert ["ward_a"] in [[name.split("__")[-1] for name in columns] for columns in found]
 
 
 def test_noise_has_no_set(seed):
@@ -213,11 +240,36 @@ def test_groups_of_the_user_are_candidates(model, twins):
     assert np.isnan(signed.sets.loc[signed.sets["n_columns"] == 2, "purity"]).all()
 
 
+def test_of_groups_that_overlap_the_best_disjoint_ones_are_taken(made_up, seed):
+    """As of all candidates: each of the first two is sure, and the smaller one has more for each of its columns."""
+    rng = np.random.default_rng(seed)
+    draws = 0.02 * rng.standard_normal((400, 6))
+    which = np.arange(400) % 2
+    draws[np.arange(400), which] += 1.0  # an effect of column 0 or 1, and one of column 4 or 5
+    draws[np.arange(400), 4 + which] += 1.0
+    groups = {"large": [0, 1, 2, 3], "small": [0, 1], "other": [4, 5, "TP53"], "all": [*range(6)]}
+    found = credible_sets(made_up(draws[rng.permutation(400)]), groups=groups, missing="ignore")
+    assert sorted(found.sets.index) == ["other", "small"]
+    assert "Left out: 1 name that is no column, 0 of 4 groups" in " ".join(found.sets.attrs["header"].split())
+    assert columns_of(found) == [["x0", "x1"], ["x4", "x5"]]
+
+
+def test_terms_that_overlap_are_candidates(model, twins):
+    sets = {"one": ["gene0", "gene9", "gene2"], "two": ["gene0", "gene9"], "three": ["gene4", "TP53"]}
+    found = credible_sets(model, twins[0], terms=sets, missing="ignore")
+    assert columns_of(found) == [["gene0", "gene9"], ["gene1"]]
+    assert "two" in found.sets.index
+
+
 def test_columns_that_are_not_shrunk_are_no_candidates(twins, short_fit):
     X, y = twins
     model = short_fit(X, y, unpenalized=["gene1"], standardize=True, n_iter=200)
     assert ["gene1"] not in columns_of(credible_sets(model, X))
     assert ["gene1"] in columns_of(credible_sets(model, X, groups={"by name": ["gene1"]}))
+    free = short_fit(X, y, unpenalized=[True] * 10, n_iter=200)
+    assert ["gene1"] in columns_of(credible_sets(free, X, groups={"by name": ["gene1"]}))
+    with pytest.raises(ValueError, match=r"All columns of this model are unpenalized.*give groups"):
+        credible_sets(free, X)
 
 
 def test_a_pipeline_gives_names_and_scaled_columns(twins):
@@ -238,11 +290,11 @@ def test_a_pipeline_gives_names_and_scaled_columns(twins):
         ({"correlations": np.eye(9)}, ValueError, r"\(10, 10\).*\(9, 9\)"),
         ({"correlations": 2 * np.eye(10)}, ValueError, "diagonal"),
         ({"correlations": np.tri(10)}, ValueError, "symmetric"),
-        ({"X": csr_array(np.eye(10))}, ValueError, "sparse"),
+        ({"X": csr_array(np.ones((1, 10)))}, ValueError, "two rows"),
         ({"X": np.ones((1, 10))}, ValueError, "two rows"),
         ({"X": np.ones((5, 9))}, ValueError, "10 features"),
-        ({"groups": {"a": ["gene0", "gene1"], "b": ["gene1"]}}, ValueError, "overlap: 'gene1' is in 'a' and in 'b'"),
-        ({"groups": {"a": ["gene99"]}}, ValueError, "'gene99'.*'gene9'"),
+        ({"groups": {"a": ["gene99"]}}, ValueError, "'gene99'.*'gene9'.*missing='ignore' leaves out"),
+        ({"groups": {"a": ["TP53"]}, "missing": "ignore"}, ValueError, "None of the groups has a column"),
         ({"groups": ["gene0"]}, TypeError, "groups must be a dict"),
         ({"correlations": np.eye(10), "q": 1.0}, ValueError, "q must be between"),
         ({"correlations": np.eye(10), "level": 95}, ValueError, "level must be between"),

@@ -4,11 +4,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from laws import peak_memory
 from scipy.cluster.hierarchy import fcluster, linkage
-from scipy.sparse import csr_array
+from scipy.sparse import csc_array, csr_array, random_array
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skhorseshoe._posterior.correlations import correlations_of
 from skhorseshoe.diagnostics import ess_bulk
 from skhorseshoe.groups import correlated_groups
 from skhorseshoe.inspection import group_summary
@@ -54,6 +56,30 @@ def test_numbers_constants_single_columns_and_copies():
     assert list(correlated_groups(pl.DataFrame(X, schema=list("abcde")), 1.0)) == ["a", "b and 1 more", "c"]
 
 
+@pytest.mark.parametrize("block", [1, 10_000])
+def test_correlations_of_sparse_columns_are_those_of_the_array(block, sizes, seed):
+    sizes(correlations_of_a_block=block)
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, 3, (30, 40)) * (rng.random((30, 40)) < 0.4) + 50.0 * (np.arange(40) < 3)  # three far from zero
+    X[:, 5:9], X[:, 9], X[:, 10] = -2 * X[:, 20:24], 0.0, 7.0
+    for dtype in (np.float32, np.int8):
+        (r, sd), (of_array, _) = correlations_of(csc_array(X.astype(dtype))), correlations_of(X.astype(dtype))
+        np.testing.assert_allclose(sd, X.std(axis=0), atol=1e-12)
+        for columns in (slice(3, None), np.array([9, 2, 20])):
+            np.testing.assert_allclose(r(slice(1, 30), columns), of_array(slice(1, 30), columns), atol=1e-9)
+        found, expected = (correlated_groups(rows.astype(dtype), 0.4) for rows in (csr_array(X), X))
+        assert [[*group] for group in found.values()] == [[*group] for group in expected.values()]
+        assert not {9, 10} & {j for group in found.values() for j in group}
+        for one, two in zip(found.values(), expected.values(), strict=True):
+            np.testing.assert_allclose([*one.values()], [*two.values()])
+
+
+def test_sparse_columns_are_never_made_dense(sizes):
+    sizes(correlations_of_a_block=2**18)
+    X = random_array((3000, 3000), density=1e-3, rng=np.random.default_rng(0))
+    assert peak_memory(lambda: correlated_groups(X, 0.95)) < 8 * 3000**2 / 8
+
+
 def test_what_cannot_be_grouped_is_refused(blocks, free_memory):
     X, _ = blocks
     for wrong in (0, 1.5, np.nan):
@@ -66,8 +92,6 @@ def test_what_cannot_be_grouped_is_refused(blocks, free_memory):
         correlated_groups(X.assign(gene3="a"))
     with pytest.raises(ValueError, match="2 columns named 'gene0'"):
         correlated_groups(X.rename(columns={"gene3": "gene0"}))
-    with pytest.raises(ValueError, match=r"X is sparse.*model\[:-1\]\.transform\(X\)\.toarray\(\)"):
-        correlated_groups(csr_array(X))
     free_memory(383)
     with pytest.raises(MemoryError, match=r"threshold=0\.7.*4 x 4"):
         correlated_groups(X)
@@ -96,6 +120,22 @@ def test_a_group_is_the_sum_of_its_draws(model):
     assert frame.loc["weighted", "m_eff"] == pytest.approx(model.inclusion_score_[[2, 5]].sum())
 
 
+def test_names_that_are_no_columns_are_left_out_on_demand(model):
+    groups = {"some": {"gene1", "TP53", "gene0"}, "weighted": {"TP53": 5.0, "gene5": -2.0}, "none": ["TP53", None]}
+    frame = model.group_summary(groups, missing="ignore")
+    alone = model.group_summary({"some": ["gene0", "gene1"], "weighted": {"gene5": -2.0}})
+    pd.testing.assert_frame_equal(frame, alone)
+    assert "Left out: 4 names that are no columns, 1 of 3 groups as a whole" in " ".join(frame.attrs["header"].split())
+    assert "Left out" not in model.group_summary({"a": ["gene0"]}, missing="ignore").attrs["header"]
+    pd.testing.assert_frame_equal(group_summary(model, groups, missing="ignore"), frame)
+    with pytest.raises(ValueError, match="None of the groups has a column of this model, whose columns are 'gene0'"):
+        model.group_summary({"none": ["TP53"]}, missing="ignore")
+    with pytest.raises(ValueError, match="there is no 7157"):  # a number is a place in a table with names
+        model.group_summary({"entrez": ["gene0", 7157]}, missing="ignore")
+    with pytest.raises(ValueError, match="missing=True"):
+        model.group_summary(groups, missing=True)
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_groups_of_a_pipeline_are_in_the_units_of_its_classifier(blocks, short_fit, named):
     X, y = blocks[0] * np.repeat([1.0, 1000.0], 6), blocks[1]
@@ -121,7 +161,7 @@ def test_groups_of_a_pipeline_are_in_the_units_of_its_classifier(blocks, short_f
         ({"a": []}, ValueError, "'a'"),
         ({"a": "gene0"}, ValueError, r"'a' .* got 'gene0'"),
         ({"a": 3}, ValueError, "'a' .* got 3"),
-        ({"a": ["gene0", "Gene1"]}, ValueError, r"'Gene1'.* 'gene1"),
+        ({"a": ["gene0", "Gene1"]}, ValueError, r"'Gene1'.* 'gene1.*missing='ignore' leaves out"),
         ({"a": [12]}, ValueError, "12"),
         ({"b": ["gene0"], "a": ["gene0", "gene0"]}, ValueError, "'a' has a column more than once"),
         ({"a": {"gene0": 1.0, 0: -1.0}}, ValueError, "'a' has a column more than once"),

@@ -81,6 +81,15 @@ _COLUMNS_AT_A_TIME = 2**14  # columns to read at a time
 _SCRAMBLE = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: its multiples look random
 _CENTRAL = 0.05, 0.25, 0.75, 0.95  # quantiles: the usual values, and the middle half of all, lie between them
 _FAR_OUT = 20  # most ranges of usual values in a standard deviation; 2 for a lognormal with sigma 2
+_TIMES_FARTHER, _MOST_TOGETHER = 3, 3  # of codes from the other values; most codes together
+# -1, and 7, 8 and 9 repeated, with both signs, or a last digit of 7 or 8 after nines.
+_CODE_SET = {-1.0} | {
+    sign * float(text)
+    for n in range(1, 6)
+    for text in (*(digit * n for digit in "789"), *("9" * (n - 1) + digit for digit in "78"))
+    for sign in (1, -1)
+}
+_CODES = sorted(_CODE_SET)
 
 
 def step_of(shape):
@@ -119,6 +128,43 @@ def usual_values(rows):
     """The value that the middle half of each column has, or NaN; (k,). rows : as ``sample`` returns them."""
     low, high = np.quantile(np.asarray(dense(rows), np.float64), (_CENTRAL[1], _CENTRAL[2]), axis=0, method="nearest")
     return np.where(low == high, low, np.nan)
+
+
+def missing_codes(rows):
+    """Values that look like codes for "missing", as pairs of the number of a column and a list of them.
+
+    Such a value is a number that is used as one (``_CODES``) and occurs twice or more; the other values of its column
+    are whole numbers too, two different ones at least; and from the nearest of these it is more than three times as far
+    as any neighbours among them are from one another. So it is far from all others, while the last of many counts,
+    ages or prices, which are ever farther apart, is not. Up to three codes may stand together, as 97, 98 and 99 do.
+
+    rows : as ``sample`` returns them.
+    """
+    found = []
+    for columns in cut(0, rows.shape[1], _COLUMNS_AT_A_TIME):
+        block = dense(rows[:, columns])
+        ends = np.isin(block.min(axis=0), _CODES) | np.isin(block.max(axis=0), _CODES)
+        for j in np.flatnonzero(ends):
+            values, times = np.unique(block[:, j], return_counts=True)
+            if (values == np.rint(values)).all() and (codes := _apart_from_all(values.tolist(), times.tolist())):
+                found.append((columns.start + int(j), codes))
+    return found
+
+
+def _apart_from_all(values, times):
+    """The codes among different whole numbers, ascending, that occur so many times."""
+    codes, ends = [], [(k, side) for k in range(1, _MOST_TOGETHER + 1) for side in (1, -1)]
+    while True:
+        for k, side in ends:
+            outer, rest = (values[:k], values[k:]) if side > 0 else (values[-k:], values[:-k])
+            if len(rest) < 2 or min(times[:k] if side > 0 else times[-k:]) < 2 or not {*outer} <= _CODE_SET:
+                continue
+            distance = rest[0] - outer[-1] if side > 0 else outer[0] - rest[-1]
+            if distance > _TIMES_FARTHER * max(np.diff(rest)):
+                codes, values, times = codes + outer, rest, times[k:] if side > 0 else times[:-k]
+                break
+        else:
+            return [int(code) for code in codes]
 
 
 def two_valued(rows):

@@ -81,6 +81,4 @@ def column_mask(unpenalized, names):
         if len({*columns}) < len(columns):
             raise ValueError(f"unpenalized has a column more than once: {values[:9]}. Give a mask as booleans.")
         mask[columns] = True
-    if mask.all():
-        raise ValueError(f"unpenalized has all {p} columns: the horseshoe prior needs one at least to shrink.")
     return mask

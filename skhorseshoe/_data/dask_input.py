@@ -11,9 +11,10 @@ from sklearn.utils.validation import column_or_1d
 
 from .._utils.arrays import refuse_masked
 from . import weights
+from .column_names import column_types
 from .labels import check_labels, encode_labels, nullable_type, refuse_missing
 from .row_blocks import block_bounds
-from .validation import check_X, is_dask
+from .validation import LEVEL_TYPES, check_X, is_dask
 from .whole_numbers import are_small, refuse_merged
 
 _LABELS = 2**20  # labels in a chunk, if y is in memory
@@ -26,7 +27,7 @@ try:
     from dask import compute, delayed
 
     from .dask_rows import DaskRows, Shards, survey, wait_for
-    from .dask_worker import make_segment, without_mask
+    from .dask_worker import make_segment, not_numeric, without_mask
 except ImportError as error:
     raise ImportError(
         f"Rows of Dask collections need dask and distributed: pip install 'dask[array,dataframe]' distributed ({error})"
@@ -162,12 +163,17 @@ def _partition_numbers(rows, dtype):
 def _example(X):
     """Two rows in memory like those of X, for checks of the columns."""
     if hasattr(X, "columns"):
+        for name, dtype in column_types(X):  # Dask would make up a text, which the error would name
+            if dtype == "object" or dtype.startswith(LEVEL_TYPES):
+                raise not_numeric(repr(name), f"its dtype is {dtype}")
         return X._meta_nonempty.iloc[[0, 0]]  # the second row that Dask makes up has missing values
     if np.isnan(X.shape[1]):
         raise ValueError(
             "X does not know how many columns it has. Give the number where it is made, as in dask.array.from_delayed("
             "part, (numpy.nan, 12), dtype), or have it counted: X.compute_chunk_sizes()."
         )
+    if X.dtype.kind in "SU":
+        raise not_numeric(0, f"its dtype is {X.dtype}")
     return np.zeros((2, X.shape[1]), X.dtype)
 
 

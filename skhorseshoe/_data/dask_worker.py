@@ -21,7 +21,7 @@ def make_segment(X, y, weight, class_weight, classes, names, shape, dtype, start
             f"Rows {start} to {stop - 1} came in shapes {X.shape} and {np.shape(y)}, not ({stop - start}, {shape[1]}) "
             f"and ({stop - start},): the chunks of the collection are not what it says they are."
         )
-    original, X = X, np.array(X, dtype, order="C")  # a copy, so that Dask can free the results of other tasks
+    original, X = X, _as_numbers(X, dtype, names)  # a copy, so that Dask can free the results of other tasks
     if first := first_not_finite(X):
         raise not_finite(X[first], start + first[0], first[1], names, imputer="")
     refuse_merged(original, X)
@@ -30,6 +30,27 @@ def make_segment(X, y, weight, class_weight, classes, names, shape, dtype, start
     y = (np.asarray(y) == classes[1:]).astype(np.uint8)
     X.flags.writeable = False
     return Segment(X, y, _combined_weights(weight, class_weight, y, start), bounds, start)
+
+
+def _as_numbers(X, dtype, names):
+    """X as a new array of numbers; a ValueError that names a column where it holds other things."""
+    try:
+        return np.array(X, dtype, order="C")
+    except (ValueError, TypeError):
+        for j in range(X.shape[1]):
+            try:
+                X[:, j].astype(dtype)
+            except (ValueError, TypeError) as error:
+                raise not_numeric(j if names is None else repr(names[j]), error) from error
+        raise
+
+
+def not_numeric(column, why):
+    """The error about a column of a Dask collection, by name or number."""
+    return ValueError(
+        f"Column {column} is not numeric: {why}. Convert it with astype(float) if it holds numbers. Of text and "
+        "categories make columns of 0 and 1: X = dask.dataframe.get_dummies(X.categorize(), dtype=float); or drop it."
+    )
 
 
 def without_mask(values):

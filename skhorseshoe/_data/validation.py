@@ -15,6 +15,7 @@ from .._utils.arrays import first_not_finite, is_missing, kind_of, refuse_masked
 from .._utils.memmap import check_whole, cut, read_ahead
 from .._utils.memory import check_copy
 from .column_names import check_column_labels, check_names, column_types, with_names
+from .containers import GIVE, as_rows, of_no_numbers
 from .labels import check_labels
 from .whole_numbers import are_small, refuse_merged
 
@@ -25,12 +26,11 @@ _BELONGING = (
 )
 _MANY_TEXTS = 20  # fewest different texts in a column that may be labels of groups
 _NUMBER = "Convert them to a meaningful number, such as days since an event, or drop them."
-_GIVE = "Give an array, a table or a sparse matrix of shape (n_samples, n_features)."
 _SCALE = "Divide the column, take its logarithm, or drop it."
 _NUMBER_TYPES = ("int", "uint", "float", "bool", "double", "half", "sparse")
 _TIME_TYPES = ("date", "time", "duration", "period")  # NumPy would take their values for numbers
 # NumPy would take values of these types for numbers if they look like numbers.
-_LEVEL_TYPES = ("categor", "dictionary", "enum", "str", "utf8", "large_", "binary", "fixed_")
+LEVEL_TYPES = ("categor", "dictionary", "enum", "str", "utf8", "large_", "binary", "fixed_")
 
 
 def is_dask(*collections):
@@ -56,7 +56,8 @@ def check_X(estimator, X, *, reset):
         X = device.checked(X)
         validate_data(estimator, X, reset=reset, skip_check_array=True)  # the number of columns, and their names
         return X
-    X = _as_rows(X)
+    refuse_lazy(X)
+    X = as_rows(X)
     check_whole(X)
     check_names(X, column_types(X))
     X = _well_formed(X) if issparse(X) else with_names(X)
@@ -81,7 +82,7 @@ def check_X(estimator, X, *, reset):
         better = _with_cure(error, X, types)
         if better is error and isinstance(error, ValueError | TypeError):
             raise
-        why = f"X, of type {type(X).__name__}, cannot be read as an array of float64: {error}. {_GIVE}"
+        why = f"X, of type {type(X).__name__}, cannot be read as an array of float64: {error}. {GIVE}"
         raise (ValueError(why) if better is error else better) from error
     _refuse_levels(X, types)
     if reset:
@@ -97,6 +98,8 @@ def _with_cure(error, X, types):
     if "feature names" in str(error):  # the columns are not those of fit, which the error says
         in_order = "same order" in str(error)
         return ValueError(f"{error}That is X[model.feature_names_in_].") if in_order else error
+    if problem := of_no_numbers(X):
+        return type(error)(problem)
     X = np.asarray(X, object) if isinstance(X, list | tuple) else X
     not_numbers = [name for name, dtype in types if not dtype.startswith(_NUMBER_TYPES) or "interval" in dtype]
     columns = [(repr(name), X[name]) for name in not_numbers]
@@ -126,19 +129,6 @@ def _looks_like_a_label(values):
     """Whether a column of text has many values, each in several rows, like names of patients."""
     text = [value for value in values if isinstance(value, str)]
     return _MANY_TEXTS <= len(set(text)) <= len(text) // 2
-
-
-def _as_rows(X):
-    """X, or an array of it if only NumPy can read it; a TypeError if it holds no rows."""
-    refuse_lazy(X)
-    if isinstance(X, list | tuple) or hasattr(X, "shape") or column_types(X):  # older record batches have no shape
-        return X
-    if hasattr(X, "__array__") or hasattr(X, "__array_interface__") or isinstance(X, memoryview):
-        try:
-            return np.asarray(X)
-        except Exception as error:  # foreign code may raise anything
-            raise ValueError(f"X, of type {type(X).__name__}, cannot be read as an array: {error}. {_GIVE}") from error
-    raise TypeError(f"X holds no rows: it is {X!r:.80}, of type {type(X).__name__}. {_GIVE}")
 
 
 def refuse_lazy(X):
@@ -267,7 +257,7 @@ def _refuse_levels(table, types):
     """Raise a ValueError for categories and text that look like numbers: they may be names of levels, not amounts."""
     for name, dtype in types:
         is_text = dtype == "object" and any(isinstance(value, str | bytes) for value in table[name])
-        if is_text or dtype.startswith(_LEVEL_TYPES):
+        if is_text or dtype.startswith(LEVEL_TYPES):
             raise ValueError(
                 f"Column {name!r} is not numeric (its dtype is {dtype}), although its values look like numbers. "
                 f"{_CURE} If they are quantities, convert the column: astype(float)."

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .._data.column_checks import missing_codes, step_of
 from .._data.labels import order_of
 from .._data.row_groups import MATCH_BY_LABEL, is_reordered
 from .._mcmc.prior import PER_CONTRAST
@@ -34,7 +35,8 @@ def of_tables(X, of_rows, data):
 
 
 def before_sampling(params, data, rows, one_sided, dependent_sets, names):
-    """The findings to warn of before sampling: light weights, dependent columns, and coefficients without a bound.
+    """The findings to warn of before sampling: light weights, codes for missing values, dependent columns, and
+    coefficients without a bound.
 
     data : ``Data``. one_sided : ``OneSidedColumns``. dependent_sets : of columns of which a weighted sum is constant.
     names : of the columns, an array.
@@ -50,6 +52,11 @@ def before_sampling(params, data, rows, one_sided, dependent_sets, names):
         if data.excess.by_class:
             cure = f"Leave {which} out, and where an event must not be missed act from a lower probability on."
         findings.append(Finding("heavy weights", [], cure, {"by": data.weighted_by, "times": data.excess.times**0.5}))
+    if codes := missing_codes(rows.evenly_spaced(-(-rows.shape[0] // step_of(rows.shape)))):
+        ((first, values), *_), places = codes, [j for j, _ in codes]
+        facts = {"values": ", ".join(map(str, values)), "first": names[first]}
+        cure = "If they are, make NaN of them and impute (SimpleImputer in a Pipeline), or drop these rows."
+        findings.append(Finding("missing codes", names[places], cure, facts))
     if dependent_sets:
         more = f" (one of {len(dependent_sets)} such sets)" if len(dependent_sets) > 1 else ""
         findings.append(Finding("dependent", names[dependent_sets[0].columns], "", {"more": more}))

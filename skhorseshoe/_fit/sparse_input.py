@@ -28,11 +28,13 @@ def array_if_as_small(X):
 
 
 def stored_columns(X, unpenalized):
-    """The columns that hold something or are unpenalised, ascending; None where X is an array or has most of them."""
+    """The columns that hold something or are unpenalised, ascending, one at least; None where X is an array or has most
+    of them."""
     if not issparse(X):
         return None
     is_stored = unpenalized.copy()
     is_stored[X.indices] = True
+    is_stored[0] |= not is_stored.any()
     return np.flatnonzero(is_stored) if is_stored.mean() <= 1 - _EMPTY_SHARE else None
 
 

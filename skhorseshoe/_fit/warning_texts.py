@@ -71,6 +71,10 @@ TEMPLATES = {
         "By {by} rows count as more than were observed: a row of weight w is w independent rows to the likelihood. So "
         "intervals are about {times:.2g} times too narrow, and noise looks certain. {cure}"
     ),
+    "missing codes": (
+        "{columns}: some values are far from all others of the column, as codes for missing values are ({values} in "
+        "{first!r}), and count as amounts. {cure}"
+    ),
     "dependent": (
         "{columns}: a weighted sum of these shrunk columns is the same in every row{more}, so the data tell no "
         "coefficient of them alone. Drop one of them, or ask what they do together (skhorseshoe.terms)."

@@ -8,6 +8,7 @@ from scipy.special import ndtr
 
 from .._mcmc.draws import moving
 from .._posterior.correlated import clusters
+from .._posterior.correlations import products_of
 from ..diagnostics import ess_bulk, rhat
 
 WATCHED = "(predictions)", "(predictions and groups)"  # names, without and with groups of columns
@@ -86,7 +87,7 @@ def groups_of(X, mean, sd, weight=None):
         Z *= np.sqrt(weight)[:, None]
     length = np.sqrt(np.einsum("ij,ij->j", Z, Z))
     Z /= np.where(length > 0, length, 1.0)
-    for members, signs, _ in clusters(Z, _THRESHOLD, "fit"):
+    for members, signs, _ in clusters(products_of(Z), len(varies), _THRESHOLD, "fit"):
         yield varies[members], signs * sd[varies[members]]
 
 

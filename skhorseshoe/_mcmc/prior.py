@@ -29,8 +29,10 @@ def scale_of_tau_prior(global_scale, expected_nonzero, p, n, rate):
             "one of them."
         )
     if not expected_nonzero < p:
+        cure = "" if p else " Leave it out: all columns are unpenalized."
         raise ValueError(
-            f"expected_nonzero={expected_nonzero} must be below the number of columns that are shrunk, which is {p}."
+            f"expected_nonzero={expected_nonzero} must be below the number of columns that are shrunk, which is "
+            f"{p}.{cure}"
         )
     scale = float(expected_nonzero / (p - expected_nonzero) / np.sqrt(row_information(rate) * n))
     if not LEAST_SCALE <= scale <= LARGEST_SCALE:

@@ -95,7 +95,7 @@ def log_global_scale(tau, tau_0, slab_scale, p):
 def _distinct(slab_scale, p):
     """Slabs and the number of columns with each; several slabs are replaced by points of a grid, see ``on_grid``."""
     if np.ndim(slab_scale) == 0:
-        return (np.empty(0), np.empty(0)) if slab_scale is None else (np.array([slab_scale]), np.array([p]))
+        return (np.empty(0), np.empty(0)) if slab_scale is None or p == 0 else (np.array([slab_scale]), np.array([p]))
     finite = slab_scale[np.isfinite(slab_scale)]
     if len(finite) == 0:
         return finite, finite

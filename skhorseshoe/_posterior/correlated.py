@@ -6,27 +6,27 @@ from scipy.sparse.csgraph import connected_components
 
 from .._utils.memmap import cut
 from .._utils.memory import check_matrices
+from .correlations import ROUNDING
 
-ROUNDING = 1e-12  # rounding error of a standard deviation relative to the largest value, and of a correlation
 _CORRELATIONS_AT_A_TIME = 2**22  # correlations to compute at a time
 
 
-def clusters(Z, threshold, caller):
+def clusters(r, p, threshold, caller):
     """Yields for each cluster its columns, their signs and the place of the central column among them; in the order of
     the first columns.
 
-    Z : (n, p), with the correlations as Z'Z. A sign is that of the correlation with the central column.
+    r, p, caller : as for ``trees``. A sign is that of the correlation with the central column.
     """
     from scipy.cluster.hierarchy import fcluster  # slow to import
 
     sets = []
-    for members, merges in trees(lambda a, b: Z[:, a].T @ Z[:, b], Z.shape[1], threshold, caller):
+    for members, merges in trees(r, p, threshold, caller):
         is_one = len(members) == 1
         sets += [members] if is_one else _by_label(fcluster(merges, 1 - threshold + ROUNDING, "distance"), members)
     for members in sorted(sets, key=lambda columns: columns[0]):
-        r = Z[:, members].T @ Z[:, members]
-        centre = central(r)
-        yield members, np.where(r[centre] < 0, -1.0, 1.0), centre
+        within = r(members, members) if len(members) > 1 else np.ones((1, 1))
+        centre = central(within)
+        yield members, np.where(within[centre] < 0, -1.0, 1.0), centre
 
 
 def central(r):

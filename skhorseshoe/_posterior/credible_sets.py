@@ -115,10 +115,11 @@ def choose_sets(candidates, q):
     return [candidates[k] for k in chosen[np.argsort(error[chosen], kind="stable")]]
 
 
-def set_frames(search, chosen, correlation, q, level):
+def set_frames(search, chosen, correlation, q, level, left_out=""):
     """The two frames of ``groups.CredibleSets``, of the chosen candidates.
 
     correlation : function of two sets of columns that returns their correlations, or None. level : of the intervals.
+    left_out : of groups and terms, in words.
     """
     names, sets, members = names_of(search.model), [], []
     shape = search.n_chains, search.n_draws, -1
@@ -153,10 +154,10 @@ def set_frames(search, chosen, correlation, q, level):
         del each["prob_positive"]
         index = pd.MultiIndex.from_product([[title], [names[j] for j in columns]], names=["set", "feature"])
         members.append(pd.DataFrame(each, index=index).sort_values("probability", ascending=False, kind="stable"))
-    return _sets(search, sets, members, q, level), _members_summary(members, level)
+    return _sets(search, sets, members, q, level, left_out), _members_summary(members, level)
 
 
-def _sets(search, sets, members, q, level):
+def _sets(search, sets, members, q, level, left_out):
     columns = ["n_columns", "probability", "mean", "sd", *interval_headings(level), "purity"]
     frame = Summary(sets, columns=["set", *columns]).set_index("set").astype({"n_columns": int})
     if not frame.index.is_unique:
@@ -169,6 +170,7 @@ def _sets(search, sets, members, q, level):
         f"{n_sets} set{'' if n_sets == 1 else 's'} of {n_columns} of {len(search.scale)} columns, expected share of "
         f"false ones {false:.2g} (at most {q:g}). Each has an effect beyond {search.effect:g} with a probability of at "
         f"least {search.level:g}; {favoured(search.model, 'effects')}{on_average(search.model)}"
+        f"{left_out}"
     )
     return frame
 

@@ -12,6 +12,7 @@ from scipy.sparse import issparse
 
 from .._backends import device
 from .._data import validation
+from .._data.containers import as_rows
 from .._utils.arrays import kind_of, refuse_masked
 from .._utils.memmap import cut
 from .pipeline import prepared
@@ -53,7 +54,7 @@ class InputRows:
             is_kept = isinstance(X, pd.DataFrame) or is_polars(X)  # its methods may be used by steps
             self.X = X if is_kept else pd.DataFrame({name: _series(X[name]) for name in names})
         else:
-            self.X = X.tocsr() if issparse(X) else np.asarray(X)
+            self.X = X.tocsr() if issparse(X) else np.asarray(as_rows(X))
             if self.X.dtype.kind == "U" and not hasattr(X, "dtype"):
                 self.X = np.asarray(X, object)  # so that numbers in a list with text stay numbers
             if self.X.ndim != 2:

@@ -18,7 +18,7 @@ from .grouped_prediction import given_rows
 from .summary import group_frame, summary_frame
 
 if TYPE_CHECKING:
-    from .._types import DataFrame, Floats, Labels, Mapping, NDArray, Offsets, RowsLike, Weights
+    from .._types import DataFrame, Floats, Labels, Mapping, Missing, NDArray, Offsets, RowsLike, Weights
 
 
 class PosteriorMixin:
@@ -113,29 +113,31 @@ class PosteriorMixin:
         return effects_frame(self, level_of(self, level))
 
     @guarded
-    def group_summary(self, groups: Mapping[str, Any], level: float | None = None) -> DataFrame:
+    def group_summary(
+        self, groups: Mapping[str, Any], level: float | None = None, *, missing: Missing = "raise"
+    ) -> DataFrame:
         """The posterior of sums of coefficients: of groups of correlated columns, or of contrasts between columns.
 
-        If columns are strongly correlated, each interval is wide, but that of their sum may be narrow: the data tell
-        that the group matters, but not which of its columns.
+        Of strongly correlated columns each interval is wide, but that of their sum may be narrow.
 
         Parameters
         ----------
         groups : dict
             Maps the name of each group to a list of columns, whose coefficients are summed, or to a dict of columns and
             their weights. Columns are given by name or number. `skhorseshoe.groups.correlated_groups` finds groups;
-            ``{"Oslo - Rome": {"site_Oslo": 1, "site_Rome": -1}}`` is a contrast.
+            ``{"Oslo - Rome": {"site_Oslo": 1, "site_Rome": -1}}`` is a contrast. Groups may overlap.
         level : float or None, default=None
             Level of the credible interval, in (0, 1); None takes ``credible_level``.
+        missing : {"raise", "ignore"}, default="raise"
+            What becomes of names that are none of the columns: an error, or they are left out, which the header tells.
 
         Returns
         -------
         frame : pandas.DataFrame
             Indexed by the names of the groups. Columns: n_columns, mean, sd, the ends of the equal-tailed interval,
             prob_positive (posterior probability that the sum is above zero), m_eff (how many of the columns are
-            effectively nonzero, the sum of their inclusion scores), ess (bulk) and rhat. With ``max_draws`` all but
-            m_eff are of the draws that are kept, where mean, sd and prob_positive of ``summary`` are of all draws.
-            ``frame.attrs["header"]`` says which class positive sums favour, ``frame.attrs["classes"]`` has the labels.
+            effectively nonzero, the sum of their inclusion scores), ess (bulk) and rhat; with ``max_draws``, all but
+            m_eff of the draws that are kept. ``frame.attrs`` has the header and the labels ("classes").
 
         Raises
         ------
@@ -145,7 +147,7 @@ class PosteriorMixin:
             If a group is empty, has a column twice or one that is not of this model, or ``level`` is not in (0, 1).
         """
         check_is_fitted(self)
-        return group_frame(self, groups, level_of(self, level))
+        return group_frame(self, groups, level_of(self, level), missing)
 
     @guarded
     def to_arviz(

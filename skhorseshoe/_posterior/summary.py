@@ -5,7 +5,7 @@ from textwrap import fill
 import numpy as np
 import pandas as pd
 
-from .._mcmc.prior import PER_CONTRAST, SLAB_TEXT
+from .._mcmc.prior import PER_CONTRAST, SLAB_TEXT, WIDE
 from .._utils.names import class_texts, name_of_levels, names_of, printable
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .claim_errors import column_intervals, indicator_sets_of, lfsr
@@ -37,9 +37,9 @@ def summary_frame(model, level, sort_by):
     return frame if sort_by is None else _sorted(frame, sort_by, len(extra))
 
 
-def group_frame(model, groups, level):
+def group_frame(model, groups, level, missing):
     """See ``HorseshoeProbitClassifier.group_summary``."""
-    weights = column_group_weights(groups, model)
+    groups, weights, left_out = column_group_weights(groups, model, missing)
     n_chains, n_draws, p = model.coef_draws_.shape
     draws = (model.coef_draws_.reshape(-1, p) @ weights).reshape(n_chains, n_draws, len(groups))
     checks = convergence(draws)
@@ -54,7 +54,7 @@ def group_frame(model, groups, level):
         index=pd.Index(list(groups), name="group", tupleize_cols=False),
     )
     condition = ", given the group of rows" if is_grouped(model) else ""
-    text = in_lines(f"Weighted sums of coefficients{condition}; {favoured(model, 'ones')}")
+    text = in_lines(f"Weighted sums of coefficients{condition}; {favoured(model, 'ones')}{left_out}")
     frame.attrs |= {"header": text, "classes": model.classes_.tolist()}
     return frame
 
@@ -101,10 +101,11 @@ def header(model, frame, level):
     tuning = ", ".join(f"{name} {value:.3g}" for name, value in model.tuning_.items())
     but = ", but those of (group scale)" if is_grouped(model) else ""
     n_made = "" if model.moments_ is None else f"kept of {model.moments_['n_draws']}; mean and sd are of all{but}; "
+    from_expected = "" if asked["expected_nonzero"] is None else f" from expected_nonzero={asked['expected_nonzero']:g}"
     lines = {
-        "Prior": f"horseshoe, tau ~ half-Cauchy({prior['tau_0']:.3g})"
-        + ("" if asked["expected_nonzero"] is None else f" from expected_nonzero={asked['expected_nonzero']:g}")
-        + _slab(model),
+        "Prior": f"horseshoe, tau ~ half-Cauchy({prior['tau_0']:.3g}){from_expected}{_slab(model)}"
+        if shrunk.any()
+        else f"no column is shrunk; N(0, {WIDE:g}^2) per standard deviation of each, beside which tau tells nothing",
         "Weights": asked["weights"],  # None for none
         "Groups": is_grouped(model) and _groups_text(model, level),
         "Sampler": model.sampler_ + (f" ({tuning})" if tuning else ""),
@@ -116,7 +117,8 @@ def header(model, frame, level):
         "Categories": _categories(model),
         "Stricter": model._rough and f"single columns are as sure as the rest with {model._rough[1]}",
         "Convergence": f"worst R-hat {_extreme(checks['rhat'], 1, 3)}, smallest ess {_extreme(checks['ess'], -1, 0)}",
-        "m_eff": f"{model.inclusion_score_[shrunk].sum():.1f} of {shrunk.sum()} shrunk coefficients are effectively "
+        "m_eff": shrunk.any()
+        and f"{model.inclusion_score_[shrunk].sum():.1f} of {shrunk.sum()} shrunk coefficients are effectively "
         f"nonzero; the prior expected {prior['m_eff']:.1f} ({prior['m_eff_at_tau_0']:.1f} for "
         f"tau = {prior['tau_0']:.3g})",
     }

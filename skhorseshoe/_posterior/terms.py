@@ -6,7 +6,7 @@ selector's rule "fsr". If the columns of a term sum to a constant, no single coe
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from .._utils.arrays import dense
 from .._utils.memmap import cut, read_ahead
 from .._utils.names import finder, name_of_levels, names_of, printable
 from .claim_errors import indicator_sets_of
+from .column_group_weights import LEAVE_OUT, left_out
 from .least_effect import level_points
 from .origins import column_origins
 
@@ -68,10 +69,21 @@ def owners(terms):
 
 
 def asked_terms(terms, steps, classifier, inputs=None):
-    """The terms for the user's argument: "auto", or a mapping as for ``given_terms``."""
+    """The terms for the user's argument, "auto" or a mapping as for ``given_terms``, where each column is in one."""
     if isinstance(terms, str) and terms == "auto":
         return found_terms(steps, classifier, inputs)
-    return given_terms(terms, steps, classifier, inputs)
+    asked, _ = given_terms(
+        terms, steps, classifier, inputs, choice=f" skhorseshoe.terms.find(model, terms=...) with{LEAVE_OUT}"
+    )
+    _check_disjoint(asked, names_of(classifier))
+    return asked
+
+
+def judged_terms(terms, steps, classifier, inputs=None, missing="raise"):
+    """The same where each term is judged by itself, so that they may overlap; and in words what is left out."""
+    if isinstance(terms, str) and terms == "auto":
+        return found_terms(steps, classifier, inputs), ""
+    return given_terms(terms, steps, classifier, inputs, missing, LEAVE_OUT)
 
 
 def indicator_sets_by_columns(classifier):
@@ -88,62 +100,72 @@ def distinct_titles(titles, firsts):
     return [f"{title} [{k}]" if times[title] > 1 else title for k, title in enumerate(named)]
 
 
-def given_terms(terms, steps, classifier, inputs=None):
-    """The terms of a user's mapping of names to columns, behind the steps or before them; and the terms found among the
-    other columns."""
+def given_terms(terms, steps, classifier, inputs=None, missing="raise", choice=""):
+    """The terms of a user's mapping of names to columns, behind the steps or before them, and the terms found among the
+    other columns; and in words what is left out. missing, choice : as for ``finder``."""
     if not isinstance(terms, Mapping) or not terms:
         raise TypeError(
             "terms must be a dict of names and lists of columns, as terms.find gives it, 'auto' or None; got "
             f"{terms!r:.60}."
         )
     names, p = names_of(classifier), classifier.n_features_in_
-    origins, known_inputs = column_origins(classifier, steps, inputs)
-    find = finder(names, "columns of this model", f" Give names, or numbers below {p}.", numbered=True)
-    asked = []
+    (origins, known_inputs), known = column_origins(classifier, steps, inputs), {*names}
+    cure = f" Give names, or numbers below {p}."
+    find = finder(names, "columns of this model", cure, numbered=True, missing=missing, choice=choice)
+    asked, n_unknown = [], 0
     for title, members in terms.items():
         if isinstance(members, str) or not np.iterable(members) or not len(list(members)):
             raise ValueError(f"The term {title!r} must be a list of columns, one at least; got {members!r:.80}.")
-        columns = _columns(title, list(members), names, origins, known_inputs, find)
-        if not (classifier._column_sd[columns] > 0).any():
+        columns, n = _columns(title, list(members), known, origins, known_inputs, find)
+        n_unknown += n
+        varies = (classifier._column_sd[columns] > 0).any()
+        if columns and not varies and missing == "raise":
             raise ValueError(
                 f"The term {title!r} has the same value in all rows of the fit, so it has no effect: leave it out."
             )
-        asked.append(Term(str(title), np.array(columns)))
-    taken = columns_of_disjoint([(term.name, term.columns.tolist()) for term in asked], names, "term")
+        asked += [Term(str(title), np.array(columns))] if varies else []
+    words = left_out(n_unknown, len(terms) - len(asked), len(terms), "terms", names)
+    taken = Counter(j for term in asked for j in term.columns.tolist())
+    if n_shared := sum(times > 1 for times in taken.values()):
+        words += f". {n_shared} columns are in several terms, and count in each"
+    taken = taken.keys()
     default_terms = found_terms(steps, classifier, inputs)
     untouched = [term for term in default_terms if not taken & {*term.columns.tolist()}]
     columns_left = {*range(p)} - taken - {j for term in untouched for j in term.columns.tolist()}
-    return asked + untouched + [Term(str(names[j]), np.array([j])) for j in sorted(columns_left)]
+    return asked + untouched + [Term(str(names[j]), np.array([j])) for j in sorted(columns_left)], words
 
 
-def columns_of_disjoint(groups, names, kind):
-    """The columns of all groups, pairs of a title and numbers of columns; a ValueError if groups overlap."""
+def _check_disjoint(terms, names):
+    """Raise a ValueError if two terms have a column in common."""
     owner = {}
-    for title, columns in groups:
-        for j in columns:
+    for title, columns in terms:
+        for j in columns.tolist():
             if owner.setdefault(j, title) != title:
                 raise ValueError(
-                    f"{kind}s must not overlap: {printable(repr(names[j]))} is in {owner[j]!r} and in {title!r}. Leave "
-                    f"it out of one, or make one {kind} of both."
+                    f"Terms must not overlap here: {printable(repr(names[j]))} is in {owner[j]!r} and in {title!r}. "
+                    "Leave it out of one, or make one term of both. Each by itself is judged by terms.summary and "
+                    "credible_sets, where terms may overlap."
                 )
-    return owner.keys()
 
 
 def _columns(title, members, names, origins, inputs, find):
-    """The columns for names: those of the classifier, or all that are made only of the named input columns."""
-    asked, where = {i for i, name in enumerate(inputs) if name in members and name not in names}, f"The term {title!r}"
-    before = [inputs[i] for i in asked]
-    columns = {member: find(member, where) for member in members if member not in before}
-    for name, j in columns.items():
-        if name in inputs and origins[j].inputs not in ((), (inputs.index(name),)):
+    """The columns for names, those of the classifier or all that are made only of the named input columns; and the
+    number of names that ``find`` leaves out. names : of the classifier, a set."""
+    labels, where = {member for member in members if isinstance(member, Hashable)} - names, f"The term {title!r}"
+    asked = {i for i, name in enumerate(inputs) if name in labels}
+    first = {name: i for i, name in reversed([*enumerate(inputs)])}  # place of the first column of a name
+    labels &= {inputs[i] for i in asked}
+    members = [member for member in members if not (isinstance(member, Hashable) and member in labels)]
+    found = [find(member, where) for member in members]
+    for name, j in zip(members, found, strict=True):
+        if j is not None and name in first and origins[j].inputs not in ((), (first[name],)):
             raise ValueError(
                 f"{where}: {name!r} is an input column, and the name of another behind the steps that is made of "
                 f"{' and '.join(repr(inputs[i]) for i in origins[j].inputs)}. Give columns behind the steps by number: "
                 f"{j} is the latter."
             )
-    return sorted(
-        {*columns.values()} | {j for j, origin in enumerate(origins) if origin.inputs and {*origin.inputs} <= asked}
-    )
+    made = {j for j, origin in enumerate(origins) if origin.inputs and {*origin.inputs} <= asked}
+    return sorted({*found} - {None} | made), found.count(None)
 
 
 def without_rows(terms, classifier):

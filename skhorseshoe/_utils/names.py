@@ -108,12 +108,15 @@ def check_different(names, owner, cure="Rename them: each column needs a name of
         raise ValueError(f"{owner} has {n} columns named {printable(repr(name))}. {cure}")
 
 
-def finder(known, things, otherwise="", numbered=False):
+def finder(known, things, otherwise="", numbered=False, missing="raise", choice=""):
     """A function (name, where) that returns the index of a name among the known ones, or raises a ValueError.
 
     things : what the names are of, in words; where : the source of the name, for the error. otherwise : the cure if no
     known name is similar. numbered : whether a number can also be an index, unless names are numbers themselves.
+    missing : "raise", or "ignore" to return None for a name that is not known. choice : how to choose that, in words.
     """
+    if missing not in ("raise", "ignore"):
+        raise ValueError(f"missing={missing!r}: names that are none of the {things} can 'raise' or be 'ignore'd.")
     known = list(known)
     index, times, n = {name: j for j, name in enumerate(known)}, Counter(known), len(known)
     if numbered and any(isinstance(name, Real) for name in known) and known != [*range(n)]:
@@ -125,9 +128,13 @@ def finder(known, things, otherwise="", numbered=False):
             is_number = numbered and isinstance(name, Integral) and not isinstance(name, bool)
             if is_number and -n <= name < n:
                 return int(name) % n
+            if missing == "ignore" and isinstance(name, Hashable) and not is_number:
+                return None
             near = get_close_matches(name, map(str, known), n=3) if isinstance(name, str) else []
             hint = f" Did you mean {', '.join(map(repr, near))}?" if near else otherwise
-            raise ValueError(f"{where}: there is no {name!r} among the {n} {things}.{hint}")
+            raise ValueError(
+                f"{where}: there is no {name!r} among the {n} {things}.{hint}{'' if is_number else choice}"
+            )
         if times[name] > 1:
             raise ValueError(f"{where}: {times[name]} {things} are called {name!r}. Rename them, or leave it out.")
         return index[name]

@@ -293,7 +293,19 @@ BAD = {
     "no rows": (lambda X, y: arrays(X[:0], y[:0]), "0 rows"),
     "X in memory": (lambda X, y: (X, arrays(X, y)[1]), "y or sample_weight is .*, but X is not.*standardize=True"),
     "sparse chunks": (sparse_chunks, r"of csr_matrix.*block.toarray\(\), dtype=X.dtype"),
-    "words": (lambda X, y: (frames(X, y)[0].assign(word="yes"), y), "Column 'word' is not numeric"),
+    "words": (
+        lambda X, y: (frames(X, y)[0].assign(word="yes"), y),
+        r"Column 'word' is not numeric: its dtype is str.*\.",
+    ),
+    "levels": (
+        lambda X, y: (frames(X, y)[0].assign(word="yes").astype({"word": "category"}), y),
+        r"Column 'word' is not numeric: its dtype is category\. .* dask\.dataframe\.get_dummies\(X\.categorize",
+    ),
+    "words in an array": (
+        lambda X, y: (arrays(np.where(X[ROW, COLUMN] == X, "yes", X.astype(object)), y)[0], y),
+        f"Column {COLUMN} is not numeric: .*'yes'.*get_dummies",
+    ),
+    "an array of text": (lambda X, y: (arrays(X.astype(str), y)[0], y), "Column 0 is not numeric: its dtype is <U"),
 }
 
 

@@ -1,5 +1,6 @@
 """Data and parameters that cannot be used: each is refused by name, with a cure and without noise."""
 
+import re
 from decimal import Decimal
 
 import numpy as np
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe.inspection import marginal_effects
 
 X = np.random.default_rng(0).standard_normal((30, 3))
 Y = np.arange(30) % 2
@@ -50,6 +52,61 @@ class Interface:
 def test_what_holds_no_rows_is_refused(data):
     with pytest.raises(TypeError, match=f"X holds no rows: .* of type {type(data).__name__}.*Give an array, a table"):
         fit(data)
+
+
+class Cells:
+    """As an AnnData: it has a shape and a length, and parts of it have them again."""
+
+    shape, X, obs, var = X.shape, X, None, None
+
+    def __len__(self):
+        return len(self.X)
+
+    def __getitem__(self, rows):
+        return Cells()
+
+
+class Modes(Cells):
+    """As a MuData."""
+
+    mod = {"rna": Cells()}  # noqa: RUF012
+
+
+CONTAINERS = {
+    "AnnData": (Cells(), "of type Cells.*Give an array.* cells by genes, are X.X, or .* X.to_df()"),
+    "MuData": (Modes(), "several tables: give one, such as X['rna'].to_df()"),
+    "dict of columns": ({"a": [1.0] * 30}, "pandas.DataFrame(X) makes a table of a dict"),
+    "list of dicts": ([{"a": 1.0}] * 30, "rows of X are of type dict. pandas.DataFrame(list(X)) makes a table"),
+    "array of dicts": (np.array([{"a": 1.0}] * 30), "rows of X are of type dict. pandas.DataFrame(list(X))"),
+    "list of words": (["a b"] * 30, "rows of X are of type str, as 'a b', and no sequences of numbers. Give an array"),
+    "list of sets": ([{1, 2}] * 30, "rows of X are of type set, as {1, 2}, and no sequences"),
+    "ragged": ([[1.0, 2.0]] * 7 + [[1.0]], "Row 0 of X has 2 entries, and row 7 has 1"),
+    "records": (
+        pd.DataFrame({"age": X[:, 0]}).to_records(),
+        "records with the fields ['index', 'age']. pandas.DataFrame",
+    ),
+    "groups of a table": (pd.DataFrame(X).groupby(0), "of type DataFrameGroupBy.* fit(X, y, groups=...)"),
+    "a name of a file": ("X.csv", "Read a file first, for example with pandas.read_csv"),
+    "an iterator": (iter(X), "If its entries are rows, list(X) is one"),
+    "a type": (np.ndarray, "of type type. Give an array"),
+}
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+def test_containers_that_are_no_table_are_refused_with_the_cure(kind):
+    data, says = CONTAINERS[kind]
+    with pytest.raises((TypeError, ValueError), match=re.escape(says).replace(r"\.\*", ".*")):
+        fit(data)
+    if kind in ("AnnData", "MuData"):
+        with pytest.raises(TypeError, match="X holds no rows"):
+            marginal_effects(fit(), data)
+
+
+def test_arrays_with_labels_are_taken():
+    xarray = pytest.importorskip("xarray")
+    np.testing.assert_array_equal(fit(xarray.DataArray(X, dims=("cell", "gene"))).coef_, fit(X).coef_)
+    with pytest.raises(ValueError, match=r"X\.to_dataframe\(\) is a table"):
+        fit(xarray.Dataset({"a": ("row", X[:, 0])}))
 
 
 @pytest.mark.parametrize("form", [Interface, memoryview, sp.csr_array, sp.csc_matrix, sp.coo_array, sp.dia_matrix])

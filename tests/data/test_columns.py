@@ -6,13 +6,16 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from laws import all_draws, mcse_mean, same_law
 from scipy.sparse import csr_array
+from scipy.stats import halfcauchy
 
-from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse
 from skhorseshoe._data import column_names
 from skhorseshoe._data.rows import Rows
+from skhorseshoe._posterior.arviz import log_global_scale
 from skhorseshoe._utils.threads import Threads
 
 
@@ -42,7 +45,6 @@ def test_names_indices_and_masks_mean_the_same_columns(data):
     (None, [4], "no 4 among .*-4 to 3"),
     (None, [0, 0, 1, 0], "a column more than once: .*as booleans"),
     (None, [True, False], "a mask of 2 entries, but X has 4 columns"),
-    (None, [0, 1, 2, 3], "all 4 columns"),
     (None, [[1]], "must be a list of names or indices"),
     (None, ["a", 1], "no 'a' among"),
     (None, [True, 0], r"must be a list of names or indices, or a mask; got \[True, 0\]"),
@@ -54,6 +56,35 @@ def test_columns_that_cannot_be_are_refused(data, names, given, says):
     X = data[0] if names is None else pd.DataFrame(data[0], columns=names)
     with pytest.raises(ValueError, match=says):
         HorseshoeProbitClassifier(n_iter=5, burn_in=5, unpenalized=given).fit(X, data[1])
+
+
+@pytest.mark.parametrize("params", [
+    {}, {"sampler": "gibbs"}, {"sampler": "pxda"}, {"fit_intercept": False}, {"slab_scale": 2.0, "standardize": True},
+])  # fmt: skip
+def test_without_shrunk_columns_the_law_is_that_beside_a_column_of_zeros(params, data, short_fit):
+    """It tells nothing of the others, and leaves tau with its prior, but for the factor of a slab."""
+    X, y = data
+    given = {"n_iter": 800, "burn_in": 100, **params}
+    alone = short_fit(X, y, **given, unpenalized=[True] * 4)
+    beside = short_fit(np.c_[X, np.zeros(len(X))], y, **given, unpenalized=[0, 1, 2, 3])
+    informed = [0, 1, 2, 3, *[4] * alone.fit_intercept]
+    same_law(all_draws(alone)[..., informed], np.delete(all_draws(beside), 4, axis=-1)[..., informed])
+    for share in (0.1, 0.5, 0.9):
+        below = (alone.global_scale_draws_ < np.tan(np.pi / 2 * share)).astype(float)
+        assert abs(below.mean() - share) < 4.5 * mcse_mean(below[..., None])[0]
+
+
+def test_a_model_without_shrunk_columns_says_so(data, short_fit):
+    X, y = data
+    model = short_fit(X, y, unpenalized=[0, 1, 2, 3], slab_scale=2.0)
+    header = model.summary().attrs["header"]
+    assert "no column is shrunk; N(0, 100^2) per standard deviation of each" in " ".join(header.split())
+    assert "m_eff" not in header
+    assert HorseshoeSelector(model, prefit=True, rule="fsr").fit(X, y).get_support().all()
+    with pytest.raises(ValueError, match=r"which is 0\. Leave it out: all columns are unpenalized"):
+        short_fit(X, y, unpenalized=[True] * 4, expected_nonzero=2)
+    tau = np.array([0.1, 1.0, 10.0])
+    np.testing.assert_allclose(log_global_scale(tau, 0.5, 2.0, 0), halfcauchy.logpdf(tau, scale=0.5))
 
 
 @pytest.mark.parametrize("is_hidden", [False, True])

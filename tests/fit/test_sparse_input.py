@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pandas as pd
 import pytest
-from laws import all_draws, same_draws, same_law
+from laws import agree, all_draws, same_draws, same_law
 from scipy import sparse
 
 from skhorseshoe import HorseshoeProbitClassifier
@@ -97,6 +97,16 @@ def test_what_a_model_says_of_an_empty_column_is_what_it_says_of_a_constant_one(
             assert model.moments_[name][-1] > 0, name  # of tau
     assert model.summary().index.tolist() == dense.summary().index.tolist()
     np.testing.assert_allclose(model.predict_proba(X), model.predict_proba(sparse.csr_array(X)))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.int8, bool])
+@pytest.mark.parametrize("params", [{}, {"fit_intercept": False, "sampler": "gibbs"}, {"unpenalized": [3]}])
+def test_rows_of_zeros_are_fitted_as_an_array_of_them_is(dtype, params):
+    y, zeros = np.arange(N) % 3 > 0, sparse.csr_array((N, P), dtype=dtype)
+    dense, model = (fit(rows, y, n_iter=200, burn_in=100, **params) for rows in (zeros.toarray(), zeros))
+    for name in ("coef_", "shrinkage_", "inclusion_score_"):
+        np.testing.assert_array_equal(getattr(model, name), getattr(dense, name))
+    agree(model.intercept_draws_[..., None], dense.intercept_draws_[..., None], 4.5)
 
 
 def test_a_category_keeps_its_columns(table):

@@ -305,8 +305,13 @@ def test_columns_of_the_user_are_a_term_beside_those_that_are_found(model, clini
 @pytest.mark.parametrize(
     ("asked", "error", "says"),
     [
-        ({"one": ["ward", "age"], "two": ["age"]}, ValueError, "must not overlap: .*age.* is in 'one' and in 'two'"),
-        ({"one": ["wrad"]}, ValueError, "The term 'one'.*'wrad'"),
+        (
+            {"one": ["wrad"]},
+            ValueError,
+            "The term 'one'.*'wrad'.*missing='ignore' leaves out names that are no columns",
+        ),
+        ({"one": [["age"]]}, ValueError, r"The term 'one'.*\['age'\]"),
+        ({"one": [99]}, ValueError, "The term 'one': there is no 99"),
         ({"one": []}, ValueError, "The term 'one' must be a list of columns, one at least"),
         ({"one": "age"}, ValueError, "The term 'one' must be a list of columns, one at least; got 'age'"),
         ({"same": ["same"]}, ValueError, "The term 'same' has the same value in all rows of the fit"),
@@ -325,6 +330,34 @@ def test_terms_that_cannot_be_are_refused(clinic, asked, error, says):
     model = make_pipeline(steps, clone(SHORT)).fit(X, y)
     with pytest.raises(error, match=says):
         terms.summary(model, X, terms=asked)
+    overlap = {"one": ["ward", "age"], "two": ["age"]}  # each column is kept or dropped once
+    for of_columns in (inspection.select, inspection.contributions):
+        with pytest.raises(
+            ValueError, match=r"must not overlap here: .*age.* is in 'one' and in 'two'.*terms\.summary"
+        ):
+            of_columns(model, X, terms=overlap)
+        with pytest.raises(ValueError, match=r"terms\.find\(model, terms=\.\.\.\) with missing='ignore'"):
+            of_columns(model, X, terms={"one": ["wrad"]})
+
+
+def test_sets_of_a_database_may_overlap_and_have_names_that_were_not_measured(model, clinic):
+    """Each set has the effect of its columns, whatever the others are."""
+    X, _ = clinic
+    sets = {"a": ["age", "TP53"], "b": {"ward", "age", "BRCA1", np.nan}, "c": ["sex"], "none": ["TP53"]}
+    found = terms.summary(model, X, terms=sets, missing="ignore")
+    assert sorted(found.index) == ["a", "b", "c", "crp"]
+    for name, columns in {"a": ["age"], "b": ["ward", "age"], "c": ["sex"]}.items():
+        alone = terms.summary(model, X, terms={name: columns})
+        pd.testing.assert_series_equal(found.loc[name], alone.loc[name])
+    header = " ".join(found.attrs["header"].split())
+    assert "Left out: 4 names that are no columns, 1 of 4 terms as a whole. 5 columns are in several terms" in header
+    kept = terms.find(model, X, terms={"a": ["age", "TP53"]}, missing="ignore")
+    assert {name: len(columns) for name, columns in kept.items()} == {"a": 5, "ward": 4, "sex": 2, "crp": 2}
+    assert inspection.select(model, X, terms=kept).terms_.keys() == kept.keys()
+    with pytest.raises(ValueError, match="None of the terms has a column of this model, whose columns are 'onehot"):
+        terms.summary(model, X, terms={"none": ["TP53"]}, missing="ignore")
+    with pytest.raises(ValueError, match="missing='skip'"):
+        terms.summary(model, X, terms=sets, missing="skip")
 
 
 def test_what_rows_alone_can_tell_asks_for_them(model, clinic):

@@ -33,10 +33,14 @@ def _raw_module(device, name, definitions):
 
 
 def launch(function, grid, *arguments, shared_bytes=0):
-    """Start a kernel in blocks of THREADS threads. grid : number of blocks, or several numbers. arguments : a tuple is
-    passed as its members."""
+    """Start a kernel in blocks of THREADS threads. Without blocks, as for laws of shrunk coefficients where there are
+    none, there is nothing to start, and CUDA would refuse.
+
+    grid : number of blocks, or several numbers. arguments : a tuple is passed as its members.
+    """
     grid = grid if isinstance(grid, tuple) else (grid,)
-    function(grid, (THREADS,), tuple(flat(arguments)), shared_mem=shared_bytes)
+    if 0 not in grid:
+        function(grid, (THREADS,), tuple(flat(arguments)), shared_mem=shared_bytes)
 
 
 def random_arguments(key, sweep, *purpose):

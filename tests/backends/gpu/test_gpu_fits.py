@@ -22,6 +22,8 @@ FITS = {
     "hmc, no burn-in": {"sampler": "hmc", "burn_in": 0, "n_iter": 12},
     "gibbs, other columns": {"sampler": "gibbs", **OTHER_COLUMNS},
     "hmc, all options": {"sampler": "hmc", "slab_scale": 2.0, "class_weight": {0: 0.5, 1: 1.7}, **OTHER_COLUMNS},
+    "hmc, nothing shrunk": {"sampler": "hmc", "unpenalized": [True] * 8},
+    "gibbs, nothing shrunk": {"sampler": "gibbs", "unpenalized": [True] * 8},
     "hmc, 17 chains": {"sampler": "hmc", "fit_intercept": False, "n_chains": 17, "burn_in": 10, "n_iter": 5},
     "gibbs, conjugate gradients": {"sampler": "gibbs", **ITERATIVE},
     "pxda, conjugate gradients": {"sampler": "pxda", **ITERATIVE},
