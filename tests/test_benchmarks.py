@@ -42,6 +42,10 @@ def test_a_benchmark_runs_and_writes_what_it_found(name, tmp_path):
     assert record["commit"]
 
 
+def test_every_benchmark_is_run():
+    assert {file.stem for file in FOLDER.glob("[a-z]*.py")} == {*SOME, "peers", "gpu"}
+
+
 def test_claims_are_judged_by_what_they_say():
     """A claim with weights is of the sum of its columns, on one side; one without is of any of its columns."""
     from selection import judged
