@@ -1,16 +1,22 @@
-"""Figure 1 of Terenin, Dong & Draper (2019) and its real data, in size, on this machine; README.md says how."""
+"""Figure 1 of Terenin, Dong & Draper (2019) and its real data, in size, on this machine.
+
+    python benchmarks/paper.py          # about eight minutes, 12 GB of free memory for all sizes
+    python benchmarks/paper.py --real   # and the size of its real data, in memory and on disk; 20 minutes
+    python benchmarks/paper.py --wide   # 1000, 10,000 and 100,000 rows of 10,000 columns; more than two hours
+
+Sweeps are timed as they end. Where 10,000 would take longer than ``--seconds``, they are extrapolated from fewer, and
+marked. The paper's own seconds, and what an H200 can do at most, computed and not measured, stand beside them.
+"""
 
 import argparse
 import os
 import tempfile
-import time
-import warnings
 from pathlib import Path
 
 import numpy as np
-from _measure import Report, sweep_times
+from _data import as_in_the_paper
+from _measure import fit, run, sweep_times, timed
 
-from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe.datasets import make_rare_events
 
 ROWS, COLUMNS, SWEEPS = (1000, 10_000, 100_000, 1_000_000), (10, 100, 1000), 10_000
@@ -23,14 +29,18 @@ MODELLED = {(10_000, 1000): 7.0, (100_000, 1000): 8.0, (1_000_000, 1000): 17.5, 
 
 def figure_1(report, options):
     """Seconds of 10,000 sweeps of one chain, from fewer where 10,000 would take longer than is allowed."""
-    rows, columns = ((500, 1000), (5, 10)) if options.quick else (options.rows, options.columns)
+    shapes = WIDE if options.wide else (tuple(options.rows), tuple(options.columns))
+    report.is_partial, report.suffix = shapes not in (WIDE, (ROWS, COLUMNS)), "-wide" * options.wide
+    beside = {"paper": entries(PAPER, "the paper, Titan X"), "modelled": entries(MODELLED, "H200, modelled")}
+    report.figures |= {"sweeps": [], "beside": beside}
+    rows, columns = ((500, 1000), (5, 10)) if options.quick else shapes
     free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     for n in rows:
         for p in columns:
             if 8 * n * p > free / 2:
                 print(f"  {n:,} x {p:,} in float32 is left out: X and making it take more than half of the memory")
                 continue
-            X, y = data(n, p)
+            X, y = as_in_the_paper(n, p)
             for asked in ("gibbs", "auto"):
                 if asked == "auto" and n * p > 5e8 and p <= max(COLUMNS) and not options.real:
                     continue  # the burn-in of "hmc" alone takes minutes
@@ -45,25 +55,16 @@ def figure_1(report, options):
                     report.add(f"{n:,} x {p:,}: 10,000 sweeps of {sampler}, {threads} threads", seconds, f"s {how}")
 
 
-def data(n, p):
-    """As the paper makes them, float32, without a second copy of X."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((n, p), dtype=np.float32)
-    beta = np.zeros(p, np.float32)
-    beta[:6] = (1.3, 4.0, -1.0, 1.6, 5.0, -2.0)[:p]
-    return X, (X @ beta + rng.standard_normal(n, dtype=np.float32) > 0).astype(np.uint8)
-
-
 def ten_thousand(X, y, sampler, threads, allowed):
     """Seconds of 10,000 sweeps after burn-in, how many were made, and by which sampler: more and more, until they take
     long enough."""
-    fit(X[:50, :20], y[:50], sampler, threads, 4)  # what is compiled is loaded
+    few_chains(X[:50, :20], y[:50], sampler, threads, 4)  # what is compiled is loaded
     swept, few = 8, {}
     while True:
         if X.shape[1] > max(COLUMNS) and len(X) >= X.shape[1]:  # conjugate gradients, whose first sweeps take longest
             few = {"burn_in": 20, "thin": swept}  # the shrinkage once, as it takes longer than a sweep
         with sweep_times() as times:
-            model = fit(X, y, sampler, threads, swept, **few)
+            model = few_chains(X, y, sampler, threads, swept, **few)
         end = max(times)
         begin = end - swept
         took = times[end] - times[begin]
@@ -74,75 +75,55 @@ def ten_thousand(X, y, sampler, threads, allowed):
         swept = int(min(SWEEPS, swept * np.clip(allowed / (2 * took), 2, 100)))
 
 
-def fit(X, y, sampler, threads, n_iter, **settings):
+def few_chains(X, y, sampler, threads, n_iter, **settings):
     # One chain, as in the paper. Samplers that tune themselves do so in burn-in, and "auto" is "hmc" from 100 sweeps of
     # it; "gibbs" has nothing to tune.
     settings = {"n_chains": 1, "burn_in": 10 if sampler == "gibbs" else 100, "random_state": 0, **settings}
     settings.setdefault("thin", max(1, n_iter // 1000))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return HorseshoeProbitClassifier(sampler=sampler, n_jobs=threads, n_iter=n_iter, **settings).fit(X, y)
+    return fit(X, y, {"sampler": sampler, "n_jobs": threads, "n_iter": n_iter, **settings})
 
 
 def real_data(report, options):
     """Rare events of the size of the paper's real data: the time until every coefficient and tau have an ESS of 400."""
+    if not (options.real or options.quick):
+        return
     n, p = (2000, 8) if options.quick else REAL
     X, y, *_ = make_rare_events(n, p, event_rate=0.05 if options.quick else 0.005, dtype=np.float32, random_state=0)
+    how = {"n_chains": 4, "burn_in": 200 if options.quick else 500, "thin": 1, "target_ess": 400}
     with tempfile.TemporaryDirectory(dir=options.folder) as folder:
         on_disk = np.memmap(Path(folder) / "rows", np.float32, "w+", shape=X.shape)
         on_disk[:] = X
         on_disk.flush()
         for where, rows in (("in memory", X), ("on disk", np.memmap(on_disk.filename, np.float32, "r", shape=X.shape))):
-            begin = time.perf_counter()
-            burn_in = 200 if options.quick else 500
-            model = fit(rows, y, "hmc", options.threads, 4000, n_chains=4, burn_in=burn_in, thin=1, target_ess=400)
-            seconds = time.perf_counter() - begin
-            table = model.summary()
+            call = (rows, y, "hmc", options.threads, 4000)
+            seconds, model = timed(lambda call=call: few_chains(*call, **how))
+            ess, rhat = (float(worst) for worst in model.summary()[["ess", "rhat"]].agg({"ess": "min", "rhat": "max"}))
             entry = {
                 "size": f"{n:,} x {p}",
                 "rows": where,
                 "sampler": "hmc",
                 "seconds": seconds,
-                "ess": float(table["ess"].min()),
+                "ess": ess,
+                "rhat": rhat,
             }
-            report.figures.setdefault("real", []).append(entry | {"rhat": float(table["rhat"].max())})
-            report.add(f"{n:,} x {p}, rows {where}: {model.n_iter_} sweeps, least ESS {entry['ess']:.0f}", seconds, "s")
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, nargs="+", default=ROWS)
-    parser.add_argument("--columns", type=int, nargs="+", default=COLUMNS)
-    parser.add_argument(
-        "--seconds", type=float, default=6, help="of sweeps that are timed; 10,000 are extrapolated from them"
-    )
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), help="beside one")
-    parser.add_argument(
-        "--real", action="store_true", help='the size of the real data, and "hmc" for the largest; long'
-    )
-    parser.add_argument("--wide", action="store_true", help="10,000 columns alone, which a few sweeps stand for")
-    parser.add_argument("--folder", type=Path, help="where its file of 0.7 GB goes; default: that of temporary files")
-    parser.add_argument("--quick", action="store_true", help="tiny sizes: does it run? The figures mean nothing")
-    parser.add_argument("--output", type=Path, help="default: results/paper-<date>.json of a complete run")
-    options = parser.parse_args()
-    if options.wide:
-        options.rows, options.columns = WIDE
-
-    report = Report()
-    report.head()
-    beside = {"paper": entries(PAPER, "the paper, Titan X"), "modelled": entries(MODELLED, "H200, modelled")}
-    report.figures |= {"settings": {"quick": options.quick}, "sweeps": [], "beside": beside}
-    name = "paper-wide" if options.wide else "paper"
-    complete = not options.quick and (options.wide or (tuple(options.rows), tuple(options.columns)) == (ROWS, COLUMNS))
-    figure_1(report, options)
-    report.write(name, options.output, complete)  # already here, since what follows takes long
-    if options.real or options.quick:
-        real_data(report, options)
-        report.write(name, options.output, complete)
+            report.figures.setdefault("real", []).append(entry)
+            report.add(f"{n:,} x {p}, rows {where}: {model.n_iter_} sweeps, least ESS {ess:.0f}", seconds, "s")
 
 
 def entries(table, what):
     return [{"n": n, "p": p, "seconds": seconds, "what": what} for (n, p), seconds in table.items()]
+
+
+def main():
+    parser, threads = argparse.ArgumentParser(), len(os.sched_getaffinity(0))
+    parser.add_argument("--rows", type=int, nargs="+", default=ROWS)
+    parser.add_argument("--columns", type=int, nargs="+", default=COLUMNS)
+    parser.add_argument("--seconds", type=float, default=6, help="of sweeps that are timed")
+    parser.add_argument("--threads", type=int, default=threads, help="beside one")
+    parser.add_argument("--real", action="store_true", help='the real data, and "hmc" for the largest; long')
+    parser.add_argument("--wide", action="store_true", help="10,000 columns alone, which a few sweeps stand for")
+    parser.add_argument("--folder", type=Path, help="where its file of 0.7 GB goes; default: that of temporary files")
+    run(__file__, __doc__, {"figure": figure_1, "real": real_data}, parser)
 
 
 if __name__ == "__main__":

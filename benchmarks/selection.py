@@ -1,156 +1,308 @@
-"""Which columns the rules of HorseshoeSelector and credible sets find, and which they let in; README.md says how to run
-it."""
+"""How much of what rules and credible sets claim of columns is false, and how much they find.
+
+    python benchmarks/selection.py                # an hour or so on two free cores
+    python benchmarks/selection.py --only peers   # other packages, in an environment that the first run makes
+
+rates  500 data sets of 200 x 50 from the model: the share of false columns among those that "fsr" keeps, and of false
+       sets, at most q and two Monte Carlo errors; signals found, also by "interval" and "dss"
+wrong  the same where the model is wrong, 200 data sets of each kind
+terms  300 data sets of 500 rows with three categories of two to eight levels, a spline and ten single columns
+sets   twins with a correlation of 0.99, and noise: sets of them
+peers  the first 200 data sets of rates, and blocks of 20 correlated columns, by us and by other packages
+
+An effect counts from 0.1 of the noise's standard deviation on, per standard deviation of its column. A data set in
+which nothing is claimed has a share of false claims of 0. A signal is found if a claim has its column, and located if
+that is true of a single column; a true claim of k columns counts as 1 / k.
+"""
 
 import argparse
-import time
+import tempfile
+import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from _measure import Report
-from selection_data import Blocks, Case, FromModel, Paper, Twins
-from selection_errors import DEFAULT, QUICK, SHORT, WIDE, blocks, compared, fit, noise, rates, sizes, speed, twins
-from selection_peers import Environment
-from sklearn.metrics import log_loss
+from _data import SLAB, TERMS_TAU_0, FromModel, few, three_in_blocks, twins, with_terms
+from _measure import HERE, environment, fit, in_child, run
+from _other_rules import ANY, PACKAGES, SHARES
+from _other_rules import claims as claims_of_others
+from joblib import Parallel, delayed
 
 from skhorseshoe import HorseshoeSelector
+from skhorseshoe.groups import credible_sets
 
-RULES = ("dss", "interval", "shrinkage", "fsr")
-NEW_ROWS = 2000  # that a model of the selected columns is scored on
-PEER_SETS = 200  # data sets from the model that other packages are given too
-ERRORS = ("speed", "rates", "wrong", "sizes", "sets", "peers")
-NOISE = Case(500, 50, 0), Case(200, 20, 0, rho=0.7)
+# Claims --------------------------------------------------------------------------------------------------------------
+
+EFFECT = 0.1  # the least that counts, in all rates of false signs and sets
+N_JOBS = 2  # processes, each of which does one fit at a time
+RULES = ("interval", "dss")  # beside "fsr" and sets
+# burn_in and n_iter of four chains, converged or not
+SHORT, WIDE, DEFAULT, QUICK = (300, 500), (500, 1000), (1000, 1000), (100, 200)
+
+
+def fit_of(X, y, seed, length=DEFAULT, **parameters):
+    return fit(X, y, {"burn_in": length[0], "n_iter": length[1], "random_state": seed, **parameters})
+
+
+def for_each_seed(function, n_seeds):
+    return Parallel(N_JOBS)(delayed(function)(seed) for seed in range(n_seeds))
+
+
+def claims_of(model, X, rule, q=None):
+    """What a rule claims: pairs of columns and of weights with which their coefficients add up to an effect above 0.
+
+    Sets have a level of 1/2 here, so that it is q which limits them; with q = None all their defaults.
+    """
+    if rule == "sets":
+        limits = {} if q is None else {"level": 0.5, "q": q}
+        found = credible_sets(model, X, effect=EFFECT, **limits)
+        return [members(found.members, title, np.sign(found.sets.loc[title, "mean"])) for title in found.sets.index]
+    limits = {} if q is None else {"q": q, "effect": EFFECT}
+    kept = HorseshoeSelector(model, rule=rule, prefit=True, **limits).fit(X).get_support(indices=True)
+    sized, sd = model.coef_draws_ * X.std(axis=0), X.std(axis=0)
+    least = EFFECT if rule == "fsr" else 0.0
+    positive = (sized > least).mean(axis=(0, 1)) >= (sized < -least).mean(axis=(0, 1))
+    return [(np.array([j]), np.array([sd[j] if positive[j] else -sd[j]])) for j in kept]
+
+
+def members(frame, title, side=1.0):
+    """Numbers and weights of the columns of a set."""
+    rows = frame.loc[title]
+    return np.array([int(name.removeprefix("x")) for name in rows.index]), side * rows["weight"].to_numpy()
+
+
+def judged(claims, coef, sd):
+    """Counts of what is claimed of one data set. A claim without weights is that one of its columns has an effect."""
+    effects, false, wrong, located = coef * sd, 0, 0, 0.0
+    signals, covered = abs(effects) > EFFECT, np.zeros(len(coef), bool)
+    for columns, weights in claims:
+        value = abs(effects[columns]).max() if weights is None else coef[columns] @ weights
+        false, wrong = false + (value <= EFFECT), wrong + (value < 0)
+        located += (value > EFFECT) / len(columns)
+        covered[columns] = True
+    n = len(claims)
+    return {
+        "claims": n,
+        "false share": float(false / n) if n else 0.0,
+        "wrong sign": float(wrong / n) if n else 0.0,
+        "columns": int(sum(len(columns) for columns, _ in claims)),
+        "located": float(located),
+        "found": int((covered & signals).sum()),
+        "signals": int(signals.sum()),
+    }
+
+
+def realised(case, seed, length=SHORT, **parameters):
+    """What each rule claims of one data set and how much of it is false: {(rule, q, of what): counts}."""
+    X, y, truths = case.make_judged(seed, case.n)
+    model, sd, counts = fit_of(X, y, seed, length, n_jobs=1, **case.prior(), **parameters), X.std(axis=0), {}
+    for rule, q in [("fsr", q) for q in SHARES] + [("sets", q) for q in SHARES] + [(rule, None) for rule in RULES]:
+        claims = claims_of(model, X, rule, q)
+        counts |= {(rule, q, what): judged(claims, coef, sd) for what, coef in truths.items()}
+    return counts
+
+
+def summed(counts):
+    """Rates over data sets, with the Monte Carlo error of the mean share of false claims."""
+    total = {name: sum(one[name] for one in counts) for name in counts[0]}
+    false = np.array([one["false share"] for one in counts])
+    return {
+        "data sets": len(counts),
+        "false share": float(false.mean()),
+        "false share, Monte Carlo error": float(false.std() / np.sqrt(len(false))),
+        "false of all claims": sum(one["false share"] * one["claims"] for one in counts) / max(1, total["claims"]),
+        "wrong sign": total["wrong sign"] / len(counts),
+        "data sets with a claim": sum(one["claims"] > 0 for one in counts),
+        "signals": total["signals"],
+        "signals found": total["found"] / max(1, total["signals"]),
+        "signals located": total["located"] / max(1, total["signals"]),
+        "columns per claim": total["columns"] / max(1, total["claims"]),
+    }
+
+
+# Rates of errors ------------------------------------------------------------------------------------------------------
+
 TRUE = FromModel(200, 50, pairs=10)
-WRONG = [
-    TRUE._replace(noise="logistic"),
-    TRUE._replace(noise="t3"),
-    TRUE._replace(columns="t3"),
-    TRUE._replace(omitted=10),
-    TRUE._replace(nonzero=5),
-]
-
-JUDGED = [Paper(2000, 100), Paper(10_000, 100)]
-CASES = [
-    *JUDGED,
-    Case(500, 3, 0),
-    Case(500, 50, 0),
-    Case(500, 50, 3, 0.5),
-    Case(500, 50, 3, 0.5, rho=0.5),
-    Case(500, 50, 3, 0.5, rho=0.9),
-    Case(500, 50, 3, 0.2),
-    Case(200, 100, 3, 0.8),
-    Case(500, 10, 3, 0.5),
-    Case(500, 50, 25, 0.5),
-    Twins(300, 20),
-]
+WRONG = [TRUE._replace(**one) for one in ({"noise": "logistic"}, {"noise": "t3"}, {"columns": "t3"})]
+WRONG += [TRUE._replace(omitted=10), TRUE._replace(nonzero=5)]
+NOISE = few(500, 50), few(200, 20, rho=0.7)
 
 
-def measure(report, case, n_seeds, n_iter):
-    """Rows for a case: over data sets, each with its own seed, what each rule finds and lets in."""
-    counts = {rule: {"found": [], "let in": [], "log loss": []} for rule in (*RULES, "mean", "all")}
-    begin = time.perf_counter()
-    for seed in range(n_seeds):
-        X, y, coef = case.make(seed, case.n + NEW_ROWS)
-        new = X[case.n :], y[case.n :]
-        X, y = X[: case.n], y[: case.n]
-        model = fit(X, y, seed, (1000, n_iter))
-        size = abs(model.coef_[0])
-        supports = {rule: HorseshoeSelector(model, rule=rule, prefit=True).fit(X).support_ for rule in RULES}
-        supports["mean"] = size >= size.mean()  # the default threshold of SelectFromModel
-        for rule, support in supports.items():
-            counts[rule]["found"].append(int((support & (coef != 0)).sum()))
-            counts[rule]["let in"].append(int((support & (coef == 0)).sum()))
-        for rule in RULES:
-            counts[rule]["log loss"].append(score_again(supports[rule], X, y, *new, seed, n_iter))
-        counts["all"]["log loss"].append(log_loss(new[1], model.predict_proba(new[0])))
-    report.figures[str(case)] = {**counts, "seconds a data set": (time.perf_counter() - begin) / n_seeds}
-
-    k = int((coef != 0).sum())
-    for rule, count in counts.items():
-        judged = case in JUDGED and rule in RULES[:3]
-        if k and count["found"]:
-            share = float(np.mean(count["found"])) / k
-            report.add(f"{case}: {rule}, share found", share, at_least=1 if judged else None)
-        if count["let in"]:
-            report.add(f"{case}: {rule}, noise let in, mean", float(np.mean(count["let in"])))
-            report.add(f"{case}: {rule}, noise let in, most", max(count["let in"]), at_most=1 if judged else None)
-        if count["log loss"]:
-            report.add(f"{case}: {rule}, log loss of new rows", float(np.mean(count["log loss"])))
+def rates(report, options):
+    """The mean share of false claims at each q, where the model is exact at most q but for chance."""
+    rates_of(report, TRUE, 2 if options.quick else options.rates, options.quick, is_exact=True)
 
 
-def score_again(support, X, y, X_new, y_new, seed, n_iter):
-    """Log loss on new rows of a second fit, with the selected columns alone."""
-    if not support.any():
-        return log_loss(y_new, np.full(len(y_new), y.mean()))
-    return log_loss(y_new, fit(X[:, support], y, seed, (1000, n_iter)).predict_proba(X_new[:, support]))
+def wrong(report, options):
+    for case in WRONG:
+        rates_of(report, case, 1 if options.quick else options.wrong, options.quick, is_exact=False)
 
 
-def errors(report, parts, n_seeds, n_rates, n_wrong, environment, quick):
-    """Rates of false signs and sets, of data from the model and of others, twins, blocks, noise, time and memory."""
-    short, default = (QUICK, QUICK) if quick else (SHORT, DEFAULT)
-    if "speed" in parts:
-        for p, n_draws, at_most in ((100, 4000, 0.2), (1000 if quick else 20_000, 4000, 10)):
-            speed(report, p, n_draws, at_most)
-    if "rates" in parts or "peers" in parts:
-        n_peers = min(n_rates, PEER_SETS)
-        counts = rates(report, TRUE, n_rates if "rates" in parts else n_peers, short, exact=True)
-        if "peers" in parts:
-            compared(report, TRUE, counts, n_peers, environment)
-    if "wrong" in parts:
-        for case in WRONG:
-            rates(report, case, n_wrong, short, exact=False)
-    if "sizes" in parts:
-        for case in NOISE:
-            sizes(report, case, n_seeds, short)
-    if "sets" in parts:
-        twins(report, Twins(100, 20, r=0.99), n_seeds, default)
-        for case in NOISE:
-            noise(report, case, n_seeds, default)
-    if "sets" in parts or "peers" in parts:
-        long, p = (QUICK, 60) if quick else (WIDE, 2000)
-        blocks(report, Blocks(100, p), n_seeds, long, environment if "peers" in parts else None)
-    if "peers" in parts:
-        report.figures["other packages"] = environment.found
+def rates_of(report, case, n_seeds, is_quick, is_exact):
+    counts = for_each_seed(partial(realised, case, length=QUICK if is_quick else SHORT), n_seeds)
+    for rule, q, what in counts[0]:
+        title, figures = _title(case, rule, q, what), summed([count[rule, q, what] for count in counts])
+        report.figures[title] = figures
+        if q:
+            goal = q + 2 * figures["false share, Monte Carlo error"] if is_exact else None
+            report.add(f"{title}, share false", figures["false share"], at_most=goal)
 
 
-def parsed():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=20, help="data sets for each case")
-    parser.add_argument("--longer", action="store_true", help="the paper's data alone, with four times the draws")
-    parser.add_argument("--rates", type=int, default=500, help="data sets from the model")
-    parser.add_argument("--wrong", type=int, default=200, help="data sets of each kind for which the model is wrong")
-    parser.add_argument(
-        "--only",
-        nargs="+",
-        choices=("rules", "errors", *ERRORS),
-        help="rules: which columns; errors: rates of false ones, or parts of it",
-    )
-    parser.add_argument(
-        "--peers", type=Path, default=Path(".venv-selection-peers"), help="where other packages are, or are to be put"
-    )
-    parser.add_argument("--quick", action="store_true", help="the errors alone, of few and small data sets")
-    parser.add_argument("--output", type=Path, help="default: results/selection-<date>.json, if all is run")
-    return parser.parse_args()
+def _title(case, rule, q, what="effects"):
+    return f"{case}: {rule}" + (f", q = {q}" if q else "") + (f" ({what})" if what != "effects" else "")
+
+
+def sets(report, options):
+    """In how many data sets twins are a set, one of the two is, or the wrong one; and in how many noise has a set."""
+    n_seeds, length = (1, QUICK) if options.quick else (options.seeds, DEFAULT)
+    case, r = twins(100, 20, r=0.99), "r = 0.99"
+    every = for_each_seed(partial(_sets, case, length=length), n_seeds)
+    pairs, alone = sum({0, 2} in found for found in every), sum({0} in found or {2} in found for found in every)
+    report.add(f"{case}, {r}: sets that are the pair, of {n_seeds}", pairs, at_least=n_seeds)
+    report.add(f"{case}, {r}: data sets with one of the two alone", alone, at_most=0)
+    report.add(f"{case}, {r}: data sets with the wrong one alone", sum({2} in found for found in every), at_most=0)
+    for case in NOISE:
+        some = sum(len(found) > 0 for found in for_each_seed(partial(_sets, case, length=length), n_seeds))
+        report.add(f"{case}: data sets with any set, of {n_seeds}", some, at_most=n_seeds // 20)
+
+
+def _sets(case, seed, length):
+    X, y, _ = case.make(seed, case.n)
+    return [set(columns.tolist()) for columns, _ in claims_of(fit_of(X, y, seed, length, n_jobs=1), X, "sets")]
+
+
+# Other packages -------------------------------------------------------------------------------------------------------
+
+
+def peers(report, options):
+    """On data from the model, and on blocks."""
+    python, failed = None, {}
+    if not options.quick:
+        packages = {name: [f"{name}=={number}"] for name, number in PACKAGES.items()}
+        python, failed = environment(options.environment, packages)
+
+    def asked(data):
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "data.npz"
+            np.savez(file, X=[X for X, _ in data], y=[y for _, y in data])
+            answer = in_child(claims_of_others, **({"python": python} if python else {}), data=file, n_jobs=N_JOBS)
+        report.figures["other packages"] = answer["versions"] | failed
+        return answer["claims"], answer["seconds"]
+
+    n_sets = 2 if options.quick else min(options.rates, 200)
+    from_model(report, n_sets, QUICK if options.quick else SHORT, asked)
+    case = three_in_blocks(100, 60 if options.quick else 2000)
+    blocks(report, case, 1 if options.quick else options.seeds, QUICK if options.quick else WIDE, asked)
+
+
+def from_model(report, n_sets, length, asked):
+    """Signals found by each rule, and the figures of the page."""
+    title, every = f"{TRUE}, the first {n_sets}", {}
+    counts = for_each_seed(partial(realised, TRUE, length=length), n_sets)
+    for rule, q, what in counts[0]:
+        every[_title(title, rule, q)] = summed([count[rule, q, what] for count in counts])
+    made = [TRUE.make_judged(seed, TRUE.n) for seed in range(n_sets)]
+    claims, seconds = asked([one[:2] for one in made])
+    for rule, shares in claims.items():
+        for q, found in shares.items():
+            kept = [
+                judged([(columns, None) for columns in one], truths["effects"], X.std(axis=0))
+                for one, (X, _, truths) in zip(found, made, strict=True)
+                if one is not None
+            ]
+            if kept:
+                every[_title(title, rule, q)] = summed(kept) | {"processor seconds a data set": seconds[rule]}
+    for what, figures in every.items():
+        report.add(f"{what}, share of signals found", figures["signals found"])
+        report.add(f"{what}, located", figures["signals located"])
+    report.figures |= every
+
+
+def blocks(report, case, n_seeds, length, asked):
+    """How many of the three blocks are found, and how many others, by each rule and by sets."""
+    every = for_each_seed(partial(_block_claims, case, length=length), n_seeds)
+    found = {rule: [one[rule] for one in every] for rule in every[0]}
+    theirs, seconds = asked([case.make(seed, case.n)[:2] for seed in range(n_seeds)])
+    found |= {rule: shares[ANY] if ANY in shares else shares["0.1"] for rule, shares in theirs.items() if shares}
+    report.figures[f"{case}: processor seconds a data set"] = seconds
+    right, wrong = {}, {}
+    for rule, claims in found.items():
+        named = [{_block(columns) for columns in one} for one in claims if one is not None]
+        right[rule] = sum(len(blocks & {0, 1, 2}) for blocks in named) / (3 * max(1, len(named)))
+        wrong[rule] = sum(len(blocks - {0, 1, 2}) for blocks in named) / max(1, len(named))
+    best = max(share for rule, share in right.items() if not rule.startswith("sets"))
+    for rule, share in right.items():
+        report.add(f"{case}: {rule}, share of blocks found", share, at_least=best if rule == "sets" else None)
+        report.add(f"{case}: {rule}, wrong blocks, mean", wrong[rule])
+        sizes = [len(columns) for one in found[rule] for columns in one or []]
+        report.add(f"{case}: {rule}, columns in a claim, mean", float(np.mean(sizes)) if sizes else 0.0)
+        report.figures[f"{case}: {rule}, columns in a claim"] = sizes
+
+
+def _block(columns):
+    """The number of the block that all of these columns are in, or -1."""
+    return columns[0] // 20 if len({j // 20 for j in columns}) == 1 else -1
+
+
+def _block_claims(case, seed, length):
+    X, y, _ = case.make(seed, case.n)
+    # The columns separate the classes: without a slab nothing limits the coefficients, those of noise either.
+    model = fit_of(X, y, seed, length, n_jobs=1, slab_scale=SLAB, expected_nonzero=3)
+    asked = {rule: (rule, None) for rule in ("sets", "fsr", "shrinkage", *RULES)} | {"sets, level 0.5": ("sets", 0.1)}
+    return {name: [columns.tolist() for columns, _ in claims_of(model, X, *rule)] for name, rule in asked.items()}
+
+
+# Terms ----------------------------------------------------------------------------------------------------------------
+
+
+def terms(report, options):
+    """How many of the terms that each rule claims are false, and how much is found."""
+    n_sets, n, length = (2, 200, QUICK) if options.quick else (options.terms, 500, SHORT)
+    every = for_each_seed(partial(_terms, n=n, length=length), n_sets)
+    for rule, q in every[0]:
+        figures, several = (summed([one[rule, q][k] for one in every]) for k in (0, 1))
+        title = _title("terms", rule, q)
+        report.figures[title] = figures
+        most = q + 2 * figures["false share, Monte Carlo error"] if q else None
+        report.add(f"{title}, share false", figures["false share"], at_most=most)
+        report.add(f"{title}, signals found", figures["signals found"])
+        report.add(f"{title}, signals found, of terms of several columns", several["signals found"])
+
+
+def _terms(seed, n, length):
+    """For each rule what its claims are worth, of all terms, and beside signals that are terms of several columns."""
+    X, y, terms, sizes = with_terms(seed, n)
+    model, claims = fit_of(X, y, seed, length, n_jobs=1, global_scale=TERMS_TAU_0, slab_scale=SLAB), {}
+    names = {name: own.tolist() for name, own in terms.items()}
+
+    def kept(rule, **limits):
+        return (
+            HorseshoeSelector(model, rule=rule, prefit=True, terms=names, **limits).fit(X, y).get_support(indices=True)
+        )
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of what the data do not tell or bound
+        for q in SHARES:
+            claims["fsr", q] = [kept("fsr", q=q, effect=EFFECT)]
+            found = credible_sets(model, X, level=0.5, q=q, effect=EFFECT, terms=names)
+            claims["sets", q] = [members(found.members, title)[0] for title in found.sets.index]
+        claims |= {(rule, None): [kept(rule)] for rule in ("interval", "dss", "shrinkage")}
+    counts, several = {}, sizes * [len(own) > 1 for own in terms.values()]
+    for rule, places in claims.items():
+        touched = [([k], None) for some in places for k, own in enumerate(terms.values()) if np.isin(own, some).any()]
+        counts[rule] = judged(touched, sizes, 1.0), judged(touched, several, 1.0)
+    return counts
 
 
 def main():
-    options = parsed()
-    n_seeds, n_rates, n_wrong = options.seeds, options.rates, options.wrong
-    only = set(options.only or (["errors"] if options.quick else ["rules", "errors"]))
-    only |= set(ERRORS) if "errors" in only else set()
-    if options.quick:
-        n_seeds, n_rates, n_wrong = 1, min(n_rates, 2), 1
-
-    report = Report()
-    report.head()
-    if options.longer or "rules" in only:
-        for case in JUDGED if options.longer else CASES:
-            measure(report, case, n_seeds, 4000 if options.longer else 1000)
-    if not options.longer:
-        environment = Environment(None if options.quick else options.peers) if "peers" in only else None
-        errors(report, only, n_seeds, n_rates, n_wrong, environment, options.quick)
-    enough = n_seeds >= 20 and (options.longer or (n_rates >= 500 and n_wrong >= 200 and only >= set(ERRORS)))
-    name = "selection-longer" if options.longer else "selection" if "rules" in only else "selection-errors"
-    report.write(name, options.output, enough)
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seeds", type=int, default=20, help="data sets of each kind whose columns are known")
+    parser.add_argument("--rates", type=int, default=500, help="data sets from the model")
+    parser.add_argument("--wrong", type=int, default=200, help="data sets of each kind for which the model is wrong")
+    parser.add_argument("--terms", type=int, default=300, help="data sets with terms of several columns")
+    parser.add_argument("--environment", type=Path, default=HERE.parent / ".venv-selection-peers", help="of the others")
+    parts = {"rates": rates, "wrong": wrong, "terms": terms, "sets": sets, "peers": peers}
+    run(__file__, __doc__, parts, parser, apart=["peers"])
 
 
 if __name__ == "__main__":

@@ -17,10 +17,10 @@ RESULTS = Path(__file__).parents[1] / "benchmarks" / "results"
 SMALL = {"font.size": 8, "axes.spines.top": False, "axes.spines.right": False}
 
 
-def newest(name):
-    """The last record of that benchmark, or None."""
-    files = sorted(RESULTS.glob(f"{name}-2*.json"))
-    return json.loads(files[-1].read_text()) if files else None
+def newest(*names):
+    """The last record of the first of these names that has one, or None."""
+    files = [file for name in names for file in sorted(RESULTS.glob(f"{name}-2*.json"), reverse=True)]
+    return json.loads(files[0].read_text()) if files else None
 
 
 def where_and_when(record):
@@ -241,9 +241,9 @@ def scaling(record, folder):
 
 def workers():
     """What the workers of a cluster add to a sweep, as a line of ``scaling``; none where that has not been measured."""
-    record = newest("dask-overhead")
-    if record is None:
-        return []
+    record = newest("scaling-workers", "dask-overhead")
+    if record is None or "lines" in record["figures"]:
+        return list(record["figures"]["lines"].values()) if record else []
     asked = [re.fullmatch(r"(\d+) workers: a question beside its pass", row["what"]) for row in record["table"]]
     at = [
         (int(found[1]), 1e-3 * row["measured"]["median"])
@@ -282,7 +282,7 @@ def paper(record, folder):
     figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
     figure.savefig(folder / "paper.png", dpi=120)
     parts = [picture("paper", "seconds of 10,000 sweeps over rows and columns"), paper_table(record)]
-    wide = [record for name in ("paper-wide", "paper-10000-columns") if (record := newest(name))]
+    wide = [one for name in ("paper-wide", "paper-10000-columns") if (one := newest(name))]
     parts += [f"10,000 columns:\n\n{where_and_when(one)}\n\n{paper_table(one)}" for one in wide]
     if real := record["figures"].get("real"):
         head = ["rows", "sampler", "seconds", "least ESS", "worst R-hat"]
@@ -352,7 +352,7 @@ def draw_all(app):
     folder.mkdir(parents=True, exist_ok=True)
     for draw in (peers, exactness, scaling, paper, selection):
         name = draw.__name__
-        record = newest("selection-sets" if draw is selection else name)
+        record = newest("selection-peers", "selection-sets") if draw is selection else newest(name)
         text = f"*Not measured yet:* ``python benchmarks/{name}.py`` *does it.*"
         if record is not None:
             with mpl.rc_context(SMALL):

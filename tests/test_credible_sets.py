@@ -314,8 +314,8 @@ def test_what_cannot_be_used_is_refused(model, given, error, says):
 @pytest.mark.slow
 def test_rates_of_false_sets_on_data_from_the_model():
     """40 data sets, drawn from the prior with tau = 0.05: the share of false sets at q is at most q, but for chance."""
-    from selection_data import FromModel
-    from selection_errors import realised
+    from _data import FromModel
+    from selection import realised
 
     counts = [realised(FromModel(150, 20, pairs=5), seed) for seed in range(40)]
     for q in (0.05, 0.1, 0.2):

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from _calibration import ranks
+from exactness import ranks
 from laws import agrees_with_gold, load_gold, repeated
 from scipy import stats
 from scipy.special import log_ndtr

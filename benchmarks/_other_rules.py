@@ -1,22 +1,18 @@
 """What other packages claim, in an environment of their own: knockoffs, pyblip, SuSiE, and stability selection.
 
-As a command, in that environment: ``python selection_peers.py data.npz claims.json``. It needs scikit-learn alone, and
-leaves out what cannot be imported.
+They claim no sign and no sum of columns: what they report is true if one of its columns has an effect that counts. What
+cannot be imported is left out, and named. This file needs NumPy alone until a rule is asked.
 """
 
-import json
-import subprocess
 import sys
-import tempfile
 import time
 import warnings
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import numpy as np
 
 SHARES = (0.05, 0.1, 0.2)  # of false claims, that those are asked for which can be
-PACKAGES = {"hidimstat": "0.4.0", "pyblip": "0.4.2", "pysusie": "0.1.0"}
+PACKAGES = {"scikit-learn": "1.9.1", "hidimstat": "0.4.0", "pyblip": "0.4.2", "pysusie": "0.1.0"}
 HALVES, THRESHOLD = 50, 0.75  # of stability selection: half-samples, and the share of them that must have a column
 ANY = ""  # in place of a share: what is claimed whatever it is
 
@@ -67,10 +63,8 @@ def pyblip(X, y, seed):
     model = ProbitSpikeSlab(X=X, y=y)
     model.sample(N=250, burn=150, chains=4)
     groups = {q: all_cand_groups(model.betas, X=X, q=q) for q in SHARES}
-    return {
-        q: [sorted(found.group) for found in BLiP(cand_groups=groups[q], q=q, verbose=False, solver="CLARABEL")]
-        for q in SHARES
-    }
+    how = {"verbose": False, "solver": "CLARABEL"}
+    return {q: [sorted(found.group) for found in BLiP(cand_groups=groups[q], q=q, **how)] for q in SHARES}
 
 
 def susie(X, y, seed):
@@ -88,39 +82,30 @@ RULES = {
 }
 
 
-class Environment:
-    """A virtual environment with the packages of other rules, made on first use; None: this interpreter, as it is."""
+def claims(data, n_jobs):
+    """Of each (X, y) in the file ``data``: "claims", {rule: {share asked for: for each the lists of columns, None where
+    the rule failed}}; "seconds" of the processor for a data set; "versions"."""
+    from joblib import Parallel, delayed
 
-    def __init__(self, path):
-        self.found, self.python = {}, sys.executable
-        if path is None:
-            return
-        self.python = path / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-        if not self.python.exists():
-            print(f"installing {', '.join(PACKAGES)} into {path}", flush=True)
-            subprocess.run([sys.executable, "-m", "venv", path], check=True)
-        for name, number in {"scikit-learn": "1.9.1", **PACKAGES}.items():
-            command = [self.python, "-m", "pip", "install", "--quiet", f"{name}=={number}"]
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-            if done.returncode:
-                self.found[name] = "not installed: " + (done.stderr.strip().splitlines() or ["?"])[-1][:200]
-
-    def claims(self, sets, n_jobs):
-        """{rule: {share asked for: for each (X, y) of sets the lists of columns of its claims, None where it failed}},
-        and {rule: processor seconds a data set}; both are empty where the environment cannot be used."""
-        with tempfile.TemporaryDirectory() as folder:
-            data, out = Path(folder) / "data.npz", Path(folder) / "claims.json"
-            np.savez(data, X=[X for X, _ in sets], y=[y for _, y in sets], n_jobs=n_jobs)
-            done = subprocess.run([self.python, __file__, data, out], check=False, stdout=subprocess.DEVNULL)
-            if done.returncode:
-                self.found["failed"] = f"{self.python} {Path(__file__).name} ended with {done.returncode}"
-                return {}, {}
-            answer = json.loads(out.read_text())
-        self.found = answer["versions"] | self.found
-        return answer["claims"], answer["seconds"]
+    with np.load(data) as given:
+        X, y = given["X"], given["y"]
+    answer = {"claims": {}, "seconds": {}, "versions": {}}
+    for rule, (_, package) in RULES.items():
+        try:
+            answer["versions"][package] = version(package)
+        except PackageNotFoundError:
+            answer["versions"][package] = "not installed"
+            continue
+        workers = Parallel(n_jobs, max_nbytes=None)  # pyblip cannot use arrays that are read-only
+        done = workers(delayed(one)(rule, X[k], y[k], k) for k in range(len(X)))
+        shares = next((found for found, _ in done if found is not None), {})
+        lists = {q: [found and [list(map(int, own)) for own in found[q]] for found, _ in done] for q in shares}
+        answer["claims"][rule] = lists
+        answer["seconds"][rule] = sum(seconds for _, seconds in done) / len(done)
+    return answer
 
 
-def _one(rule, X, y, seed):
+def one(rule, X, y, seed):
     begin = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -130,31 +115,3 @@ def _one(rule, X, y, seed):
             print(f"{rule}, data set {seed}: {error!r}"[:300], file=sys.stderr)
             found = None
     return found, time.process_time() - begin
-
-
-def _main(data, out):
-    from joblib import Parallel, delayed
-
-    given = np.load(data)
-    X, y = given["X"], given["y"]
-    answer = {"claims": {}, "seconds": {}, "versions": {}}
-    for rule, (_, package) in RULES.items():
-        try:
-            answer["versions"][package] = version(package)
-        except PackageNotFoundError:
-            answer["versions"][package] = "not installed"
-            continue
-        workers = Parallel(int(given["n_jobs"]), max_nbytes=None)  # pyblip cannot use arrays that are read-only
-        done = workers(delayed(_one)(rule, X[k], y[k], k) for k in range(len(X)))
-        shares = next((found for found, _ in done if found is not None), {})
-        answer["claims"][rule] = {q: [found and _lists(found[q]) for found, _ in done] for q in shares}
-        answer["seconds"][rule] = sum(seconds for _, seconds in done) / len(done)
-    Path(out).write_text(json.dumps(answer))
-
-
-def _lists(claims):
-    return [[int(j) for j in columns] for columns in claims]
-
-
-if __name__ == "__main__":
-    _main(*sys.argv[1:])
