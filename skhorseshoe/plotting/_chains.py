@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,7 +12,8 @@ from .._posterior.pipeline import named_classifier
 from .._utils.names import finder, names_of
 from .._utils.sklearn_compat import check_matplotlib_support
 from ..diagnostics import autocorrelation, convergence
-from ._common import MUTED, Display, check_axes, check_count, drawable, ink, is_dark
+from ._base import MUTED, AxesDisplay, Display, check_axes, check_count, ink, is_dark
+from ._texts import drawable
 
 if TYPE_CHECKING:
     from .._types import Axes, Floats, Model, NDArray, Sequence
@@ -24,7 +24,6 @@ _TITLE_LETTER = 5.5  # width of a letter of a title in points
 _DASHES = ("-", "--", "-.", ":")
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
 class TraceDisplay(Display):
     """For each quantity the trace of every chain, and the ranks of each chain's draws among all draws.
 
@@ -82,8 +81,6 @@ class TraceDisplay(Display):
 
         Parameters
         ----------
-        estimator : HorseshoeProbitClassifier, Pipeline or search
-            A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
         names : str, list of str or None, default=None
             Names of features, ``"(intercept)"``, ``"(global scale)"`` and, with groups of rows, ``"(group scale)"``.
             None takes those with the smallest effective sample sizes.
@@ -93,10 +90,6 @@ class TraceDisplay(Display):
             Bins of the ranks, at least 2.
         ax : matplotlib.axes.Axes, ndarray of such of shape (n_quantities, 2), or None, default=None
             Where to draw. A single one is split. None makes a figure.
-
-        Returns
-        -------
-        display : TraceDisplay
         """
         names, draws = _choose(estimator, names, worst)
         return cls(names=names, draws=draws).plot(n_bins=n_bins, ax=ax)
@@ -151,8 +144,7 @@ class TraceDisplay(Display):
         return within.subplots(squeeze=False)
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class AutocorrelationDisplay(Display):
+class AutocorrelationDisplay(AxesDisplay):
     """Autocorrelation of the draws at each lag; the effective sample size follows from it.
 
     Make it with `from_estimator`.
@@ -170,7 +162,6 @@ class AutocorrelationDisplay(Display):
     ----------
     lines_ : list of matplotlib.lines.Line2D
         A curve for each quantity.
-    legend_, ax_, figure_ : matplotlib.legend.Legend, matplotlib.axes.Axes, matplotlib.figure.Figure
 
     Examples
     --------
@@ -200,8 +191,6 @@ class AutocorrelationDisplay(Display):
 
         Parameters
         ----------
-        estimator : HorseshoeProbitClassifier, Pipeline or search
-            A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
         names : str, list of str or None, default=None
             Names of features, ``"(intercept)"``, ``"(global scale)"``, ``"(group scale)"``, at most 8. None takes those
             with the smallest effective sample sizes.
@@ -209,12 +198,6 @@ class AutocorrelationDisplay(Display):
             How many to take if ``names`` is None, at most 8.
         max_lag : int, default=50
             Largest lag, in draws. Where the chains are too short it is the largest that they have.
-        ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on. None makes a figure.
-
-        Returns
-        -------
-        display : AutocorrelationDisplay
         """
         names, draws = _choose(estimator, names, worst)
         if len(names) > _MOST_CURVES:

@@ -1,34 +1,27 @@
-"""Common code of the displays: checks of arguments, names as texts, rows of a picture."""
+"""What displays are: records of arrays with a picture, some of them on one pair of axes, of rows, with intervals."""
 
-import re
-from inspect import signature
+from __future__ import annotations
+
+from dataclasses import dataclass
 from numbers import Integral
-from textwrap import fill
+from typing import TYPE_CHECKING, Any, dataclass_transform
 
 import numpy as np
 
-from .._utils import names as _names
+from .._posterior.estimates import excludes_zero
 from .._utils.sklearn_compat import check_matplotlib_support
+from ._docstrings import complete
+from ._texts import drawable, listing, percent
+
+if TYPE_CHECKING:
+    from .._types import Floats, Sequence
 
 DARK, MUTED, PALE = "#004488", "0.6", "0.85"
 _ON_DARK = {"black": "white", DARK: "#66aaee", MUTED: "0.55", PALE: "0.25", "white": "black"}
 MAX_NAMES = 60  # most rows of a picture that have names
-LONGEST, SHORT = 30, 20  # most letters of a name next to the axes, and within a sentence
 _WIDTH, _ROW_HEIGHT = 6.4, 0.21  # width of a new figure and height of a row in inches
-_LISTED, _LINE = 8, 48  # names in a legend, and letters of a line there
 _NAME_HEIGHT = 0.7  # largest height of a name as a share of its row, which a layout may make lower
 _LETTER, _MARKS = 0.6, 8  # widths of a letter and of the marks of two columns in a legend, in sizes of the font
-_PLOT = """Draw.
-
-Parameters
-----------
-{names} : see `{maker}`
-    How and where to draw.
-
-Returns
--------
-self : {display}
-"""
 
 
 def is_dark(ax):
@@ -48,8 +41,10 @@ def check_option(name, value, allowed):
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
 
 
-def check_count(name, value, smallest=1):
-    """Raise an error unless the value is a whole number, at least the smallest."""
+def check_count(name, value, smallest=1, optional=False):
+    """Raise an error unless the value is a whole number, at least the smallest, or None where it is optional."""
+    if optional and value is None:
+        return
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number; got {value!r}.")
     if value < smallest:
@@ -62,54 +57,35 @@ def check_axes(ax):
         raise TypeError(f"ax must be Matplotlib's Axes, one pair of them; got {type(ax).__name__}.")
 
 
-def drawable(names, places=None, letters=LONGEST):
-    """The names at these places, or all, as texts to draw: literal, on one line, and shortened if long.
-
-    Different names whose texts would be the same are followed by their places.
-    """
-    places = range(len(names)) if places is None else places
-    return [_literal(text) for text in _names.printables([_on_one_line(names[j]) for j in places], letters, places)]
-
-
-def class_names(labels):
-    """Labels of classes as texts to draw."""
-    return [_literal(text) for text in _names.class_texts(list(map(_on_one_line, labels)), SHORT)]
+def table_intervals(table):
+    """Means and intervals (2, n) in a table with ends like 5% and 95%, and the level of these in words."""
+    ends = [name for name in table.columns if str(name).endswith("%")]
+    low, high = (float(name.removesuffix("%")) for name in ends)
+    mean, *interval = table[["mean", *ends]].to_numpy(np.float64).T
+    return mean, np.array(interval), f"{high - low:.5g} %"  # the headings have six digits
 
 
-def _on_one_line(name):
-    return re.sub(r"\s", " ", name) if isinstance(name, str) else name
-
-
-def _literal(text):
-    """A text in which dollars are escaped, since Matplotlib reads a formula between two of them. A backslash works in
-    every text and version, also in ticks that are made later; the option parse_math would have to be set on each."""
-    return text.replace("$", r"\$")
-
-
-def favoured_line(classes):
-    """The class that a positive coefficient favours, on a line of its own; empty if the classes are not known."""
-    return "" if classes is None else f"\n(positive favours {class_names(classes)[1]})"
-
-
-def listing(names, places):
-    """The first of the names at these places, in parentheses on lines of their own; empty for no names."""
-    if not len(places):
-        return ""
-    more = f" and {len(places) - _LISTED} more" if len(places) > _LISTED else ""
-    return "\n" + fill(f"({', '.join(drawable(names, places[:_LISTED], SHORT))}{more})", _LINE, break_on_hyphens=False)
-
-
+@dataclass_transform(kw_only_default=True, eq_default=False)
 class Display:
-    """A picture, usually on one pair of axes. The parameters of ``plot`` are documented in the method that computes and
-    draws."""
+    """A record of arrays with a picture: a class says which, has class methods that make it, and draws it in ``plot``.
+
+    The fields of the record are what the class annotates. Docstrings of classes and methods describe what is their own;
+    ``_docstrings`` adds the rest.
+    """
 
     def __init_subclass__(cls):
         super().__init_subclass__()
-        plot = vars(cls).get("plot")
-        if plot is not None and not plot.__doc__:
-            names = ", ".join(list(signature(plot).parameters)[1:])
-            maker = "from_sets" if hasattr(cls, "from_sets") else "from_estimator"
-            plot.__doc__ = _PLOT.format(names=names, maker=maker, display=cls.__name__)
+        dataclass(kw_only=True, repr=False, eq=False)(cls)
+        complete(cls)
+
+
+class AxesDisplay(Display):
+    """A picture on one pair of axes.
+
+    Attributes
+    ----------
+    legend_, ax_, figure_ : matplotlib.legend.Legend or None, matplotlib.axes.Axes, matplotlib.figure.Figure
+    """
 
     def _axes(self, ax, height=4.0):
         """The axes to draw on: the given ones, or new ones in a figure of this height in inches."""
@@ -162,35 +138,67 @@ class Display:
         return self
 
 
-class RowsDisplay(Display):
+class RowsDisplay(AxesDisplay):
     """Values and intervals of rows, some of them marked.
 
     Up to MAX_NAMES rows are drawn one below another, with names; more are drawn side by side.
+
+    Attributes
+    ----------
+    shown_ : ndarray of int
+        What is drawn, from the top or from the left, as positions in the arrays.
+    points_ : list of matplotlib.lines.Line2D
+        The values: of the marked rows, of the others, as the legend says.
+    lines_ : list of matplotlib.collections.LineCollection
+        The intervals of the same, if there are any.
     """
 
+    names: Sequence[Any]
+
     def _draw(
-        self, ax, shown, values, ends=None, *, names, marked, labels, reference, value_label, row_label, limits=None
+        self, ax, shown, values, ends=None, *, marks, label, row_label, line=0, limits=None, listed=False, names=None
     ):
         """Draw the rows at the places ``shown`` of all arguments, as ``_mark`` does.
 
-        reference : value at which to draw a line, or None. limits : of the values, or None.
+        marks : which rows are marked, and ``labels``. label : of the values. row_label : where rows have no names, or
+        are not all. line : value at which to draw one, or None. limits : of the values, or None. listed : whether the
+        legend has the names of marked rows where the axis has no room for them. names : not those of the display.
         """
         few, is_new = len(shown) <= MAX_NAMES, ax is None
         ax = self._axes(ax, 1.2 + _ROW_HEIGHT * max(len(shown), 6) if few else 4.0)
-        self.shown_, at = shown, np.arange(len(shown))
+        self.shown_, at, (marked, labels) = shown, np.arange(len(shown)), marks
         ends = None if ends is None else ends[:, shown]
+        if listed and not few:
+            labels = labels[0] + listing(self.names, shown[marked[shown]]), labels[1]
         self._mark(at, values[shown], ends, marked[shown], labels, few=few, upright=not few)
-        line, across = (ax.axvline, ax.set_xlim) if few else (ax.axhline, ax.set_ylim)
-        if reference is not None:
-            line(reference, color=ink(ax, "black"), linewidth=0.8, linestyle="--", zorder=1)
+        draw_line, limit = (ax.axvline, ax.set_xlim) if few else (ax.axhline, ax.set_ylim)
+        if line is not None:
+            draw_line(line, color=ink(ax, "black"), linewidth=0.8, linestyle="--", zorder=1)
         if limits is not None:
-            across(limits)
+            limit(limits)
         if few:
-            ax.set(ylim=(len(shown) - 0.4, -0.6), yticks=at, yticklabels=drawable(names, shown))
+            names = drawable(self.names if names is None else names, shown)
+            ax.set(ylim=(len(shown) - 0.4, -0.6), yticks=at, yticklabels=names)
             height = _ROW_HEIGHT if is_new else ax.get_window_extent().height / ax.figure.dpi / max(1, len(shown))
             for name in ax.get_yticklabels():
                 name.set_size(min(name.get_size(), _NAME_HEIGHT * 72 * height))
             ax.tick_params(axis="y", length=0)
-            return self._finish(value_label, row_label)
+            return self._finish(label, row_label if len(shown) < len(values) else None)
         ax.set(xlim=(-0.01 * len(shown) - 0.5, 1.01 * len(shown) - 0.5))
-        return self._finish(row_label, value_label)
+        return self._finish(row_label, label)
+
+
+class IntervalsDisplay(RowsDisplay):
+    """Posterior means of rows with their credible intervals, whose ``level`` a class has as a number or in words."""
+
+    mean: Floats
+    interval: Floats
+
+    @property
+    def _what(self):
+        """What is drawn beside the means, in words."""
+        return f"{percent(self.level)} interval"
+
+    def _clear(self):
+        """Marks of rows whose interval excludes zero."""
+        return excludes_zero(self.interval), (f"{self._what} excludes zero", "includes zero")
