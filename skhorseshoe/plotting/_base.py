@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 DARK, MUTED, PALE = "#004488", "0.6", "0.85"
 _ON_DARK = {"black": "white", DARK: "#66aaee", MUTED: "0.55", PALE: "0.25", "white": "black"}
+SHARES = -0.02, 1.02  # limits of an axis of shares
 MAX_NAMES = 60  # most rows of a picture that have names
 _WIDTH, _ROW_HEIGHT = 6.4, 0.21  # width of a new figure and height of a row in inches
 _NAME_HEIGHT = 0.7  # largest height of a name as a share of its row, which a layout may make lower
@@ -55,6 +56,15 @@ def check_axes(ax):
     """Raise a TypeError unless this is one pair of axes."""
     if not hasattr(ax, "get_subplotspec"):
         raise TypeError(f"ax must be Matplotlib's Axes, one pair of them; got {type(ax).__name__}.")
+
+
+def spaced(candidates, place, limits, gap):
+    """Of ticks, the most important first, those whose places are within limits and by a gap apart."""
+    (low, high), ticks = limits, []
+    for tick in candidates:
+        if low <= place(tick) <= high and all(abs(place(tick) - place(other)) >= gap for other in ticks):
+            ticks.append(tick)
+    return ticks
 
 
 def table_intervals(table):
@@ -99,6 +109,37 @@ class AxesDisplay(Display):
         self.ax_, self.figure_ = ax, ax.figure
         return ax
 
+    def _finish(self, xlabel, ylabel):
+        """Label the axes, and put a legend above them if anything has a label."""
+        from matplotlib import rcParams
+
+        self.ax_.set_xlabel(xlabel, wrap=True)
+        self.ax_.set_ylabel(ylabel, wrap=True)
+        labels = self.ax_.get_legend_handles_labels()[1]
+        cell, room = self.ax_.get_subplotspec(), self.figure_.bbox.width / self.figure_.dpi * 72
+        if cell is not None:
+            room *= len(cell.colspan) / cell.get_gridspec().ncols
+        wide = (_LETTER * sum(sorted(map(len, labels))[-2:]) + _MARKS) * rcParams["font.size"] > room
+        # A legend that is aligned right can extend over the names on the left.
+        place = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 1 if wide else 2}
+        style = {"frameon": False, "handletextpad": 0.5, "columnspacing": 1.4, "numpoints": 1}
+        self.legend_ = self.ax_.legend(**place, **style) if labels else None
+        return self
+
+
+class MarksDisplay(AxesDisplay):
+    """Values with their intervals, some of them marked.
+
+    Attributes
+    ----------
+    shown_ : ndarray of int
+        What is drawn, from the top or from the left, as positions in the arrays.
+    points_ : list of matplotlib.lines.Line2D
+        The values: the marked ones, the others, as the legend says.
+    lines_ : list of matplotlib.collections.LineCollection
+        The intervals of the same, if there are any.
+    """
+
     def _mark(self, at, values, ends, marked, labels, *, few, upright):
         """Draw values at their places along an axis, marked ones as filled squares, others as open circles.
 
@@ -120,38 +161,9 @@ class AxesDisplay(Display):
                 x, y, marker, label=label, color=colour, markerfacecolor=face, markersize=size, zorder=zorder
             )
 
-    def _finish(self, xlabel, ylabel):
-        """Label the axes, and put a legend above them if anything has a label."""
-        from matplotlib import rcParams
 
-        self.ax_.set_xlabel(xlabel, wrap=True)
-        self.ax_.set_ylabel(ylabel, wrap=True)
-        labels = self.ax_.get_legend_handles_labels()[1]
-        cell, room = self.ax_.get_subplotspec(), self.figure_.bbox.width / self.figure_.dpi * 72
-        if cell is not None:
-            room *= len(cell.colspan) / cell.get_gridspec().ncols
-        wide = (_LETTER * sum(sorted(map(len, labels))[-2:]) + _MARKS) * rcParams["font.size"] > room
-        # A legend that is aligned right can extend over the names on the left.
-        place = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 1 if wide else 2}
-        style = {"frameon": False, "handletextpad": 0.5, "columnspacing": 1.4, "numpoints": 1}
-        self.legend_ = self.ax_.legend(**place, **style) if labels else None
-        return self
-
-
-class RowsDisplay(AxesDisplay):
-    """Values and intervals of rows, some of them marked.
-
-    Up to MAX_NAMES rows are drawn one below another, with names; more are drawn side by side.
-
-    Attributes
-    ----------
-    shown_ : ndarray of int
-        What is drawn, from the top or from the left, as positions in the arrays.
-    points_ : list of matplotlib.lines.Line2D
-        The values: of the marked rows, of the others, as the legend says.
-    lines_ : list of matplotlib.collections.LineCollection
-        The intervals of the same, if there are any.
-    """
+class RowsDisplay(MarksDisplay):
+    """Values of rows. Up to MAX_NAMES rows are drawn one below another, with names; more are drawn side by side."""
 
     names: Sequence[Any]
 

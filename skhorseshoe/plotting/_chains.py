@@ -28,7 +28,7 @@ class TraceDisplay(Display):
     """For each quantity the trace of every chain, and the ranks of each chain's draws among all draws.
 
     If the chains have converged, the traces overlap and look like noise, and the ranks of every chain are spread
-    evenly: all bars reach about as high as the dashed line. Make it with `from_estimator`.
+    evenly: all bars reach about as high as the dashed line.
 
     Parameters
     ----------
@@ -56,9 +56,6 @@ class TraceDisplay(Display):
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets, plotting
-    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
-    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
     >>> display = plotting.TraceDisplay.from_estimator(clf, names=["x4", "(global scale)"])
     >>> display.axes_.shape
     (2, 2)
@@ -147,8 +144,6 @@ class TraceDisplay(Display):
 class AutocorrelationDisplay(AxesDisplay):
     """Autocorrelation of the draws at each lag; the effective sample size follows from it.
 
-    Make it with `from_estimator`.
-
     Parameters
     ----------
     names : sequence of str of length n_quantities
@@ -165,9 +160,6 @@ class AutocorrelationDisplay(AxesDisplay):
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets, plotting
-    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
-    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
     >>> display = plotting.AutocorrelationDisplay.from_estimator(clf, names=["x4", "x10"], max_lag=30)
     >>> display.autocorrelations.shape
     (2, 31)
@@ -214,9 +206,8 @@ class AutocorrelationDisplay(AxesDisplay):
         ax = self._axes(ax, height=3.2 + 0.2 * n_curves)
         gap = max(1, n_lags // 10)
         self.lines_: list[Any] = []
-        for i, (name, curve, colour) in enumerate(
-            zip(drawable(self.names), self.autocorrelations, _shades(n_curves, ax), strict=True)
-        ):
+        curves = zip(drawable(self.names), self.autocorrelations, _shades(n_curves, ax), strict=True)
+        for i, (name, curve, colour) in enumerate(curves):
             self.lines_ += ax.plot(
                 curve,
                 color=colour,

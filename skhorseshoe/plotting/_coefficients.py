@@ -13,7 +13,7 @@ from .._posterior.claim_errors import check_share
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import named_classifier
 from .._utils.names import names_of
-from ._base import IntervalsDisplay, RowsDisplay, check_count, check_option, table_intervals
+from ._base import SHARES, IntervalsDisplay, RowsDisplay, check_count, check_option, table_intervals
 from ._texts import favoured_line
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ _ORDERS = {"size": "features, the {first} first", "name": "features by name", "o
 class CoefficientsDisplay(IntervalsDisplay):
     """Posterior means of the coefficients with their credible intervals, the selected ones marked.
 
-    Make it with `from_estimator`.
-
     Parameters
     ----------
     mean : ndarray of shape (n_features,)
@@ -37,9 +35,6 @@ class CoefficientsDisplay(IntervalsDisplay):
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets, plotting
-    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
-    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
     >>> display = plotting.CoefficientsDisplay.from_estimator(clf, top=10)
     >>> [display.names[j] for j in display.shown_[:6]]  # the columns that matter
     ['x4', 'x1', 'x5', 'x3', 'x0', 'x2']
@@ -103,7 +98,7 @@ class ShrinkageDisplay(RowsDisplay):
     """The shrinkage kappa_j of coefficients: near 1 shrunk to zero, near 0 not shrunk.
 
     What is below one half is a screen for data in which few of many columns matter, without a stated rate of errors: it
-    lets in noise. `CoefficientsDisplay` shows which signs are clear. Make it with `from_estimator`.
+    lets in noise. `CoefficientsDisplay` shows which signs are clear.
 
     Parameters
     ----------
@@ -116,9 +111,6 @@ class ShrinkageDisplay(RowsDisplay):
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets, plotting
-    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
-    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
     >>> display = plotting.ShrinkageDisplay.from_estimator(clf)
     >>> sorted(display.names[j] for j in display.shown_[:6])  # the least shrunk
     ['x0', 'x1', 'x2', 'x3', 'x4', 'x5']
@@ -159,16 +151,16 @@ class ShrinkageDisplay(RowsDisplay):
         shown, row_label = _first_features(self.names, top, order, self.shrinkage, "least shrunk")
         below = self.shrinkage < threshold
         marks = below, (f"below {threshold:g}: {below.sum()} of {len(self.names)}", "others")
-        options = {"line": threshold, "limits": (-0.02, 1.02), "listed": True}
-        label = "shrinkage (0: left alone, 1: shrunk to zero)"
-        return self._draw(ax, shown, self.shrinkage, marks=marks, label=label, row_label=row_label, **options)
+        label, values = "shrinkage (0: left alone, 1: shrunk to zero)", self.shrinkage
+        return self._draw(
+            ax, shown, values, marks=marks, label=label, row_label=row_label, line=threshold, limits=SHARES, listed=True
+        )
 
 
 class CredibleSetsDisplay(IntervalsDisplay):
     """The effects of credible sets of columns with their intervals, and below each set those of its columns.
 
-    Where the interval of a set is narrow and those of its columns are wide, the columns stand in for one another. Make
-    it with `from_sets`.
+    Where the interval of a set is narrow and those of its columns are wide, the columns stand in for one another.
 
     Parameters
     ----------
@@ -183,9 +175,8 @@ class CredibleSetsDisplay(IntervalsDisplay):
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets, groups, plotting
-    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
-    >>> found = groups.credible_sets(HorseshoeProbitClassifier(random_state=0).fit(X, y), X)
+    >>> from skhorseshoe import groups
+    >>> found = groups.credible_sets(clf, X)
     >>> display = plotting.CredibleSetsDisplay.from_sets(found)
     >>> sorted(name[:2] for name in display.names)  # each alone, since no columns are correlated
     ['x0', 'x1', 'x2', 'x3', 'x4', 'x5']

@@ -11,7 +11,7 @@ from .._posterior.contributions import contributions
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import unwrap
 from .._posterior.table import value_text
-from ._base import DARK, MAX_NAMES, MUTED, PALE, AxesDisplay, check_count, ink, table_intervals
+from ._base import DARK, MAX_NAMES, MUTED, PALE, AxesDisplay, check_count, ink, spaced, table_intervals
 from ._texts import class_names, drawable, percent
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class ContributionsDisplay(AxesDisplay):
 
     A bar leads from the score without a term to that with it, and the line on it is the credible interval of what it
     adds. The squares are the scores of the average row and of this one, with the intervals of their probabilities,
-    which the upper axis has. Make it with `from_estimator`.
+    which the upper axis has.
 
     Parameters
     ----------
@@ -61,9 +61,6 @@ class ContributionsDisplay(AxesDisplay):
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets, plotting
-    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
-    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
     >>> display = plotting.ContributionsDisplay.from_estimator(clf, X[:1], top=3)
     >>> [name.split()[0] for name in display.names]
     ['x1', 'x4', 'x5', '(27']
@@ -152,20 +149,11 @@ class ContributionsDisplay(AxesDisplay):
         ax.tick_params(axis="y", length=0)
         second = class_names(self.classes)[1]
         width = max(1, ax.get_window_extent().width / ax.figure.dpi - _NAMES)
-        low, high = ax.get_xlim()
-        self.upper_, ticks = ax.secondary_xaxis("top"), _ticks(low, high, _APART / width)
+        ticks = spaced(_TICKS, ndtri, ax.get_xlim(), _APART / width * np.ptp(ax.get_xlim()))
+        self.upper_ = ax.secondary_xaxis("top")
         self.upper_.set_xticks(ndtri(ticks), [f"{100 * p:g} %" for p in ticks])
         self.upper_.set_xlabel(f"probability of {second}", loc="right")  # leaves room for names on the left
         return self._finish(f"score, and {percent(self.level)} intervals", None)
-
-
-def _ticks(low, high, distance):
-    """Probabilities whose scores are between these limits, with a distance of a share ``distance`` of their range."""
-    ticks = []
-    for p in _TICKS:
-        if low <= ndtri(p) <= high and all(abs(ndtri(p) - ndtri(q)) > distance * (high - low) for q in ticks):
-            ticks.append(p)
-    return ticks
 
 
 def _term_with_value(term, value):

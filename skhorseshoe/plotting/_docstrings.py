@@ -1,7 +1,8 @@
 """Docstrings of displays: each describes what is its own, and gets here what it shares with others.
 
-A class gets descriptions of those fields that are in ``_FIELDS``, and inherits those of attributes. A class method that
-makes a display gets those of arguments in ``_ARGUMENTS``, and ``plot`` a reference to that method.
+A class gets descriptions of those fields that are in ``_FIELDS``, and inherits those of attributes. Its example starts
+with the model of ``_EXAMPLE`` unless it has one of its own. A class method that makes a display gets descriptions of
+those arguments that are in ``_ARGUMENTS``, and ``plot`` a reference to that method.
 """
 
 import re
@@ -22,30 +23,38 @@ interval : ndarray of shape (2, len(names))
     Lower and upper ends of the credible intervals.
 level : float
     Level of the intervals, in (0, 1).
-classes : ndarray of shape (2,) or None, default=None
+classes : sequence of length 2 or None, default=None
     The labels; positive means favour the second one, as the axis then says.
 known_groups : tuple of two int or None, default=None
     How many of the groups of the rows the fit has seen, and how many there are."""
+_EXAMPLE = """\
+>>> from skhorseshoe import HorseshoeProbitClassifier, datasets, plotting
+>>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
+>>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
+"""
 _ORDER = "Parameters", "Attributes", "Returns", "Notes", "References", "Examples"
 
 
 def complete(cls):
     """Add to the docstrings of a display what it shares with others."""
-    text, inherited = _sections(cls.__doc__), _sections(cls.__base__.__doc__)
-    text["Parameters"] = _entries_of([field.name for field in fields(cls)], _FIELDS, text["Parameters"])
-    both = _entries(text["Attributes"]) | _entries(inherited["Attributes"])
-    text["Attributes"] = _entries_of(both, inherited["Attributes"], text["Attributes"])
-    cls.__doc__ = _as_docstring(text)
-
     makers = {name: method.__func__ for name, method in vars(cls).items() if isinstance(method, classmethod)}
     for make in makers.values():
         text = _sections(make.__doc__)
         text["Parameters"] = _entries_of(signature(make).parameters, _ARGUMENTS, text["Parameters"])
         make.__doc__ = _as_docstring(text | {"Returns": f"display : {cls.__name__}"})
-    if "plot" in vars(cls):
+
+    text, inherited = _sections(cls.__doc__), _sections(cls.__base__.__doc__)
+    text["Parameters"] = _entries_of([field.name for field in fields(cls)], _FIELDS, text["Parameters"])
+    both = _entries(text["Attributes"]) | _entries(inherited["Attributes"])
+    text["Attributes"] = _entries_of(both, inherited["Attributes"], text["Attributes"])
+    if makers:
+        text[""] += f"\n\nMake it with {' or '.join(f'`{name}`' for name in makers)}."
+        if "Classifier(" not in text["Examples"]:
+            text["Examples"] = _EXAMPLE + text["Examples"]
         names = ", ".join(list(signature(cls.plot).parameters)[1:])
         asked = f"{names} : see `{next(iter(makers))}`\n    How and where to draw."
         cls.plot.__doc__ = _as_docstring({"": "Draw.", "Parameters": asked, "Returns": f"self : {cls.__name__}"})
+    cls.__doc__ = _as_docstring(text)
 
 
 def _sections(docstring):

@@ -19,16 +19,7 @@ from .._posterior.grouped_prediction import draws_with_effects, evenly, is_group
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import prepared, unwrap
 from .._utils.warn import warn
-from ._base import (
-    DARK,
-    MUTED,
-    PALE,
-    AxesDisplay,
-    IntervalsDisplay,
-    check_count,
-    check_option,
-    ink,
-)
+from ._base import DARK, MUTED, PALE, SHARES, AxesDisplay, IntervalsDisplay, check_count, check_option, ink
 from ._texts import class_names, known_line, percent
 
 if TYPE_CHECKING:
@@ -47,7 +38,7 @@ class ProbabilityIntervalDisplay(IntervalsDisplay):
     """For single rows: the probability of the second class, and how certain it is.
 
     The mark is the posterior predictive probability, the line its credible interval, the uncertainty
-    about that probability given the data. Make it with `from_estimator`.
+    about that probability given the data.
 
     Parameters
     ----------
@@ -62,9 +53,6 @@ class ProbabilityIntervalDisplay(IntervalsDisplay):
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets, plotting
-    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
-    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
     >>> display = plotting.ProbabilityIntervalDisplay.from_estimator(clf, X[:5])
     >>> display.interval.shape
     (2, 5)
@@ -136,8 +124,10 @@ class ProbabilityIntervalDisplay(IntervalsDisplay):
             marks = self.y == self.classes[1], [f"in truth {second}", f"in truth {first}"]
         rows = np.argsort(-self.mean, kind="stable") if order == "probability" else np.arange(len(self.mean))
         label = f"probability of {second} and {self._what}{known_line(self.known_groups)}"
-        options = {"line": threshold, "limits": (-0.02, 1.02), "row_label": _ROW_LABELS[order]}
-        return self._draw(ax, rows, self.mean, self.interval, marks=marks, label=label, **options)
+        mean, interval, row_label = self.mean, self.interval, _ROW_LABELS[order]
+        return self._draw(
+            ax, rows, mean, interval, marks=marks, label=label, row_label=row_label, line=threshold, limits=SHARES
+        )
 
 
 class PosteriorCalibrationDisplay(AxesDisplay):
@@ -147,7 +137,7 @@ class PosteriorCalibrationDisplay(AxesDisplay):
     lies, point by point, if the model is right: it is computed from outcomes drawn from the posterior predictive
     distribution, so it includes both the randomness of the outcomes and the uncertainty about the model. A curve below
     the diagonal means probabilities that are too high. The bars along the bottom show the distribution of the
-    predictions. Make it with `from_estimator`.
+    predictions.
 
     Parameters
     ----------
@@ -273,10 +263,9 @@ class PosteriorCalibrationDisplay(AxesDisplay):
         ax = self._axes(ax, height=5.2)
         from matplotlib.ticker import MaxNLocator
 
-        low, high = self.band
         share = f"{percent(self.level)} band if the model is right"
         black, dark, muted, pale = (ink(ax, colour) for colour in ("black", DARK, MUTED, PALE))
-        self.band_ = ax.fill_between(self.predicted, low, high, color=pale, linewidth=0, label=share, zorder=1)
+        self.band_ = ax.fill_between(self.predicted, *self.band, color=pale, linewidth=0, label=share, zorder=1)
         (self.line_,) = ax.plot(self.predicted, self.observed, color=dark, linewidth=1.8, label="observed", zorder=3)
         ax.plot([0, 1], [0, 1], color=black, linewidth=0.8, linestyle=":", zorder=2)
         heights, edges = np.histogram(self.predicted, 40, range=(0, end), weights=self.counts)

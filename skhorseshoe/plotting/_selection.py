@@ -12,8 +12,8 @@ from .._posterior.dss_cv import SMALL
 from .._posterior.pipeline import flat_steps, joined, named, where_it_is
 from .._utils.names import names_of
 from ..selection import HorseshoeSelector
-from ._base import MAX_NAMES, MUTED, PALE, AxesDisplay, RowsDisplay, check_count, ink
-from ._texts import columns
+from ._base import MAX_NAMES, MUTED, PALE, MarksDisplay, RowsDisplay, check_count, ink, spaced
+from ._texts import columns, percent
 
 if TYPE_CHECKING:
     from .._types import Axes, Bools, Floats, Model, NDArray
@@ -26,7 +26,7 @@ class SelectionPathDisplay(RowsDisplay):
 
     Starting from the summary without any shrunk column, each row adds the columns that the path of the rule
     "dss" takes next, and shows how far the probabilities then are from those of the posterior mean. The scale is linear
-    up to the dashed line, and logarithmic beyond it. Make it with `from_estimator`.
+    up to the dashed line, and logarithmic beyond it.
 
     Parameters
     ----------
@@ -47,9 +47,8 @@ class SelectionPathDisplay(RowsDisplay):
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, datasets, plotting
-    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
-    >>> selector = HorseshoeSelector(HorseshoeProbitClassifier(random_state=0)).fit(X, y)
+    >>> from skhorseshoe import HorseshoeSelector
+    >>> selector = HorseshoeSelector(clf, prefit=True).fit(X)
     >>> display = plotting.SelectionPathDisplay.from_estimator(selector)
     >>> sorted(label.get_text() for label in display.ax_.get_yticklabels()[1:7])  # the first that join
     ['+ x0', '+ x1', '+ x2', '+ x3', '+ x4', '+ x5']
@@ -84,29 +83,21 @@ class SelectionPathDisplay(RowsDisplay):
         distances = self.distances[: _end(chosen, beyond)]
         rows = np.arange(len(distances))
         marks = rows <= chosen, (f"needed: {columns(self.supports[chosen].sum())}", "not needed")
-        nearer = f"(dashed: {100 * self.level:g} % of the draws are nearer)"
-        self._draw(
-            ax,
-            rows,
-            distances,
-            names=_changes(self.names, self.supports[rows]),
-            marks=marks,
-            line=self.radius,
-            label=f"divergence in nats: rise of the log loss over all rows\n{nearer}",
-            row_label="columns, in the order of the path",
-        )
-        linear = self.radius or 1.0
-        # Room for a divergence of zero.
-        _scale(self.ax_, "x" if len(rows) <= MAX_NAMES else "y", linear, -0.05 * linear)
+        label = "divergence in nats: rise of the log loss over all rows\n"
+        label += f"(dashed: {percent(self.level)} of the draws are nearer)"
+        names, row_label = _changes(self.names, self.supports[rows]), "columns, in the order of the path"
+        self._draw(ax, rows, distances, marks=marks, label=label, row_label=row_label, line=self.radius, names=names)
+        along, linear = "x" if len(rows) <= MAX_NAMES else "y", self.radius or 1.0
+        _scale(self.ax_, along, linear, -0.05 * linear)  # room for a divergence of zero
         return self
 
 
-class ModelSizeDisplay(AxesDisplay):
+class ModelSizeDisplay(MarksDisplay):
     """What is lost on rows held out with ever more columns, against the model of all columns.
 
     Each point is the log score of the summaries of that size less that of the full model, with one standard error on
     each side; the dashed line is the full model, and losses in the grey band, of less than 4 nats, are small. The scale
-    is linear about them and, for large losses, logarithmic beyond. Make it with `from_estimator`.
+    is linear about them and, for large losses, logarithmic beyond.
 
     Parameters
     ----------
@@ -119,15 +110,6 @@ class ModelSizeDisplay(AxesDisplay):
         Standard errors of these.
     suggested_size : int
         The suggested number of columns, one of ``sizes``.
-
-    Attributes
-    ----------
-    shown_ : ndarray of int
-        The sizes that are drawn, from the left, as positions in ``sizes``.
-    points_ : list of matplotlib.lines.Line2D
-        The differences: of the suggested size, of the others.
-    lines_ : list of matplotlib.collections.LineCollection
-        The intervals: of the suggested size, of the others.
 
     Examples
     --------
@@ -199,11 +181,9 @@ def _scale(ax, along, linear, low=None):
     getattr(ax, f"set_{along}lim")(low, None)
     low, high = axis.get_view_interval()
     powers = 10.0 ** np.arange(np.floor(np.log10(linear)) - 1, np.log10(max(-low, high, linear)) + 1)
-    places, ticks = axis.get_transform().transform, [0.0]
-    gap = _ROOM[along] * (places(high) - places(low)) / max(1, axis.get_tick_space())
-    for tick in np.outer(np.outer((1, 5, 2), powers), (1, -1)).ravel():
-        if low <= tick <= high and np.abs(places(tick) - places(np.array(ticks))).min() >= gap:
-            ticks.append(tick)
+    place, limits = axis.get_transform().transform, axis.get_transform().transform((low, high))
+    gap = _ROOM[along] * np.ptp(limits) / max(1, axis.get_tick_space())
+    ticks = spaced([0.0, *np.outer(np.outer((1, 5, 2), powers), (1, -1)).ravel()], place, limits, gap)
     axis.set_major_locator(FixedLocator(sorted(ticks)))
     axis.set_major_formatter("{x:g}")
 
