@@ -78,4 +78,4 @@ def _entries(section):
 def _as_docstring(sections):
     """A docstring of these sections, without empty ones."""
     titled = [f"{title}\n{'-' * len(title)}\n{sections[title]}" for title in _ORDER if sections.get(title)]
-    return "\n\n".join([sections[""], *titled])
+    return "\n\n".join([sections[""], *titled]) + "\n"
