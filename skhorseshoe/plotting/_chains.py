@@ -16,7 +16,7 @@ from ._base import MUTED, AxesDisplay, Display, check_axes, check_count, ink, is
 from ._texts import drawable
 
 if TYPE_CHECKING:
-    from .._types import Axes, Floats, Model, NDArray, Sequence
+    from .._types import Axes, Floats, Model, Names, NDArray, Sequence
 
 _MOST_CURVES = 8
 _FEWEST = 4  # fewest draws of a chain for an autocorrelation
@@ -69,7 +69,7 @@ class TraceDisplay(Display):
         cls,
         estimator: Model,
         *,
-        names: str | Sequence[str] | None = None,
+        names: Names = None,
         worst: int = 3,
         n_bins: int = 20,
         ax: Axes | NDArray[Any] | None = None,
@@ -171,13 +171,7 @@ class AutocorrelationDisplay(AxesDisplay):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Model,
-        *,
-        names: str | Sequence[str] | None = None,
-        worst: int = 4,
-        max_lag: int = 50,
-        ax: Axes | None = None,
+        cls, estimator: Model, *, names: Names = None, worst: int = 4, max_lag: int = 50, ax: Axes | None = None
     ) -> Self:
         """Compute the autocorrelations and draw them.
 

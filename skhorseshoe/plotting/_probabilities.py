@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.special import ndtr
@@ -23,7 +23,7 @@ from ._base import DARK, MUTED, PALE, SHARES, AxesDisplay, IntervalsDisplay, che
 from ._texts import class_names, known_line, percent
 
 if TYPE_CHECKING:
-    from .._types import Axes, Floats, Labels, Model, NDArray, NewGroups, Offsets, RowsLike, Seed
+    from .._types import Axes, Floats, Labels, Model, NDArray, NewGroups, Offsets, RowOrder, RowsLike, Seed
 
 _HISTOGRAM_HEIGHT = 0.12  # as a share of the height of the axes
 _SHOWN = 0.95  # smallest share of the expected events to show
@@ -71,7 +71,7 @@ class ProbabilityIntervalDisplay(IntervalsDisplay):
         y: Labels = None,
         *,
         level: float | None = None,
-        order: Literal["probability", "original"] = "probability",
+        order: RowOrder = "probability",
         threshold: float | None = 0.5,
         groups: Labels = None,
         offset: Offsets = None,
@@ -108,13 +108,7 @@ class ProbabilityIntervalDisplay(IntervalsDisplay):
             known_groups=matched and matched.counts,
         ).plot(order=order, threshold=threshold, ax=ax)
 
-    def plot(
-        self,
-        *,
-        order: Literal["probability", "original"] = "probability",
-        threshold: float | None = 0.5,
-        ax: Axes | None = None,
-    ) -> Self:
+    def plot(self, *, order: RowOrder = "probability", threshold: float | None = 0.5, ax: Axes | None = None) -> Self:
         check_option("order", order, tuple(_ROW_LABELS))
         if threshold is not None:
             check_share("threshold", threshold)
