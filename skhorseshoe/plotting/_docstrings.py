@@ -49,12 +49,15 @@ def complete(cls):
     text["Attributes"] = _entries_of(both, inherited["Attributes"], text["Attributes"])
     if makers:
         text[""] += f"\n\nMake it with {' or '.join(f'`{name}`' for name in makers)}."
-        if "Classifier(" not in text["Examples"]:
-            text["Examples"] = _EXAMPLE + text["Examples"]
-        names = ", ".join(list(signature(cls.plot).parameters)[1:])
-        asked = f"{names} : see `{next(iter(makers))}`\n    How and where to draw."
-        cls.plot.__doc__ = _as_docstring({"": "Draw.", "Parameters": asked, "Returns": f"self : {cls.__name__}"})
+    if text["Examples"] and "Classifier(" not in text["Examples"]:
+        text["Examples"] = _EXAMPLE + text["Examples"]
     cls.__doc__ = _as_docstring(text)
+
+    plot = vars(cls).get("plot")
+    if plot and not plot.__doc__:
+        names = ", ".join(list(signature(plot).parameters)[1:])
+        asked = f"{names} : see `{next(iter(makers), 'from_estimator')}`\n    How and where to draw."
+        plot.__doc__ = _as_docstring({"": "Draw.", "Parameters": asked, "Returns": f"self : {cls.__name__}"})
 
 
 def _sections(docstring):
