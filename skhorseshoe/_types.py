@@ -33,4 +33,6 @@ Sampler = Literal["auto", "hmc", "pxda", "gibbs"]
 Rule = Literal["dss", "interval", "shrinkage", "fsr"]
 Missing = Literal["raise", "ignore"]
 Order = Literal["size", "name", "original"]
+RowOrder = Literal["probability", "original"]
+Names = str | Sequence[str] | None
 Device = str  # "auto", "cpu", "cuda" or "cuda:N"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -13,10 +12,11 @@ from .._posterior.pipeline import named_classifier
 from .._utils.names import finder, names_of
 from .._utils.sklearn_compat import check_matplotlib_support
 from ..diagnostics import autocorrelation, convergence
-from ._common import MUTED, Display, check_axes, check_count, drawable, ink, is_dark
+from ._base import MUTED, AxesDisplay, Display, check_axes, check_count, ink, is_dark
+from ._texts import drawable
 
 if TYPE_CHECKING:
-    from .._types import Axes, Floats, Model, NDArray, Sequence
+    from .._types import Axes, Floats, Model, Names, NDArray, Sequence
 
 _MOST_CURVES = 8
 _FEWEST = 4  # fewest draws of a chain for an autocorrelation
@@ -24,12 +24,11 @@ _TITLE_LETTER = 5.5  # width of a letter of a title in points
 _DASHES = ("-", "--", "-.", ":")
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
 class TraceDisplay(Display):
     """For each quantity the trace of every chain, and the ranks of each chain's draws among all draws.
 
     If the chains have converged, the traces overlap and look like noise, and the ranks of every chain are spread
-    evenly: all bars reach about as high as the dashed line. Make it with `from_estimator`.
+    evenly: all bars reach about as high as the dashed line.
 
     Parameters
     ----------
@@ -57,9 +56,6 @@ class TraceDisplay(Display):
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets, plotting
-    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
-    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
     >>> display = plotting.TraceDisplay.from_estimator(clf, names=["x4", "(global scale)"])
     >>> display.axes_.shape
     (2, 2)
@@ -73,7 +69,7 @@ class TraceDisplay(Display):
         cls,
         estimator: Model,
         *,
-        names: str | Sequence[str] | None = None,
+        names: Names = None,
         worst: int = 3,
         n_bins: int = 20,
         ax: Axes | NDArray[Any] | None = None,
@@ -82,8 +78,6 @@ class TraceDisplay(Display):
 
         Parameters
         ----------
-        estimator : HorseshoeProbitClassifier, Pipeline or search
-            A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
         names : str, list of str or None, default=None
             Names of features, ``"(intercept)"``, ``"(global scale)"`` and, with groups of rows, ``"(group scale)"``.
             None takes those with the smallest effective sample sizes.
@@ -93,10 +87,6 @@ class TraceDisplay(Display):
             Bins of the ranks, at least 2.
         ax : matplotlib.axes.Axes, ndarray of such of shape (n_quantities, 2), or None, default=None
             Where to draw. A single one is split. None makes a figure.
-
-        Returns
-        -------
-        display : TraceDisplay
         """
         names, draws = _choose(estimator, names, worst)
         return cls(names=names, draws=draws).plot(n_bins=n_bins, ax=ax)
@@ -151,11 +141,8 @@ class TraceDisplay(Display):
         return within.subplots(squeeze=False)
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class AutocorrelationDisplay(Display):
+class AutocorrelationDisplay(AxesDisplay):
     """Autocorrelation of the draws at each lag; the effective sample size follows from it.
-
-    Make it with `from_estimator`.
 
     Parameters
     ----------
@@ -170,13 +157,9 @@ class AutocorrelationDisplay(Display):
     ----------
     lines_ : list of matplotlib.lines.Line2D
         A curve for each quantity.
-    legend_, ax_, figure_ : matplotlib.legend.Legend, matplotlib.axes.Axes, matplotlib.figure.Figure
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets, plotting
-    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
-    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
     >>> display = plotting.AutocorrelationDisplay.from_estimator(clf, names=["x4", "x10"], max_lag=30)
     >>> display.autocorrelations.shape
     (2, 31)
@@ -188,20 +171,12 @@ class AutocorrelationDisplay(Display):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Model,
-        *,
-        names: str | Sequence[str] | None = None,
-        worst: int = 4,
-        max_lag: int = 50,
-        ax: Axes | None = None,
+        cls, estimator: Model, *, names: Names = None, worst: int = 4, max_lag: int = 50, ax: Axes | None = None
     ) -> Self:
         """Compute the autocorrelations and draw them.
 
         Parameters
         ----------
-        estimator : HorseshoeProbitClassifier, Pipeline or search
-            A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
         names : str, list of str or None, default=None
             Names of features, ``"(intercept)"``, ``"(global scale)"``, ``"(group scale)"``, at most 8. None takes those
             with the smallest effective sample sizes.
@@ -209,12 +184,6 @@ class AutocorrelationDisplay(Display):
             How many to take if ``names`` is None, at most 8.
         max_lag : int, default=50
             Largest lag, in draws. Where the chains are too short it is the largest that they have.
-        ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on. None makes a figure.
-
-        Returns
-        -------
-        display : AutocorrelationDisplay
         """
         names, draws = _choose(estimator, names, worst)
         if len(names) > _MOST_CURVES:
@@ -231,9 +200,8 @@ class AutocorrelationDisplay(Display):
         ax = self._axes(ax, height=3.2 + 0.2 * n_curves)
         gap = max(1, n_lags // 10)
         self.lines_: list[Any] = []
-        for i, (name, curve, colour) in enumerate(
-            zip(drawable(self.names), self.autocorrelations, _shades(n_curves, ax), strict=True)
-        ):
+        curves = zip(drawable(self.names), self.autocorrelations, _shades(n_curves, ax), strict=True)
+        for i, (name, curve, colour) in enumerate(curves):
             self.lines_ += ax.plot(
                 curve,
                 color=colour,

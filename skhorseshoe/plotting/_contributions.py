@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
@@ -12,7 +11,8 @@ from .._posterior.contributions import contributions
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import unwrap
 from .._posterior.table import value_text
-from ._common import DARK, MAX_NAMES, MUTED, PALE, Display, check_count, class_names, drawable, ink
+from ._base import DARK, MAX_NAMES, MUTED, PALE, AxesDisplay, check_count, ink, spaced, table_intervals
+from ._texts import class_names, drawable, percent
 
 if TYPE_CHECKING:
     from .._types import Axes, Floats, Mapping, Model, NDArray, RowsLike
@@ -24,13 +24,12 @@ _LETTERS = 40  # most letters of a label with its value or probability
 _SURE = 1e-9  # smallest distance of a drawn probability from 0 and 1
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class ContributionsDisplay(Display):
+class ContributionsDisplay(AxesDisplay):
     """From the average row to this one: what each of its values adds to the score, the largest first.
 
     A bar leads from the score without a term to that with it, and the line on it is the credible interval of what it
     adds. The squares are the scores of the average row and of this one, with the intervals of their probabilities,
-    which the upper axis has. Make it with `from_estimator`.
+    which the upper axis has.
 
     Parameters
     ----------
@@ -46,8 +45,6 @@ class ContributionsDisplay(Display):
         Posterior mean of the score of the first of them.
     probability : ndarray of shape (2, 3)
         The probability of the second class of both rows, with the lower and the upper end of its interval.
-    level : float
-        Level of the intervals, in (0, 1).
     classes : ndarray of shape (2,)
         The labels.
 
@@ -61,13 +58,9 @@ class ContributionsDisplay(Display):
         The intervals: of the terms, of both rows.
     upper_ : matplotlib.axes.Axes
         The axis of probabilities, above.
-    ax_, figure_ : matplotlib.axes.Axes, matplotlib.figure.Figure
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets, plotting
-    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
-    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
     >>> display = plotting.ContributionsDisplay.from_estimator(clf, X[:1], top=3)
     >>> [name.split()[0] for name in display.names]
     ['x1', 'x4', 'x5', '(27']
@@ -98,24 +91,14 @@ class ContributionsDisplay(Display):
 
         Parameters
         ----------
-        estimator : HorseshoeProbitClassifier, Pipeline or search
-            A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
         X : array-like or table of shape (1, n_features)
             The row: ``X.iloc[[7]]``. The index of a pandas frame names it.
         reference : array-like or Series of shape (n_features,), dict, table of one row, or None, default=None
             The row to compare with; None is the average row.
-        level : float or None, default=None
-            Level of the intervals, in (0, 1). None is the classifier's ``credible_level``.
         terms : dict or "auto", default="auto"
             What has a bar, as in `skhorseshoe.inspection.contributions`.
         top : int, default=10
             Number of terms that have a bar of their own, from 1 to 60; the others have one together.
-        ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on. None makes a figure.
-
-        Returns
-        -------
-        display : ContributionsDisplay
         """
         _, classifier = unwrap(estimator)
         level = level_of(classifier, level)
@@ -129,16 +112,15 @@ class ContributionsDisplay(Display):
         if more or not table.index.is_unique:
             raise ValueError(f"X must be one row, as X.iloc[[7]] or X[[7]]; got {len(X)} rows.")
         numbers, about = table.loc[name], table.attrs["reference"]
-        ends = [column for column in table.columns if column.endswith("%")]
-        mean, *interval = numbers[["mean", *ends]].iloc[:-2].to_numpy(float).T
-        last = numbers.loc["(probability)", ["mean", *ends]].to_numpy(float)
+        lines, in_frame = numbers.iloc[:-2], hasattr(X, "index") and hasattr(X, "columns")
+        means, ends, _ = table_intervals(numbers)
         return cls(
-            names=[_term_with_value(term, value) for term, value in numbers["value"].iloc[:-2].items()],
-            mean=mean,
-            interval=np.array(interval),
-            rows=[about["name"], name if hasattr(X, "index") and hasattr(X, "columns") else "this row"],
+            names=[_term_with_value(term, value) for term, value in lines["value"].items()],
+            mean=means[:-2],
+            interval=ends[:, :-2],
+            rows=[about["name"], name if in_frame else "this row"],
             score=about["score"],
-            probability=np.array([about["probability"], last]),
+            probability=np.array([about["probability"], [means[-1], *ends[:, -1]]]),
             level=level,
             classes=classifier.classes_,
         ).plot(ax=ax)
@@ -167,20 +149,11 @@ class ContributionsDisplay(Display):
         ax.tick_params(axis="y", length=0)
         second = class_names(self.classes)[1]
         width = max(1, ax.get_window_extent().width / ax.figure.dpi - _NAMES)
-        low, high = ax.get_xlim()
-        self.upper_, ticks = ax.secondary_xaxis("top"), _ticks(low, high, _APART / width)
+        ticks = spaced(_TICKS, ndtri, ax.get_xlim(), _APART / width * np.ptp(ax.get_xlim()))
+        self.upper_ = ax.secondary_xaxis("top")
         self.upper_.set_xticks(ndtri(ticks), [f"{100 * p:g} %" for p in ticks])
         self.upper_.set_xlabel(f"probability of {second}", loc="right")  # leaves room for names on the left
-        return self._finish(f"score, and {100 * self.level:g} % intervals", None)
-
-
-def _ticks(low, high, distance):
-    """Probabilities whose scores are between these limits, with a distance of a share ``distance`` of their range."""
-    ticks = []
-    for p in _TICKS:
-        if low <= ndtri(p) <= high and all(abs(ndtri(p) - ndtri(q)) > distance * (high - low) for q in ticks):
-            ticks.append(p)
-    return ticks
+        return self._finish(f"score, and {percent(self.level)} intervals", None)
 
 
 def _term_with_value(term, value):

@@ -1,26 +1,27 @@
-"""Display of average marginal effects as a forest plot."""
+"""Displays of effects: of columns on the probability, and of the groups of rows on the score."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
 from .._posterior.effects import marginal_effects
-from .._posterior.estimates import excludes_zero
-from ._common import MAX_NAMES, PALE, RowsDisplay, class_names, ink
+from .._posterior.mixin import level_of
+from .._posterior.pipeline import unwrap
+from ._base import MAX_NAMES, PALE, IntervalsDisplay, check_count, ink, table_intervals
+from ._texts import class_names, favoured_line
 
 if TYPE_CHECKING:
-    from .._types import Axes, DataFrame, Floats, Model, Offsets, RowsLike, Sequence, Weights
+    from .._types import Axes, DataFrame, Model, NDArray, Offsets, RowsLike, Sequence, Weights
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class EffectsDisplay(RowsDisplay):
+class EffectsDisplay(IntervalsDisplay):
     """Average marginal effects with their intervals, in percentage points: a forest plot.
 
     A row is a column of numbers and what it changes by, or two levels of a category; the contrasts of one column stand
-    together between thin lines. Make it with `from_estimator`, or with `from_frame` of a table that is there.
+    together between thin lines.
 
     Parameters
     ----------
@@ -28,8 +29,6 @@ class EffectsDisplay(RowsDisplay):
         Names of the rows, with what the numbers change by.
     mean : ndarray of shape (n_rows,)
         Posterior means, as differences of probabilities, in [-1, 1].
-    interval : ndarray of shape (2, n_rows)
-        Lower and upper ends of the credible intervals.
     level : str
         Level of the intervals, in words.
     features : sequence of str of length n_rows
@@ -37,30 +36,15 @@ class EffectsDisplay(RowsDisplay):
     classes : sequence of length 2 or None, default=None
         The labels; the effects are on the probability of the second one, as the axis then says.
 
-    Attributes
-    ----------
-    shown_ : ndarray of int
-        The rows that are drawn, from the top or from the left.
-    points_ : list of matplotlib.lines.Line2D
-        The means: of rows whose interval excludes zero, of the others.
-    lines_ : list of matplotlib.collections.LineCollection
-        The intervals: of the same.
-    legend_, ax_, figure_ : matplotlib.legend.Legend, matplotlib.axes.Axes, matplotlib.figure.Figure
-
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets, inspection, plotting
-    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
-    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
+    >>> from skhorseshoe import inspection
     >>> effects = inspection.marginal_effects(clf, X).sort_values("mean", ascending=False)
     >>> display = plotting.EffectsDisplay.from_frame(effects.head(3))
     >>> sorted(display.names)
     ['x1 (+1)', 'x3 (+1)', 'x4 (+1)']
     """
 
-    names: list[str]
-    mean: Floats
-    interval: Floats
     level: str
     features: list[str]
     classes: list[Any] | None = None
@@ -84,18 +68,10 @@ class EffectsDisplay(RowsDisplay):
 
         Parameters
         ----------
-        estimator : HorseshoeProbitClassifier, Pipeline or search
-            A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
         X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The rows to average over.
         features, change, reference, level, sample_weight, offset, max_draws : see `inspection.marginal_effects`
             The columns, what they change by, and how the effects are computed.
-        ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on. None makes a figure.
-
-        Returns
-        -------
-        display : EffectsDisplay
         """
         options = {"change": change, "reference": reference, "level": level, "offset": offset}
         frame = marginal_effects(estimator, X, features, sample_weight=sample_weight, max_draws=max_draws, **options)
@@ -110,12 +86,6 @@ class EffectsDisplay(RowsDisplay):
         frame : pandas.DataFrame
             As `marginal_effects <skhorseshoe.inspection.marginal_effects>` gives it. More than 60 rows are drawn side
             by side, without names.
-        ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on. None makes a figure.
-
-        Returns
-        -------
-        display : EffectsDisplay
         """
         ends = [name for name in getattr(frame, "columns", ()) if str(name).endswith("%")]
         if len(ends) != 2 or not {"change", "mean"} <= {*frame.columns}:
@@ -129,33 +99,80 @@ class EffectsDisplay(RowsDisplay):
             f"{label} ({change})" if str(label) == feature else str(label)
             for label, feature, change in zip(frame.index, features, frame["change"], strict=True)
         ]
-        low, high = (float(name.removesuffix("%")) for name in ends)
-        return cls(
-            names=names,
-            mean=frame["mean"].to_numpy(np.float64),
-            interval=frame[ends].to_numpy(np.float64).T,
-            level=f"{high - low:.5g} %",  # the headings have six digits
-            features=features,
-            classes=frame.attrs.get("classes"),
-        ).plot(ax=ax)
+        mean, interval, level = table_intervals(frame)
+        classes = frame.attrs.get("classes")
+        display = cls(names=names, mean=mean, interval=interval, level=level, features=features, classes=classes)
+        return display.plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
         of_class = "" if self.classes is None else f" of {class_names(self.classes)[1]}"
+        label = f"change of the probability{of_class}\nin percentage points: mean and {self._what}"
+        rows, marks = np.arange(len(self.mean)), self._clear()
         self._draw(
-            ax,
-            np.arange(len(self.mean)),
-            100 * self.mean,
-            100 * self.interval,
-            names=self.names,
-            marked=excludes_zero(self.interval),
-            labels=(f"{self.level} interval excludes zero", "includes zero"),
-            reference=0,
-            value_label=f"change of the probability{of_class}\nin percentage points: mean and {self.level} interval",
-            row_label=None if len(self.mean) <= MAX_NAMES else "columns and contrasts",
+            ax, rows, 100 * self.mean, 100 * self.interval, marks=marks, label=label, row_label="columns and contrasts"
         )
         several = {feature for feature in self.features if self.features.count(feature) > 1}
         if len(self.mean) <= MAX_NAMES:
-            for k, pair in enumerate(zip(self.features[:-1], self.features[1:], strict=True)):
+            for k, pair in enumerate(pairwise(self.features)):
                 if pair[0] != pair[1] and several & {*pair}:
                     self.ax_.axhline(k + 0.5, color=ink(self.ax_, PALE), linewidth=0.8, zorder=0)
         return self
+
+
+class GroupEffectsDisplay(IntervalsDisplay):
+    """Effects of the groups that rows belong to, from the largest to the smallest: which patients differ from others.
+
+    It draws a model that was fitted with ``groups``.
+
+    Parameters
+    ----------
+    names : sequence of length n_groups
+        Labels of the groups.
+    mean : ndarray of shape (n_groups,)
+        Posterior means of the effects on the score.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skhorseshoe import HorseshoeProbitClassifier, plotting
+    >>> rng = np.random.default_rng(0)
+    >>> patient, X = np.repeat(np.arange(20), 30), rng.standard_normal((600, 3))
+    >>> y = X[:, 0] + 0.1 * (patient - 10) + rng.standard_normal(600) > 0
+    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y, groups=patient)
+    >>> display = plotting.GroupEffectsDisplay.from_estimator(clf)
+    >>> bool(display.names[display.shown_[0]] > display.names[display.shown_[-1]])
+    True
+    """
+
+    level: float
+    classes: NDArray[Any] | None = None
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Model, *, level: float | None = None, most: int | None = 100, ax: Axes | None = None
+    ) -> Self:
+        """Take the effects and draw them.
+
+        Parameters
+        ----------
+        estimator : HorseshoeProbitClassifier, Pipeline or search
+            Fitted with ``groups``: a classifier, or a Pipeline or search (GridSearchCV) that ends with one.
+        most : int or None, default=100
+            Number of groups to draw: of more, evenly many from the largest to the smallest. None draws all; more than
+            60 are drawn side by side, without names.
+        """
+        _, classifier = unwrap(estimator)
+        level = level_of(classifier, level)
+        frame = classifier.group_effects(level)
+        mean, interval, _ = table_intervals(frame)
+        names, classes = frame.index.tolist(), classifier.classes_
+        return cls(names=names, mean=mean, interval=interval, level=level, classes=classes).plot(most=most, ax=ax)
+
+    def plot(self, *, most: int | None = 100, ax: Axes | None = None) -> Self:
+        check_count("most", most, optional=True)
+        shown, n = np.argsort(-self.mean, kind="stable"), len(self.mean)
+        if most is not None:
+            shown = shown[np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))]
+        label = f"effect on the score: mean and {self._what}{favoured_line(self.classes)}"
+        row_label = f"{f'{len(shown)} of {n} groups' if len(shown) < n else 'groups'}, by mean"
+        return self._draw(ax, shown, self.mean, self.interval, marks=self._clear(), label=label, row_label=row_label)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.special import ndtr
@@ -20,10 +19,11 @@ from .._posterior.grouped_prediction import draws_with_effects, evenly, is_group
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import prepared, unwrap
 from .._utils.warn import warn
-from ._common import DARK, MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_count, check_option, class_names, ink
+from ._base import DARK, MUTED, PALE, SHARES, AxesDisplay, IntervalsDisplay, check_count, check_option, ink
+from ._texts import class_names, known_line, percent
 
 if TYPE_CHECKING:
-    from .._types import Axes, Floats, Labels, Model, NDArray, NewGroups, Offsets, RowsLike, Seed, Sequence
+    from .._types import Axes, Floats, Labels, Model, NDArray, NewGroups, Offsets, RowOrder, RowsLike, Seed
 
 _HISTOGRAM_HEIGHT = 0.12  # as a share of the height of the axes
 _SHOWN = 0.95  # smallest share of the expected events to show
@@ -34,12 +34,11 @@ _ALONE = (
 _ROW_LABELS = {"probability": "rows, the most probable first", "original": "row"}
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class ProbabilityIntervalDisplay(RowsDisplay):
+class ProbabilityIntervalDisplay(IntervalsDisplay):
     """For single rows: the probability of the second class, and how certain it is.
 
     The mark is the posterior predictive probability, the line its credible interval, the uncertainty
-    about that probability given the data. Make it with `from_estimator`.
+    about that probability given the data.
 
     Parameters
     ----------
@@ -47,40 +46,18 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         Names of the rows.
     mean : ndarray of shape (n_samples,)
         Posterior predictive probabilities of the second class.
-    interval : ndarray of shape (2, n_samples)
-        Lower and upper ends of the credible intervals.
-    level : float
-        Level of the intervals, in (0, 1).
     classes : ndarray of shape (2,)
         The labels.
     y : ndarray of shape (n_samples,) or None, default=None
         The true labels, where known.
-    known_groups : tuple of two int or None, default=None
-        How many of the groups of the rows the fit has seen, and how many there are.
-
-    Attributes
-    ----------
-    shown_ : ndarray of int
-        The rows from the top (above 60 from the left), as positions in ``names``.
-    points_ : list of matplotlib.lines.Line2D
-        The probabilities; with ``y``, of the rows of the second class and of the others.
-    lines_ : list of matplotlib.collections.LineCollection
-        The intervals, likewise.
-    legend_, ax_, figure_ : matplotlib.legend.Legend or None, matplotlib.axes.Axes, matplotlib.figure.Figure
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets, plotting
-    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
-    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X, y)
     >>> display = plotting.ProbabilityIntervalDisplay.from_estimator(clf, X[:5])
     >>> display.interval.shape
     (2, 5)
     """
 
-    names: Sequence[Any]
-    mean: Floats
-    interval: Floats
     level: float
     classes: NDArray[Any]
     y: NDArray[Any] | None = None
@@ -94,7 +71,7 @@ class ProbabilityIntervalDisplay(RowsDisplay):
         y: Labels = None,
         *,
         level: float | None = None,
-        order: Literal["probability", "original"] = "probability",
+        order: RowOrder = "probability",
         threshold: float | None = 0.5,
         groups: Labels = None,
         offset: Offsets = None,
@@ -105,91 +82,56 @@ class ProbabilityIntervalDisplay(RowsDisplay):
 
         Parameters
         ----------
-        estimator : HorseshoeProbitClassifier, Pipeline or search
-            A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
         X : array-like or table of shape (n_samples, n_features)
             The rows. The index of a pandas frame names them.
         y : array-like of shape (n_samples,) or None, default=None
             Their true labels, to mark the rows by.
-        level : float or None, default=None
-            Level of the intervals, in (0, 1). None is the classifier's ``credible_level``.
         order : {"probability", "original"}, default="probability"
             The largest probability first, or as in X.
         threshold : float or None, default=0.5
             Where to draw a line: the probability above which one would act, in (0, 1).
         groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
             The groups of the rows, and their offsets. The label of the axis says how many groups the fit has seen.
-        ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on. None makes a figure.
-
-        Returns
-        -------
-        display : ProbabilityIntervalDisplay
         """
-        steps, classifier = unwrap(estimator)
+        classifier, matched, of_rows = _matched_rows(estimator, X, y, groups, offset, new_groups)
         level = level_of(classifier, level)
-        refuse_lazy(X)
-        warn_if_reordered(X, y=y)
-        rows = prepared(steps, X)
-        matched = matched_groups(classifier, rows, groups, new_groups)
-        of_rows = {
-            "groups": groups,
-            "offset": offset,
-            "new_groups": bool(new_groups),
-        }  # the label of the axis says more
-        mean = classifier.predict_proba(rows, **of_rows)[:, 1]
+        mean = classifier.predict_proba(**of_rows)[:, 1]
         if y is not None:
             y = classifier.classes_[is_second(y, mean, classifier.classes_).astype(int)]
         return cls(
             names=list(X.index) if hasattr(X, "index") and hasattr(X, "columns") else list(range(len(mean))),
             mean=mean,
-            interval=classifier.predict_interval(rows, level, **of_rows).T,
+            interval=classifier.predict_interval(**of_rows, level=level).T,
             level=level,
             classes=classifier.classes_,
             y=y,
             known_groups=matched and matched.counts,
         ).plot(order=order, threshold=threshold, ax=ax)
 
-    def plot(
-        self,
-        *,
-        order: Literal["probability", "original"] = "probability",
-        threshold: float | None = 0.5,
-        ax: Axes | None = None,
-    ) -> Self:
+    def plot(self, *, order: RowOrder = "probability", threshold: float | None = 0.5, ax: Axes | None = None) -> Self:
         check_option("order", order, tuple(_ROW_LABELS))
         if threshold is not None:
             check_share("threshold", threshold)
-        n_rows = len(self.mean)
         first, second = class_names(self.classes)
-        labels: list[str | None] = [None]
-        marked = np.ones(n_rows, dtype=bool)
+        marks: Any = np.ones(len(self.mean), dtype=bool), [None]
         if self.y is not None:
-            marked, labels = self.y == self.classes[1], [f"in truth {second}", f"in truth {first}"]
+            marks = self.y == self.classes[1], [f"in truth {second}", f"in truth {first}"]
+        rows = np.argsort(-self.mean, kind="stable") if order == "probability" else np.arange(len(self.mean))
+        label = f"probability of {second} and {self._what}{known_line(self.known_groups)}"
+        mean, interval, row_label = self.mean, self.interval, _ROW_LABELS[order]
         return self._draw(
-            ax,
-            np.argsort(-self.mean, kind="stable") if order == "probability" else np.arange(n_rows),
-            self.mean,
-            self.interval,
-            names=self.names,
-            marked=marked,
-            labels=labels,
-            reference=threshold,
-            limits=(-0.02, 1.02),
-            value_label=f"probability of {second} and {100 * self.level:g} % interval{_known_line(self.known_groups)}",
-            row_label=_ROW_LABELS[order] if n_rows > MAX_NAMES else None,
+            ax, rows, mean, interval, marks=marks, label=label, row_label=row_label, line=threshold, limits=SHARES
         )
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class PosteriorCalibrationDisplay(Display):
+class PosteriorCalibrationDisplay(AxesDisplay):
     """Do predicted probabilities come true? Observed shares against predicted ones, without bins.
 
     The curve is the isotonic regression of the outcomes on the predicted probabilities. The band is where that curve
     lies, point by point, if the model is right: it is computed from outcomes drawn from the posterior predictive
     distribution, so it includes both the randomness of the outcomes and the uncertainty about the model. A curve below
     the diagonal means probabilities that are too high. The bars along the bottom show the distribution of the
-    predictions. Make it with `from_estimator`.
+    predictions.
 
     Parameters
     ----------
@@ -205,8 +147,6 @@ class PosteriorCalibrationDisplay(Display):
         Level of the band at each point, in (0, 1).
     label : object
         Label of the second class.
-    known_groups : tuple of two int or None, default=None
-        How many of the groups of the rows the fit has seen, and how many there are.
 
     Attributes
     ----------
@@ -216,7 +156,6 @@ class PosteriorCalibrationDisplay(Display):
         The band.
     bars_ : matplotlib.container.BarContainer
         Histogram of the predictions; the highest bar has 0.12 of the height of the axes.
-    legend_, ax_, figure_ : matplotlib.legend.Legend, matplotlib.axes.Axes, matplotlib.figure.Figure
 
     References
     ----------
@@ -266,8 +205,6 @@ class PosteriorCalibrationDisplay(Display):
 
         Parameters
         ----------
-        estimator : HorseshoeProbitClassifier, Pipeline or search
-            A fitted classifier, or a fitted Pipeline or search (GridSearchCV) that ends with one.
         X : array-like or table of shape (n_samples, n_features)
             The rows.
         y : array-like of shape (n_samples,)
@@ -287,26 +224,15 @@ class PosteriorCalibrationDisplay(Display):
             the group, so the band is wider the fewer groups there are. Without ``groups`` a model with groups takes
             each row for a new group of its own: if rows belong together, the band is too narrow, and a warning says so.
             The label of the axis says how many groups the fit has seen.
-        ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on. None makes a figure.
-
-        Returns
-        -------
-        display : PosteriorCalibrationDisplay
         """
-        steps, classifier = unwrap(estimator)
+        classifier, matched, of_rows = _matched_rows(estimator, X, y, groups, offset, new_groups)
         level = level_of(classifier, level)
         check_count("n_draws", n_draws, max(20, len(classifier.intercept_draws_)))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        refuse_lazy(X)
-        warn_if_reordered(X, y=y)
-        rows = prepared(steps, X)
-        of_rows = _without_warning(groups, offset, new_groups)
-        proba = classifier.predict_proba(rows, **of_rows)[:, 1]
-        matched = matched_groups(classifier, rows, groups, new_groups)
+        proba = classifier.predict_proba(**of_rows)[:, 1]
         predicted, place, counts = np.unique(proba, return_inverse=True, return_counts=True)
         y = is_second(y, place, classifier.classes_)
-        samples = classifier.predict_proba_samples(rows, n_draws, **of_rows)
+        samples = classifier.predict_proba_samples(**of_rows, max_draws=n_draws)
         if matched is not None:
             outcomes = _outcomes_of_groups(classifier, samples, n_draws, matched, rng)
         else:
@@ -331,10 +257,9 @@ class PosteriorCalibrationDisplay(Display):
         ax = self._axes(ax, height=5.2)
         from matplotlib.ticker import MaxNLocator
 
-        low, high = self.band
-        share = f"{100 * self.level:g} % band if the model is right"
+        share = f"{percent(self.level)} band if the model is right"
         black, dark, muted, pale = (ink(ax, colour) for colour in ("black", DARK, MUTED, PALE))
-        self.band_ = ax.fill_between(self.predicted, low, high, color=pale, linewidth=0, label=share, zorder=1)
+        self.band_ = ax.fill_between(self.predicted, *self.band, color=pale, linewidth=0, label=share, zorder=1)
         (self.line_,) = ax.plot(self.predicted, self.observed, color=dark, linewidth=1.8, label="observed", zorder=3)
         ax.plot([0, 1], [0, 1], color=black, linewidth=0.8, linestyle=":", zorder=2)
         heights, edges = np.histogram(self.predicted, 40, range=(0, end), weights=self.counts)
@@ -347,7 +272,7 @@ class PosteriorCalibrationDisplay(Display):
         (label,), n_beyond = class_names([self.label]), self.counts[self.predicted > end].sum()
         beyond = f"\n({n_beyond:.0f} of {self.counts.sum():.0f} rows are beyond)" if n_beyond else ""
         return self._finish(
-            f"predicted probability of {label}{beyond}{_known_line(self.known_groups)}", f"observed share of {label}"
+            f"predicted probability of {label}{beyond}{known_line(self.known_groups)}", f"observed share of {label}"
         )
 
 
@@ -372,14 +297,15 @@ def _outcomes_of_groups(classifier, samples, n_draws, matched, rng):
         yield ndtr((shared * effects + noise) / np.hypot(1, shared)) < p
 
 
-def _without_warning(groups, offset, new_groups):
-    """Arguments for predictions, which need not say how many groups are known: the label of the axis does."""
-    return {"groups": groups, "offset": offset, "new_groups": False if new_groups is None else new_groups}
-
-
-def _known_line(known_groups):
-    """How many groups the fit has seen, on a line of its own; empty without groups."""
-    return "" if known_groups is None else "\n({} of {} groups are known from fit)".format(*known_groups)
+def _matched_rows(estimator, X, y, groups, offset, new_groups):
+    """The classifier, the matched groups of the rows, and arguments for predictions, which need not say how many groups
+    are known: the label of the axis does."""
+    steps, classifier = unwrap(estimator)
+    refuse_lazy(X)
+    warn_if_reordered(X, y=y)
+    rows = prepared(steps, X)
+    matched = matched_groups(classifier, rows, groups, new_groups)
+    return classifier, matched, {"X": rows, "groups": groups, "offset": offset, "new_groups": bool(new_groups)}
 
 
 def _isotonic(y, place, counts):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Self
 
@@ -13,7 +12,8 @@ from .._posterior.dss_cv import SMALL
 from .._posterior.pipeline import flat_steps, joined, named, where_it_is
 from .._utils.names import names_of
 from ..selection import HorseshoeSelector
-from ._common import MAX_NAMES, MUTED, PALE, Display, RowsDisplay, check_count, ink
+from ._base import MAX_NAMES, MUTED, PALE, MarksDisplay, RowsDisplay, check_count, ink, spaced
+from ._texts import columns, percent
 
 if TYPE_CHECKING:
     from .._types import Axes, Bools, Floats, Model, NDArray
@@ -21,18 +21,15 @@ if TYPE_CHECKING:
 _ROOM = {"x": 1.6, "y": 1.0}  # room for a number, in multiples of Matplotlib's room for a tick
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
 class SelectionPathDisplay(RowsDisplay):
     """What each further column adds to a sparse summary of the posterior, and when the summary is good enough.
 
     Starting from the summary without any shrunk column, each row adds the columns that the path of the rule
     "dss" takes next, and shows how far the probabilities then are from those of the posterior mean. The scale is linear
-    up to the dashed line, and logarithmic beyond it. Make it with `from_estimator`.
+    up to the dashed line, and logarithmic beyond it.
 
     Parameters
     ----------
-    names : sequence of str of length n_features
-        Names of the features.
     supports : ndarray of shape (n_supports, n_features), bool
         Columns of the summaries, the first with none, or only with those that are not shrunk.
     distances : ndarray of shape (n_supports,)
@@ -43,14 +40,6 @@ class SelectionPathDisplay(RowsDisplay):
     level : float
         Share of the draws that lie within ``radius``, in (0, 1).
 
-    Attributes
-    ----------
-    shown_ : ndarray of int
-        The summaries that are drawn, from the top or from the left, as positions in ``supports``.
-    points_ : list of matplotlib.lines.Line2D
-        The divergences: up to the chosen summary, beyond it.
-    legend_, ax_, figure_ : matplotlib.legend.Legend, matplotlib.axes.Axes, matplotlib.figure.Figure
-
     References
     ----------
     Hahn, P. R. & Carvalho, C. M. (2015). Decoupling shrinkage and selection in Bayesian linear models: a posterior
@@ -58,15 +47,13 @@ class SelectionPathDisplay(RowsDisplay):
 
     Examples
     --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, datasets, plotting
-    >>> X, y, coef = datasets.make_sparse_probit(1000, 30, random_state=0)
-    >>> selector = HorseshoeSelector(HorseshoeProbitClassifier(random_state=0)).fit(X, y)
+    >>> from skhorseshoe import HorseshoeSelector
+    >>> selector = HorseshoeSelector(clf, prefit=True).fit(X)
     >>> display = plotting.SelectionPathDisplay.from_estimator(selector)
     >>> sorted(label.get_text() for label in display.ax_.get_yticklabels()[1:7])  # the first that join
     ['+ x0', '+ x1', '+ x2', '+ x3', '+ x4', '+ x5']
     """
 
-    names: list[str]
     supports: Bools
     distances: Floats
     radius: float
@@ -83,54 +70,34 @@ class SelectionPathDisplay(RowsDisplay):
         beyond : int or None, default=5
             Number of summaries to draw after the chosen one, if the path goes that far. None draws all; more than 60
             are drawn side by side, without names.
-        ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on. None makes a figure.
-
-        Returns
-        -------
-        display : SelectionPathDisplay
         """
         selector = selector_in(estimator)
         path = selector.path_
         if path is None:
             raise ValueError(f"Only rule='dss' has a path; this selector was fitted with rule={selector.rule!r}.")
-        supports, distances, radius, level = path["supports"], path["distances"], path["radius"], path["level"]
-        display = cls(names=names_of(selector), supports=supports, distances=distances, radius=radius, level=level)
-        return display.plot(beyond=beyond, ax=ax)
+        stored = {name: path[name] for name in ("supports", "distances", "radius", "level")}
+        return cls(names=names_of(selector), **stored).plot(beyond=beyond, ax=ax)
 
     def plot(self, *, beyond: int | None = 5, ax: Axes | None = None) -> Self:
-        if beyond is not None:
-            check_count("beyond", beyond, smallest=0)
         chosen = int(np.argmax(self.distances <= self.radius))
-        shown = np.arange(len(self.distances))[: None if beyond is None else chosen + 1 + beyond]
-        few = len(shown) <= MAX_NAMES
-        n_columns = self.supports[chosen].sum()
-        self._draw(
-            ax,
-            shown,
-            self.distances,
-            names=_changes(self.names, self.supports[shown]),
-            marked=np.arange(len(self.distances)) <= chosen,
-            labels=(f"needed: {n_columns} column{'' if n_columns == 1 else 's'}", "not needed"),
-            reference=self.radius,
-            value_label=(
-                "divergence in nats: rise of the log loss over all rows\n"
-                f"(dashed: {100 * self.level:g} % of the draws are nearer)"
-            ),
-            row_label=None if few else "columns, in the order of the path",
-        )
-        linear = self.radius or 1.0
-        _scale(self.ax_, "x" if few else "y", linear, -0.05 * linear)  # room for a divergence of zero
+        distances = self.distances[: _end(chosen, beyond)]
+        rows = np.arange(len(distances))
+        marks = rows <= chosen, (f"needed: {columns(self.supports[chosen].sum())}", "not needed")
+        label = "divergence in nats: rise of the log loss over all rows\n"
+        label += f"(dashed: {percent(self.level)} of the draws are nearer)"
+        names, row_label = _changes(self.names, self.supports[rows]), "columns, in the order of the path"
+        self._draw(ax, rows, distances, marks=marks, label=label, row_label=row_label, line=self.radius, names=names)
+        along, linear = "x" if len(rows) <= MAX_NAMES else "y", self.radius or 1.0
+        _scale(self.ax_, along, linear, -0.05 * linear)  # room for a divergence of zero
         return self
 
 
-@dataclass(kw_only=True, repr=False, eq=False)
-class ModelSizeDisplay(Display):
+class ModelSizeDisplay(MarksDisplay):
     """What is lost on rows held out with ever more columns, against the model of all columns.
 
     Each point is the log score of the summaries of that size less that of the full model, with one standard error on
     each side; the dashed line is the full model, and losses in the grey band, of less than 4 nats, are small. The scale
-    is linear about them and, for large losses, logarithmic beyond. Make it with `from_estimator`.
+    is linear about them and, for large losses, logarithmic beyond.
 
     Parameters
     ----------
@@ -143,16 +110,6 @@ class ModelSizeDisplay(Display):
         Standard errors of these.
     suggested_size : int
         The suggested number of columns, one of ``sizes``.
-
-    Attributes
-    ----------
-    shown_ : ndarray of int
-        The sizes that are drawn, from the left, as positions in ``sizes``.
-    points_ : list of matplotlib.lines.Line2D
-        The differences: of the suggested size, of the others.
-    lines_ : list of matplotlib.collections.LineCollection
-        The intervals: of the suggested size, of the others.
-    legend_, ax_, figure_ : matplotlib.legend.Legend, matplotlib.axes.Axes, matplotlib.figure.Figure
 
     Examples
     --------
@@ -179,34 +136,24 @@ class ModelSizeDisplay(Display):
             A selector that was fitted with a ``cv``, or a fitted Pipeline with one such step.
         beyond : int or None, default=15
             Number of sizes to draw after the suggested one. None draws all.
-        ax : matplotlib.axes.Axes or None, default=None
-            Axes to draw on. None makes a figure.
-
-        Returns
-        -------
-        display : ModelSizeDisplay
         """
         selector = selector_in(estimator)
-        found = selector.sizes_
-        if found is None:
+        if selector.sizes_ is None:
             raise ValueError("This selector was fitted without cross-validation: fit it with rule='dss', cv=5.")
-        sizes, difference, se = found["sizes"], found["difference"], found["se"]
-        display = cls(sizes=sizes, difference=difference, se=se, suggested_size=selector.suggested_size_)
-        return display.plot(beyond=beyond, ax=ax)
+        stored = {name: selector.sizes_[name] for name in ("sizes", "difference", "se")}
+        return cls(**stored, suggested_size=selector.suggested_size_).plot(beyond=beyond, ax=ax)
 
     def plot(self, *, beyond: int | None = 15, ax: Axes | None = None) -> Self:
-        if beyond is not None:
-            check_count("beyond", beyond, smallest=0)
+        (suggested,) = np.flatnonzero(self.sizes == self.suggested_size)
+        self.shown_ = np.arange(len(self.sizes))[: _end(suggested, beyond)]
         ax = self._axes(ax)
         from matplotlib.ticker import MaxNLocator
 
-        (suggested,) = np.flatnonzero(self.sizes == self.suggested_size)
-        self.shown_ = np.arange(len(self.sizes))[: None if beyond is None else suggested + 1 + beyond]
         sizes, value, se = self.sizes[self.shown_], self.difference[self.shown_], self.se[self.shown_]
         ax.axhline(0, color=ink(ax, "black"), linewidth=0.8, linestyle="--", zorder=1)
         ax.axhspan(-SMALL, 0, color=ink(ax, PALE), linewidth=0, zorder=0)
         ax.plot(sizes, value, color=ink(ax, MUTED), linewidth=0.8, zorder=1)
-        labels = f"suggested: {self.suggested_size} column{'' if self.suggested_size == 1 else 's'}", "other sizes"
+        labels = f"suggested: {columns(self.suggested_size)}", "other sizes"
         ends = np.stack([value - se, value + se])
         self._mark(sizes, value, ends, self.shown_ == suggested, labels, few=True, upright=True)
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -215,6 +162,12 @@ class ModelSizeDisplay(Display):
             _scale(ax, "y", linear)
         meaning = f"columns (dashed: all of them; bars: \N{PLUS-MINUS SIGN} 1 standard error; grey: {SMALL:g} nats)"
         return self._finish(meaning, "log score less\nthe full model's, nats")
+
+
+def _end(chosen, beyond):
+    """Where what is drawn ends: ``beyond`` places after the chosen one, or nowhere."""
+    check_count("beyond", beyond, smallest=0, optional=True)
+    return None if beyond is None else chosen + 1 + beyond
 
 
 def _scale(ax, along, linear, low=None):
@@ -228,11 +181,9 @@ def _scale(ax, along, linear, low=None):
     getattr(ax, f"set_{along}lim")(low, None)
     low, high = axis.get_view_interval()
     powers = 10.0 ** np.arange(np.floor(np.log10(linear)) - 1, np.log10(max(-low, high, linear)) + 1)
-    places, ticks = axis.get_transform().transform, [0.0]
-    gap = _ROOM[along] * (places(high) - places(low)) / max(1, axis.get_tick_space())
-    for tick in np.outer(np.outer((1, 5, 2), powers), (1, -1)).ravel():
-        if low <= tick <= high and np.abs(places(tick) - places(np.array(ticks))).min() >= gap:
-            ticks.append(tick)
+    place, limits = axis.get_transform().transform, axis.get_transform().transform((low, high))
+    gap = _ROOM[along] * np.ptp(limits) / max(1, axis.get_tick_space())
+    ticks = spaced([0.0, *np.outer(np.outer((1, 5, 2), powers), (1, -1)).ravel()], place, limits, gap)
     axis.set_major_locator(FixedLocator(sorted(ticks)))
     axis.set_major_formatter("{x:g}")
 

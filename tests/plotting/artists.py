@@ -1,10 +1,52 @@
-"""What the displays have drawn, as the tests read it."""
+"""Displays of made-up statistics, and what displays have drawn, as the tests read it."""
+
+from itertools import pairwise
 
 import numpy as np
 from matplotlib.legend import Legend
 from matplotlib.text import Text
 
+from skhorseshoe import plotting
+
 NAMES = ["age", "bmi", "dose", "pulse", "weight", "height", "sodium", "potassium"]
+EVERY = [getattr(plotting, name) for name in plotting.__all__]
+
+
+def made(display, names=NAMES, label="well"):
+    """A display of made-up statistics, not yet drawn."""
+    rng = np.random.default_rng(0)
+    n = len(names)
+    mean = rng.uniform(0.2, 0.8, n)
+    classes, p = np.array(["ill", label], dtype=object), np.linspace(0, 1, 9)
+    of_rows = {"names": names, "mean": mean, "interval": mean + np.array([[-0.5], [0.1]]) * rng.random(n)}
+    of_rows |= {"level": 0.9, "classes": classes}
+    arguments = {
+        "Coefficients": of_rows,
+        "GroupEffects": of_rows,
+        "Effects": of_rows | {"level": "90 %", "features": names},
+        "CredibleSets": of_rows | {"level": "90 %", "is_set": np.arange(n) % 3 == 0},
+        "ProbabilityInterval": of_rows | {"y": classes[rng.integers(2, size=n)]},
+        "Contributions": {
+            **of_rows,
+            **{"rows": [names[0], names[-1]], "score": -0.5, "probability": np.tile([0.5, 0.3, 0.7], (2, 1))},
+        },
+        "Shrinkage": {"names": names, "shrinkage": mean},
+        "PosteriorCalibration": {
+            **{"predicted": p, "observed": p, "band": np.stack([p, p]), "counts": np.ones(9)},
+            **{"level": 0.9, "label": label},
+        },
+        "SelectionPath": {
+            **{"names": names, "supports": np.tri(n, n, -1, bool), "distances": np.geomspace(9, 0.1, n)},
+            **{"radius": 2.0, "level": 0.5},
+        },
+        "ModelSize": {"sizes": np.arange(9), "difference": 5 * p - 5, "se": p + 0.1, "suggested_size": 5},
+        "Trace": {"names": names[:3], "draws": rng.standard_normal((min(n, 3), 4, 50))},
+        "Autocorrelation": {
+            **{"names": names[:8], "autocorrelations": 0.8 ** np.arange(30) * np.ones((min(n, 8), 1))},
+            **{"ess": np.full(min(n, 8), 1234.5)},
+        },
+    }
+    return display(**arguments[display.__name__.removesuffix("Display")])
 
 
 def drawn(lines, along):
@@ -31,6 +73,11 @@ def dashed(ax, along=0):
     """Where a dashed line stands that crosses the axis."""
     (line,) = [line for line in ax.lines if line.get_linestyle() == "--"]
     return line.get_xydata()[0, along]
+
+
+def overlap(labels):
+    """Whether a label lies on the next one."""
+    return any(one.overlaps(two) for one, two in pairwise([label.get_window_extent() for label in labels]))
 
 
 def outside(figure):

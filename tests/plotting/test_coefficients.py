@@ -1,10 +1,8 @@
 """Coefficients and their shrinkage as they are drawn: tests of the artists' data, not of pixels."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
-from artists import NAMES, dashed, drawn, outside, row_names, segments, texts
+from artists import NAMES, dashed, drawn, outside, overlap, row_names, segments, texts
 
 from skhorseshoe.plotting import CoefficientsDisplay, ShrinkageDisplay
 
@@ -106,6 +104,5 @@ def test_names_and_numbers_do_not_overlap(many, n_rows):
     display.figure_.canvas.draw()
     ax = display.ax_
     for labels in (ax.get_xticklabels(), ax.get_yticklabels()):
-        boxes = [label.get_window_extent() for label in labels]
-        assert not any(one.overlaps(two) for one, two in pairwise(boxes))
+        assert not overlap(labels)
     assert outside(display.figure_) == []

@@ -1,10 +1,13 @@
 """What all displays share: what they accept, and that ``plot`` only draws."""
 
+import re
 import sys
+from inspect import getdoc, getmembers, ismethod, signature
 
 import numpy as np
 import pandas as pd
 import pytest
+from artists import EVERY, made
 from matplotlib import pyplot as plt
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgb
@@ -53,44 +56,62 @@ def test_pipelines_samplers_searches_and_frozen_ones_are_entered(display, model,
     search = GridSearchCV(inner, {})
     search.best_estimator_ = inner  # as if fitted
     nested = make_pipeline(make_pipeline(model[0], FunctionTransformer()), FrozenEstimator(search))
-    flat, deep = vars(make(display, model, data)), vars(make(display, nested, data))
+    figure, ax = plt.subplots()
+    flat, deep = vars(make(display, model, data)), vars(make(display, nested, data, ax=ax))
+    assert deep["figure_"] is figure
     for name in flat:
         if not name.endswith("_"):  # what is stored to be drawn
             np.testing.assert_array_equal(flat[name], deep[name])
 
 
-@pytest.mark.parametrize("display", DISPLAYS)
-def test_matplotlib_is_asked_for_when_drawing(display, model, data, monkeypatch):
+@pytest.mark.parametrize("display", EVERY)
+def test_every_argument_is_described(display):
+    """By an entry of the docstring, whether it is there or shared."""
+    methods = [method for name, method in getmembers(display, ismethod) if name.startswith("from_")]
+    for routine in (display, *methods, made(display).plot):
+        described = re.findall(r"^([\w, ]+) : ", getdoc(routine), re.MULTILINE)
+        assert set(signature(routine).parameters) <= set(", ".join(described).split(", "))
+
+
+@pytest.mark.parametrize("display", EVERY)
+def test_matplotlib_is_asked_for_when_drawing(display, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=f"{display.__name__}.plot requires matplotlib"):
-        make(display, model, data)
+        made(display).plot()
 
 
-@pytest.mark.parametrize("display", DISPLAYS)
-def test_plot_only_draws(display, model, data):
+@pytest.mark.parametrize("display", EVERY)
+def test_plot_only_draws(display):
     """A second drawing, on axes that are given, shows the same and leaves the stored data alone."""
-    shown = make(display, model, data)
-    stored = {name: np.copy(value) for name, value in vars(shown).items() if not name.endswith("_")}
-    first = getattr(shown, "lines_", None) or getattr(shown, "points_", None) or [shown.line_]
-    figure, ax = plt.subplots()
+    shown = made(display)
+    stored = {name: np.copy(value) for name, value in vars(shown).items()}
+    first = shown.plot().figure_
+    figure, ax = plt.subplots(figsize=first.get_size_inches(), layout="constrained")
     assert shown.plot(ax=ax) is shown
-    assert shown.figure_ is figure
+    assert shown.figure_ is figure is not first
     for name, value in stored.items():
         np.testing.assert_array_equal(getattr(shown, name), value)
-    second = getattr(shown, "lines_", None) or getattr(shown, "points_", None) or [shown.line_]
-    for one, two in zip(np.ravel(first), np.ravel(second), strict=True):
-        assert one.figure is not two.figure
-        if hasattr(one, "get_xydata"):
-            np.testing.assert_array_equal(one.get_xydata(), two.get_xydata())
+    one, two = ([line.get_xydata() for ax in each.axes for line in ax.lines] for each in (first, figure))
+    assert len(one) == len(two) > 0
+    for pair in zip(one, two, strict=True):
+        np.testing.assert_array_equal(*pair)
 
 
-@pytest.mark.parametrize("display", DISPLAYS)
-def test_every_line_stands_out_on_a_dark_page(display, model, data):
+@pytest.mark.parametrize("display", EVERY)
+def test_every_line_stands_out_on_a_dark_page(display):
     with plt.style.context("dark_background"):
-        figure = make(display, model, data).figure_
+        figure = made(display).plot().figure_
     colours = [line.get_color() for line in figure.findobj(Line2D)]
     colours += [colour for lines in figure.findobj(LineCollection) for colour in lines.get_colors()]
     assert min(sum(to_rgb(colour)) for colour in colours) > 0.9
+
+
+@pytest.mark.parametrize("display", EVERY)
+def test_what_is_no_axes_is_refused(display):
+    figure, axes = plt.subplots(1, 2)
+    for ax in (figure, list(axes)):
+        with pytest.raises(TypeError, match=rf"ax must be .* got {type(ax).__name__}"):
+            made(display).plot(ax=ax)
 
 
 @pytest.mark.parametrize("display", [plotting.CoefficientsDisplay, plotting.ShrinkageDisplay])
@@ -125,11 +146,3 @@ def test_thresholds_are_shares(threshold, model, data):
         plotting.ShrinkageDisplay.from_estimator(model, threshold=threshold)
     with pytest.raises(ValueError, match=rf"threshold must be .* got {threshold!r}"):
         plotting.ProbabilityIntervalDisplay.from_estimator(model, data[0][:5], threshold=threshold)
-
-
-@pytest.mark.parametrize("display", DISPLAYS)
-def test_what_is_no_axes_is_refused(display, model, data):
-    figure, axes = plt.subplots(1, 2)
-    for ax in (figure, list(axes)):
-        with pytest.raises(TypeError, match=rf"ax must be .* got {type(ax).__name__}"):
-            make(display, model, data, ax=ax)

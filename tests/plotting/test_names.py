@@ -1,16 +1,17 @@
 """Names that are long or look like formulas: they are drawn literally, shortened, and nothing is cut."""
 
 import io
-from itertools import pairwise, product
+from itertools import product
 
-import numpy as np
 import pytest
-from artists import outside, row_names
+from artists import EVERY, made, outside, overlap, row_names
 from matplotlib import pyplot as plt
 
 from skhorseshoe.plotting import (
     AutocorrelationDisplay,
     CoefficientsDisplay,
+    ContributionsDisplay,
+    ModelSizeDisplay,
     PosteriorCalibrationDisplay,
     ProbabilityIntervalDisplay,
     ShrinkageDisplay,
@@ -22,43 +23,16 @@ STRANGE = ["$price$", "$x_{$", "_hidden", r"a\$b$", r"\frac", "50 % of ^", "cost
 LONG = [f"onehotencoder__occupation_Level 4 manager {j:04d}" if j % 3 else f"Größe{j}" for j in range(100)]
 
 
-def made(display, names, label="well"):
-    """A display of made-up statistics, not yet drawn."""
-    rng = np.random.default_rng(0)
-    n = len(names)
-    mean = rng.uniform(0.2, 0.8, n)
-    interval = mean + np.array([[-0.5], [0.1]]) * rng.random(n)
-    classes = np.array(["ill", label], dtype=object)
-    p, curves = np.linspace(0, 1, 9), 0.8 ** np.arange(30) * np.ones((min(n, 8), 1))
-    arguments = {
-        CoefficientsDisplay: {"names": names, "mean": mean, "interval": interval, "level": 0.9, "classes": classes},
-        ShrinkageDisplay: {"names": names, "shrinkage": mean},
-        ProbabilityIntervalDisplay: {
-            **{"names": names, "mean": mean, "interval": interval, "level": 0.9},
-            **{"classes": classes, "y": classes[rng.integers(2, size=n)]},
-        },
-        PosteriorCalibrationDisplay: {
-            **{"predicted": p, "observed": p, "band": np.stack([p, p]), "counts": np.ones(9)},
-            **{"level": 0.9, "label": label},
-        },
-        TraceDisplay: {"names": names[:3], "draws": rng.standard_normal((min(n, 3), 4, 50))},
-        AutocorrelationDisplay: {
-            **{"names": names[:8], "autocorrelations": curves, "ess": np.full(len(curves), 1234.5)},
-        },
-    }
-    return display(**arguments[display])
-
-
-ROWS = [CoefficientsDisplay, ShrinkageDisplay, ProbabilityIntervalDisplay]
-OTHERS = [TraceDisplay, AutocorrelationDisplay, PosteriorCalibrationDisplay]  # of few names, or of none
-EVERY = [*ROWS, *OTHERS]
+ROWS = [CoefficientsDisplay, ShrinkageDisplay, ProbabilityIntervalDisplay]  # they stand for all displays of rows
+OTHERS = [TraceDisplay, AutocorrelationDisplay, PosteriorCalibrationDisplay, ModelSizeDisplay]  # few names or none
+WIDE = [display for display in EVERY if display is not ContributionsDisplay]  # its names and values leave less room
 
 
 @pytest.mark.parametrize(
     ("display", "n", "font"),
     [
-        *product(EVERY, [1], [10]),
-        *product(EVERY, [10], [16]),
+        *product(WIDE, [1], [10]),
+        *product(WIDE, [10], [16]),
         *product(ROWS, [30, 100], [10]),
         *product(OTHERS, [10], [10]),
     ],
@@ -71,7 +45,7 @@ def test_nothing_is_cut(display, n, font):
     assert min(ax.get_window_extent().width for ax in axes) / shown.figure_.dpi > 30 / font
 
 
-@pytest.mark.parametrize("display", [*ROWS, AutocorrelationDisplay, PosteriorCalibrationDisplay])
+@pytest.mark.parametrize("display", [display for display in EVERY if display is not TraceDisplay])
 def test_parts_of_a_figure_leave_its_size(display):
     figure = plt.figure(figsize=(9, 8), layout="constrained")
     above, below = figure.subfigures(2)
@@ -87,8 +61,7 @@ def test_names_and_legends_fit_small_axes(display):
     for ax in axes.flat:
         made(display, [f"marker {j}" for j in range(20)]).plot(ax=ax)
     figure.canvas.draw()
-    boxes = [label.get_window_extent() for label in axes[0, 0].get_yticklabels()]
-    assert not any(one.overlaps(two) for one, two in pairwise(boxes))
+    assert not overlap(axes[0, 0].get_yticklabels())
     assert axes[0, 0].legend_.get_window_extent().x0 >= 0
     assert axes[0, 1].legend_.get_window_extent().x0 >= axes[0, 0].legend_.get_window_extent().x1
 
