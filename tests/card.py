@@ -56,7 +56,7 @@ def assert_same_model(ours, theirs):
     ours, theirs = vars(ours), vars(theirs)
     assert ours.keys() == theirs.keys()
     for name, value in theirs.items():
-        np.testing.assert_array_equal(ours[name], value, err_msg=name)
+        np.testing.assert_equal(ours[name], value, err_msg=name)
         assert type(ours[name]) is type(value)
 
 

@@ -19,7 +19,7 @@ _DEGREE = 3  # degree of the polynomials in log s
 _REACH = 4.0, 0.3, 2.0  # largest |log(s / s_0)| of the polynomials: in standard deviations of log s; and its bounds
 _SCALES = 7  # number of scales s at which the polynomials are fitted
 _NODES, _GRID_END, _BEND = 25, 5.0, 2.0  # of grids in u: nodes; the end, in s; where they get wider, in deviations
-_NEWTON_STEPS = 4  # number of steps to the most likely effects of a scale, from those of the scale before
+_NEWTON_STEPS = 6  # number of steps to the most likely effects of a scale, from those of the scale before
 _GRIDS_AT_ONCE = 2**13  # number of groups whose grids are in memory at a time
 
 
@@ -73,36 +73,46 @@ def _powers(t):
 
 
 def _nodes_about(mode, sd, s):
-    """Nodes (n_groups, _NODES), closer to one another about the mode (n_groups,), and the logarithm of their weights.
+    """Nodes (n_groups, _NODES), closer to one another about the mode (n_groups,), and the gaps between them.
 
     sd (n_groups,) is by the curvature at the mode. The effect of a group of one class may be as wide as s, so that the
     nodes reach ``_GRID_END`` s beyond zero and the mode."""
-    end = np.arcsinh((_GRID_END * s + abs(mode)) / (_BEND * sd))[:, None] * np.linspace(-1.0, 1.0, _NODES)
-    return mode[:, None] + _BEND * sd[:, None] * np.sinh(end), np.log(np.cosh(end))
+    unit = _BEND * sd[:, None]
+    end = np.arcsinh((_GRID_END * s + abs(mode))[:, None] / unit)
+    t = end * np.linspace(-1.0, 1.0, _NODES)
+    return mode[:, None] + unit * np.sinh(t), unit * np.cosh(t) * (2.0 / (_NODES - 1) * end)
 
 
 def _modes(row_groups, predictors, u, s):
-    """The most likely effects given s (n_groups,) by Newton's method from u, and the information of the rows there."""
+    """The most likely effects given s (n_groups,) from u on, and the information of the rows there.
+
+    The density is log-concave: a step of Newton's that leaves the interval in which the mode must lie halves it."""
+    low, high = np.full(len(u), -np.inf), np.full(len(u), np.inf)
     for _ in range(_NEWTON_STEPS):
         curvature, slope = row_groups.curvature(predictors, np.ones(1), u[:, None])
         h = np.maximum(np.bincount(row_groups.codes, curvature, row_groups.n), 0.0)
-        u = u + (slope - u * s**-2.0) / (h + s**-2.0)
+        slope = slope - u * s**-2.0
+        low, high = np.where(slope > 0.0, u, low), np.where(slope < 0.0, u, high)
+        step = u + slope / (h + s**-2.0)
+        outside = ((step < low) | (step > high)) & (high - low < np.inf)
+        u = np.where(outside, np.where(outside, low, 0.0) / 2 + np.where(outside, high, 0.0) / 2, step)
     return u, h
 
 
 def _moments(row_groups, predictors, mode, h, s):
     """The mean of u_g given s over its deviation, and the logarithm of that, by quadrature; (2, n_groups).
 
-    mode, h : as ``_modes`` gives them."""
+    mode, h : as ``_modes`` gives them. A deviation is a quarter of a gap at least: nodes resolve no less."""
     out = []
     for first in range(0, len(mode), _GRIDS_AT_ONCE):
         some = slice(first, first + _GRIDS_AT_ONCE)
-        u, log_weight = _nodes_about(mode[some], (h[some] + s**-2.0) ** -0.5, s)
-        log = row_groups.logliks_on_grid(predictors, u, first) + log_weight - u**2 / (2 * s**2)
-        share = np.exp(log - log.max(axis=1, keepdims=True))
+        u, gap = _nodes_about(mode[some], (h[some] + s**-2.0) ** -0.5, s)
+        log = row_groups.logliks_on_grid(predictors, u, first) - u**2 / (2 * s**2)
+        share = np.exp(log - log.max(axis=1, keepdims=True)) * gap
         share /= share.sum(axis=1, keepdims=True)
         mean = (share * u).sum(axis=1)
-        sd = np.sqrt((share * (u - mean[:, None]) ** 2).sum(axis=1))
+        variance = (share * (u - mean[:, None]) ** 2).sum(axis=1)
+        sd = np.sqrt(np.maximum(variance, ((share * gap).sum(axis=1) / 4) ** 2))
         out.append((mean / sd, np.log(sd)))
     return np.concatenate(out, axis=1)
 
