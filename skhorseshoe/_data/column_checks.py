@@ -205,13 +205,13 @@ _LEAST_SIZE = {"float16": 0.0, "float32": 1e-30, "float64": 1e-150}
 def check_size(columns, dtype, names):
     """Raise a ValueError if the numbers of a column are too large or too small to compute with."""
     largest, least = _LARGEST_SIZE[dtype.name], _LEAST_SIZE[dtype.name]
-    _check_size(columns.size, largest, least, names, f"{dtype}", "")
+    _refuse_size(columns.size, largest, least, names, f"{dtype}", "")
     if columns.has_own_scale.any():
         limits = _LARGEST_SIZE["float64"], _LEAST_SIZE["float64"]
-        _check_size(columns.size / columns.scale, *limits, names, "its prior_scale", " times that")
+        _refuse_size(columns.size / columns.scale, *limits, names, "its prior_scale", " times that")
 
 
-def _check_size(size, largest, least, names, what, times):
+def _refuse_size(size, largest, least, names, what, times):
     """As ``check_size``. size : (p,). what, times : words, for what they are too large or small, and of what."""
     if not (size <= largest).all():
         worst, word = np.argmax(np.where(np.isnan(size), np.inf, size)), "large"
@@ -223,6 +223,6 @@ def _check_size(size, largest, least, names, what, times):
         return
     or_nan = ", or holds NaN" if np.isnan(size[worst]) else ""  # possible with assume_finite
     raise ValueError(
-        f"Column {names[worst]!r} of X is too {word} for {what}{or_nan}: its root mean square{times} is {size[worst]:.1g}, "
-        f"and {limit}."
+        f"Column {names[worst]!r} of X is too {word} for {what}{or_nan}: its root mean square{times} is "
+        f"{size[worst]:.1g}, and {limit}."
     )

@@ -201,10 +201,12 @@ def unbounded_in(fitted, names, run, slab_scale, one_sided, told=()):
     loose = _loose(fitted.coef_draws_, np.flatnonzero(rows.columns.unpenalized), rows.spread)
     has_time = run.stopped_by != "interrupt"  # the search for planes may take long
     is_open = has_time and not is_bound(slab_scale, widest)
-    separated = _separated(rows, run, within=_are_effects_far(fitted)) if is_open else ""
+    is_normal = rows.columns.unpenalized & ~rows.columns.wide & (_USUAL_CONTRAST * spread <= FAR_SLAB)
+    among = ~is_normal if is_normal.any() else None  # columns of which the prior bounds nothing
+    separated = _separated(rows, run, among, within=_are_effects_far(fitted)) if is_open else ""
     if separated == QUASI and len(sided):  # one-sided columns explain it, even if they are noise
         separated = ""
-    loosened = _separated(rows, run, rows.columns.unpenalized, True) if has_time and len(loose) else ""
+    loosened = _separated(rows, run, rows.columns.unpenalized & ~is_normal, True) if has_time and len(loose) else ""
     named = np.concatenate([sided[shrunk | free], loose])
     levels = names[named[rows.two_valued(named)]]
     shrunk, free = names[sided[shrunk]], names[sided[free]]

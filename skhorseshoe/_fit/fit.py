@@ -43,7 +43,13 @@ from .sweep_report import log_where_it_goes_on, reporter_of
 from .watched import Watched
 
 _OF_COLUMNS = "n_features_in_", "feature_names_in_", "_column_labels"
-_REPORTED = "thin", "expected_nonzero", "fit_intercept", "class_weight", "standardize"  # parameters whose values at the fit are kept
+_REPORTED = (
+    "thin",
+    "expected_nonzero",
+    "fit_intercept",
+    "class_weight",
+    "standardize",
+)  # parameters whose values at the fit are kept
 
 
 class Data(NamedTuple):

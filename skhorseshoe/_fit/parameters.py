@@ -12,7 +12,7 @@ from .._backends.device import NAMES
 from .._mcmc.burn_in import AUTO
 from .._mcmc.prior import LARGEST_SCALE, LEAST_SCALE, PER_CONTRAST
 from .._utils import sklearn_compat
-from .._utils.names import finder, plain
+from .._utils.names import finder
 from .._utils.sklearn_compat import StrOptions
 from ..diagnostics import MIN_ESS_PER_CHAIN
 
@@ -131,20 +131,22 @@ def scales_of_prior(prior_scale, names, unpenalized):
     scales = np.where(unpenalized, np.inf, 1.0)
     if prior_scale is None:
         return scales
-    forms = f"Give a list of {p} numbers, one for each column of X, or a mapping from columns to numbers."
     if hasattr(prior_scale, "items"):  # a Series too, which goes by its labels
-        pairs = list(prior_scale.items())
-        find = finder(names, "columns of X", f" {forms}", numbered=True)
-        columns, values = [find(key, "prior_scale") for key, _ in pairs], [value for _, value in pairs]
+        keys, values = zip(*prior_scale.items(), strict=True) if len(prior_scale) else ((), ())
+        find = finder(names, "columns of X", f" Give names of a table, or indices from {-p} to {p - 1}.", numbered=True)
+        columns = [find(key, "prior_scale") for key in keys]
         if len({*columns}) < len(columns):
-            raise ValueError(f"prior_scale has a column more than once: {[key for key, _ in pairs][:9]}. Keep one.")
+            raise ValueError(f"prior_scale has a column more than once: {[*keys][:9]}.")
     else:
-        is_list = isinstance(prior_scale, list | tuple) or np.ndim(prior_scale) > 0
+        is_list = isinstance(prior_scale, list | tuple) or np.ndim(prior_scale) == 1
         columns, values = range(p), list(prior_scale) if is_list else None
         if values is None or len(values) != p:
-            what = f"{prior_scale!r:.80}" if values is None else f"{len(values)} numbers"
-            raise ValueError(f"prior_scale is {what}, but X has {p} columns. {forms}")
-    for j, value in zip(columns, map(plain, values), strict=True):
+            what = f"is {prior_scale!r:.80}" if values is None else f"has {len(values)} entries"
+            raise ValueError(
+                f"prior_scale {what}, but X has {p} columns. Give a list with a number for each of them, or a mapping "
+                "from some of them to numbers."
+            )
+    for j, value in zip(columns, map(_plain, values), strict=True):
         is_number = isinstance(value, Real) and not isinstance(value, bool)
         if not is_number or not (LEAST_SCALE <= value <= LARGEST_SCALE or (unpenalized[j] and value == np.inf)):
             free = ", or inf, for the wide prior of a column that is not shrunk" if unpenalized[j] else ""
