@@ -113,6 +113,15 @@ def test_an_unpenalised_column_has_a_normal_prior_of_that_standard_deviation(how
         agree(uniform[..., None] ** power, wanted[..., None] ** power)
 
 
+def test_a_narrow_prior_is_no_reason_for_small_steps(seed):
+    X, y = table(seed, 20, 40)
+    steps = [
+        short(sampler="hmc", unpenalized=[FREE], prior_scale={FREE: s}, burn_in=100).fit(X, y).tuning_["n_steps"]
+        for s in (1.0, 1e-6)
+    ]
+    assert steps[1] < 4 * steps[0]
+
+
 def test_the_log_prior_is_that_of_the_fit(seed):
     X, y = table(seed)
     X[:, FREE] *= 7
@@ -205,7 +214,7 @@ def test_a_selector_takes_it_along(seed):
     assert chosen.get_support().tolist()[:2] == [False, True]
 
 
-@pytest.mark.filterwarnings("error:.*lie on one side", "error:.*different scales")
+@pytest.mark.filterwarnings(*(f"error:.*{text}" for text in ("one class has", "different scales", "separat", "slab")))
 def test_what_the_prior_bounds_or_scales_is_no_cause_for_a_warning(seed):
     """A column that separates the classes is bounded, and columns of different units are of one with their scales."""
     rng = np.random.default_rng(seed)
