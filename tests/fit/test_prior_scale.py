@@ -103,7 +103,7 @@ def test_an_unpenalised_column_has_a_normal_prior_of_that_standard_deviation(how
     """Three rows and a column that are far apart; columns of zeros leave the law to it alone."""
     x, s = np.array([1.0, 0.5, -2.0]), 0.6
     y, grid = np.array([1, 0, 0]), np.linspace(-6, 6, 4001) * s
-    X = np.column_stack([x, np.zeros((3, 4 if "slab_scale" in how else 1))])
+    X = np.column_stack([x, np.zeros((3, 4 if "slab_scale" in how else 0))])
     how = {"unpenalized": [0], "fit_intercept": False, "n_iter": 2000, "burn_in": 200, "n_chains": 4, **how}
     model = short(**{**how, "random_state": seed}, prior_scale={0: s}).fit(X, y)
     cdf = grid_cdf(grid, log_ndtr(np.outer(grid, x * (2 * y - 1))).sum(axis=1) + norm.logpdf(grid, scale=s))
@@ -141,7 +141,7 @@ def test_names_numbers_and_lists_mean_the_same_columns(seed):
     models = [short(prior_scale=form).fit(frame, y) for form in forms]
     assert all(model.prior_["prior_scale"].tolist() == [1, 2, 1] for model in models)
     assert all(is_same(model, models[0], 1.0) for model in models)
-    assert "a prior_scale for 1 of 3 columns" in models[0].summary().attrs["header"].replace("\n" + 13 * " ", " ")
+    assert "with a prior_scale for 1 of 3 columns" in models[0].summary().attrs["header"].replace("\n" + 13 * " ", " ")
     for model in models:
         loaded = pickle.loads(pickle.dumps(model))
         assert is_same(loaded.fit(frame[["age", "dose", "sex"]], y), model, 1.0)
@@ -204,7 +204,7 @@ def test_columns_that_are_empty_keep_their_place(seed):
     ]
     assert all(np.flatnonzero(model.prior_["prior_scale"] != 1).tolist() == [1, 20, 38] for model in fits)
     assert fits[0].prior_["m_eff"] == pytest.approx(fits[1].prior_["m_eff"])
-    assert "a prior_scale for 3 of 40 columns" in " ".join(fits[0].summary().attrs["header"].split())
+    assert "with a prior_scale for 3 of 40 columns" in " ".join(fits[0].summary().attrs["header"].split())
 
 
 def test_a_selector_takes_it_along(seed):
