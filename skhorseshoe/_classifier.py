@@ -74,12 +74,12 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         deviation of the column)^2). Names need a table with string names; a mask has n_features entries. With all
         columns this is plain probit regression, and tau keeps its prior.
     prior_scale : array-like of floats, mapping of columns to floats, or None, default=None
-        The unit s_j in which the prior of a coefficient holds, from 1e-100 to 1e100: beta_j / s_j has the prior that
-        beta_j has with 1, the default. That is to multiply a column by s_j and its coefficient by 1 / s_j, as rescaling
-        by units or standard deviations does. A number as ``slab_scale`` is in this unit too; "per_contrast" bounds the
-        same effect whatever s_j is. With ``standardize`` it is a unit of the scaled columns. The prior of an
-        unpenalised column becomes N(0, s_j^2); inf leaves it wide. One number for each of the columns, or some by name
-        or index; a Series goes by its labels.
+        The unit s_j in which the prior of coefficient j holds, from 1e-100 to 1e100: beta_j / s_j has the prior that
+        beta_j has without it, as if the column were multiplied by s_j; the inverse of glmnet's ``penalty.factor``
+        (Friedman, Hastie & Tibshirani 2010). A number as ``slab_scale`` is in this unit too; "per_contrast" bounds the
+        same effect whatever s_j is. With ``standardize`` it is a unit of the scaled columns. An unpenalised column has
+        the prior N(0, s_j^2); inf is the wide one. A number for each column, or for some by name or index, where others
+        stay as they are; a Series goes by its labels.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply ``sample_weight``. Rare events do not need them. They change what the
         probabilities mean, and weights above 1 make intervals too narrow and let noise be selected.
@@ -174,6 +174,9 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
     Nishimura, A. & Suchard, M. A. (2023). Shrinkage with shrunken shoulders. Bayesian Analysis 18, 367-390.
 
     Piironen, J. & Vehtari, A. (2017). On the hyperprior choice for the global shrinkage parameter. PMLR 54, 905-913.
+
+    Friedman, J., Hastie, T. & Tibshirani, R. (2010). Regularization paths for generalized linear models via coordinate
+    descent. Journal of Statistical Software 33(1).
 
     Examples
     --------
