@@ -18,7 +18,7 @@ from ._posterior.saved import OF_SOME_FITS, SavedMixin
 from ._utils.sklearn_compat import CallbackSupportMixin, _fit_context
 
 if TYPE_CHECKING:
-    from ._types import ArrayLike, Device, Labels, NewGroups, Offsets, Path, RowsLike, Sampler, Seed, Weights
+    from ._types import ArrayLike, Device, Labels, Mapping, NewGroups, Offsets, Path, RowsLike, Sampler, Seed, Weights
 
 
 class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixin, PredictionsMixin, BaseEstimator):
@@ -73,6 +73,13 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         Columns that are not shrunk, such as age and sex: their coefficients have the wide prior N(0, (100 / standard
         deviation of the column)^2). Names need a table with string names; a mask has n_features entries. With all
         columns this is plain probit regression, and tau keeps its prior.
+    prior_scale : array-like of floats, mapping of columns to floats, or None, default=None
+        The unit s_j in which the prior of coefficient j holds, from 1e-100 to 1e100: beta_j / s_j has the prior that
+        beta_j has without it, as if the column were multiplied by s_j; the inverse of glmnet's ``penalty.factor``
+        (Friedman, Hastie & Tibshirani 2010). A number as ``slab_scale`` is in this unit too; "per_contrast" bounds the
+        same effect whatever s_j is. With ``standardize`` it is a unit of the scaled columns. An unpenalised column has
+        the prior N(0, s_j^2); inf is the wide one. A number for each column, or for some by name or index, where others
+        stay as they are; a Series goes by its labels.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply ``sample_weight``. Rare events do not need them. They change what the
         probabilities mean, and weights above 1 make intervals too narrow and let noise be selected.
@@ -150,7 +157,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
     prior_ : dict
         The prior as it was used: "tau_0"; "slab_scale", an array where each column has its own; "tau_median"; and
         "m_eff", the prior mean of the effective number of nonzero coefficients, with "m_eff_at_tau_0" given tau = tau_0
-        (Piironen & Vehtari 2017); with groups "group_scale".
+        (Piironen & Vehtari 2017); with groups "group_scale"; with ``prior_scale`` that of each column, inf for a wide
+        prior.
     n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
         Number of columns of X, and their names, if X was a table with string names.
 
@@ -166,6 +174,9 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
     Nishimura, A. & Suchard, M. A. (2023). Shrinkage with shrunken shoulders. Bayesian Analysis 18, 367-390.
 
     Piironen, J. & Vehtari, A. (2017). On the hyperprior choice for the global shrinkage parameter. PMLR 54, 905-913.
+
+    Friedman, J., Hastie, T. & Tibshirani, R. (2010). Regularization paths for generalized linear models via coordinate
+    descent. Journal of Statistical Software 33(1).
 
     Examples
     --------
@@ -198,6 +209,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         global_scale: float | None = None,
         group_scale: float = 1.0,
         unpenalized: ArrayLike | None = None,
+        prior_scale: ArrayLike | Mapping[Any, float] | None = None,
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         coef_summary: Literal["mean", "median", "selected"] = "mean",
         credible_level: float = 0.9,
@@ -224,6 +236,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         self.global_scale = global_scale
         self.group_scale = group_scale
         self.unpenalized = unpenalized
+        self.prior_scale = prior_scale
         self.class_weight = class_weight
         self.coef_summary = coef_summary
         self.credible_level = credible_level

@@ -47,6 +47,7 @@ def test_skops_needs_no_trust_but_in_our_class(problem, sampler):
     """With all that a model can hold: scaled columns, names, moments, and the state of the chains."""
     X, y = pd.DataFrame(problem[0][:40], columns=list("abcdefgh")), np.where(problem[1][:40], "well", "ill")
     params = {"unpenalized": ["b"], "class_weight": {"well": 1, "ill": 2}, "standardize": True, "slab_scale": 2.0}
+    params["prior_scale"] = pd.Series({"a": 2.0})
     chains = {"n_iter": 40, "burn_in": 40, "max_draws": 10, "warm_start": True, "random_state": 0}
     model = make_pipeline(
         StandardScaler().set_output(transform="pandas"),

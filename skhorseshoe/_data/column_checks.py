@@ -1,5 +1,7 @@
 """Columns that a fit refuses or warns of: too large or small, one-sided, or with values far out."""
 
+from typing import NamedTuple
+
 import numpy as np
 from scipy.sparse import issparse
 
@@ -8,6 +10,14 @@ from .._utils.arrays import dense
 from .._utils.memmap import cut, read_ahead, taken
 
 _NUMBERS_AT_A_TIME = 2**20  # elements of X to read at a time
+
+
+class OneSidedColumns(NamedTuple):
+    """One-sided columns, and columns that vary by rounding only."""
+
+    columns: np.ndarray  # numbers of those in which no value of one class is above any of the other
+    evidence: np.ndarray  # nats, a lower bound of minus the log probability that they are so by chance
+    rounded: np.ndarray  # numbers of the columns that vary by so little that they count as constant
 
 
 def find_one_sided(low, high):
@@ -194,7 +204,15 @@ _LEAST_SIZE = {"float16": 0.0, "float32": 1e-30, "float64": 1e-150}
 
 def check_size(columns, dtype, names):
     """Raise a ValueError if the numbers of a column are too large or too small to compute with."""
-    size, largest, least = columns.size, _LARGEST_SIZE[dtype.name], _LEAST_SIZE[dtype.name]
+    largest, least = _LARGEST_SIZE[dtype.name], _LEAST_SIZE[dtype.name]
+    _refuse_size(columns.size, largest, least, names, f"{dtype}", "")
+    if columns.has_own_scale.any():
+        limits = _LARGEST_SIZE["float64"], _LEAST_SIZE["float64"]
+        _refuse_size(columns.size / columns.scale, *limits, names, "its prior_scale", " times that")
+
+
+def _refuse_size(size, largest, least, names, what, times):
+    """As ``check_size``. size : (p,). what, times : words, for what they are too large or small, and of what."""
     if not (size <= largest).all():
         worst, word = np.argmax(np.where(np.isnan(size), np.inf, size)), "large"
         limit = f"{largest:.0g} is the largest that can be summed. Scale the columns first (StandardScaler)"
@@ -205,6 +223,6 @@ def check_size(columns, dtype, names):
         return
     or_nan = ", or holds NaN" if np.isnan(size[worst]) else ""  # possible with assume_finite
     raise ValueError(
-        f"Column {names[worst]!r} of X is too {word} for {dtype}{or_nan}: its root mean square is {size[worst]:.1g}, "
-        f"and {limit}."
+        f"Column {names[worst]!r} of X is too {word} for {what}{or_nan}: its root mean square{times} is "
+        f"{size[worst]:.1g}, and {limit}."
     )

@@ -71,12 +71,12 @@ def prepare(model, X, y, sample_weight):
     sizes, chunk = np.diff(ends) * (row + 1 + 8 * weighted), max(lengths) * row
 
     @contextmanager
-    def open_rows(fit_intercept, ops, threads, unpenalized, standardize):
+    def open_rows(fit_intercept, ops, threads, *of_columns):
         device = model.device, shape[0] * shape[1]  # so that all workers choose the same
         with _seceded(), Shards(client, task_of, sizes.tolist(), chunk, shape[1], device) as shards:
             token = _counted.set((original, lengths))  # gives predictions for this X, by callbacks, known lengths
             try:
-                yield DaskRows(shards, shape, dtype, fit_intercept, ops, threads, unpenalized, standardize)
+                yield DaskRows(shards, shape, dtype, fit_intercept, ops, threads, *of_columns)
             finally:
                 _counted.reset(token)
 

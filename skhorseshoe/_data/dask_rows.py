@@ -34,11 +34,11 @@ class DaskRows(Rows):
     shards : ``Shards``. shape, dtype : of all of X. The others are as in ``Rows``.
     """
 
-    def __init__(self, shards, shape, dtype, fit_intercept, ops, threads, unpenalized, standardize):
+    def __init__(self, shards, shape, dtype, fit_intercept, ops, threads, unpenalized, standardize, prior_scale):
         self.shards, self.shape, self.dtype = shards, shape, dtype
         self.ops, self.threads = ops, threads
         self.bounds, self.edges = block_bounds(shape)
-        self._see_columns(fit_intercept, unpenalized, standardize)
+        self._see_columns(fit_intercept, unpenalized, standardize, prior_scale)
 
     X = y = weight = None  # no process has all of them
     takes_fused_calls = False

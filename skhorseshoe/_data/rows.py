@@ -5,7 +5,6 @@ Passes compute in the columns of X, and answers are translated to the coefficien
 
 import zlib
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
@@ -14,7 +13,7 @@ from .._backends.device import on_gpu
 from .._backends.line_moves import choose
 from .._utils.memmap import cut, is_on_disk
 from .._utils.threads import Threads
-from .column_checks import evidence, far_out, find_one_sided, sample, step_of, two_valued, usual_values
+from .column_checks import OneSidedColumns, evidence, far_out, find_one_sided, sample, step_of, two_valued, usual_values
 from .contrasts import contrast_of
 from .indicator_sets import confirmed, find_dependent_sets, find_indicator_sets
 from .row_blocks import ADD, Segment, block_bounds, collapse
@@ -49,14 +48,15 @@ class Rows:
     end for such an X. threads : the threads to use. weight : (n,) float64 that multiplies the rows' terms of the
     log-likelihood, or None. unpenalized : (p,) bool, or None. standardize : whether the coefficients are those of
     columns of unit variance. offset : (n,) float64 that is added to linear predictors, or None. groups : ``Groups`` of
-    the rows, or None. numbers : (p,) of the columns in a wider X, whose other columns are empty, or None.
+    the rows, or None. numbers : (p,) of the columns in a wider X, whose other columns are empty, or None. prior_scale :
+    as in ``Columns``.
     """
 
     offset = groups = numbers = None
 
     def __init__(
         self, X, y, fit_intercept, ops, threads, *,
-        weight=None, unpenalized=None, standardize=False, offset=None, groups=None, numbers=None,
+        weight=None, unpenalized=None, standardize=False, offset=None, groups=None, numbers=None, prior_scale=None,
     ):  # fmt: skip
         self.X, self.y, self.offset, self.groups, self.numbers = X, y, offset, groups, numbers
         self.weight = np.empty(0) if weight is None else weight
@@ -70,9 +70,9 @@ class Rows:
         self.takes_fused_calls = len(y) <= ops.MOST_FUSED_ROWS and not is_on_disk(X)
         if not ops.SEGMENTED:
             self.edges = self.edges[[0, -1]]
-        self._see_columns(fit_intercept, unpenalized, standardize)
+        self._see_columns(fit_intercept, unpenalized, standardize, prior_scale)
 
-    def _see_columns(self, fit_intercept, unpenalized, standardize):
+    def _see_columns(self, fit_intercept, unpenalized, standardize, prior_scale):
         self.n, p = self.shape
         self._size, self._ones, mean, variance = self._total(Segment.moments)
         spread = np.sqrt(np.where(variance > (_ROUNDING * mean) ** 2, variance, 0.0))  # 0 for a constant
@@ -81,7 +81,7 @@ class Rows:
         self.spread = spread
         self.distance = abs(mean) / np.where(spread > 0, spread, np.inf)  # of columns from zero, in standard deviations
         unpenalized = np.zeros(p, bool) if unpenalized is None else unpenalized
-        self.columns = Columns(mean, sd, spread == 0, unpenalized, fit_intercept, standardize)
+        self.columns = Columns(mean, sd, spread == 0, unpenalized, fit_intercept, standardize, prior_scale)
         self._translate = self.ops.to_device(self.columns)
 
     @property
@@ -317,14 +317,6 @@ class Rows:
         return self._total(Segment.line, beta, direction, steps, shift=self._shifted(shift))[0]
 
 
-class OneSidedColumns(NamedTuple):
-    """One-sided columns, and columns that vary by rounding only; see ``column_checks``."""
-
-    columns: np.ndarray  # numbers of those in which no value of one class is above any of the other
-    evidence: np.ndarray  # nats, a lower bound of minus the log probability that they are so by chance
-    rounded: np.ndarray  # numbers of the columns that vary by so little that they count as constant
-
-
 class Columns:
     """Translates between the columns of X and the sampler's coefficients.
 
@@ -336,12 +328,15 @@ class Columns:
     The data cannot tell a constant column from the intercept. The sampler's coefficient of it has the law of the prior,
     which has no mean; the coefficient of the column of X is 0.
 
+    The prior of a coefficient holds in the unit ``prior_scale``: the sampler has the column times it.
+
     mean, sd : (p,) of the columns of X. constant : (p,) bool, which count as constant if there is an intercept.
     unpenalized : (p,) bool. size : (p,) root mean squares. unit : (p,) divisors of the columns, infinite for a
-    coefficient of 0. Arrays whose names begin with q_ include the intercept, (q,).
+    coefficient of 0. prior_scale : (p,), of ``scales_of_prior``; None for its default. Arrays whose names begin with q_
+    include the intercept, (q,).
     """
 
-    def __init__(self, mean, sd, constant, unpenalized, fit_intercept, standardize):
+    def __init__(self, mean, sd, constant, unpenalized, fit_intercept, standardize, prior_scale=None):
         p = len(mean)
         self.fit_intercept, self.standardize = bool(fit_intercept), bool(standardize)
         self.unpenalized = unpenalized
@@ -350,6 +345,10 @@ class Columns:
         self.centre, self.scale = np.zeros(p), np.ones(p)
         if standardize:
             self.scale = np.where(sd > 0, sd, np.where(root > 0, root, 1.0))
+        self.prior_scale = np.where(unpenalized, np.inf, 1.0) if prior_scale is None else prior_scale
+        self.wide = np.isinf(self.prior_scale)  # which have the wide prior
+        self.has_own_scale = self.prior_scale != np.where(unpenalized, np.inf, 1.0)
+        self.scale = self.scale / np.where(self.wide, 1.0, self.prior_scale)
         if fit_intercept:
             self.centre = np.where(standardize | (abs(mean) > _NEAR_ZERO * sd), mean, 0.0)
         unit = np.where(constant if fit_intercept else root == 0, np.inf, self.scale)

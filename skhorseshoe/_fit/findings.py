@@ -91,7 +91,7 @@ def of_outcome(params, chains, unbounded, columns=()):
     """
     findings = list(columns)
     if unbounded.loosened and not len(unbounded.free):
-        cure = f"Remove them from unpenalized{_and_bound(params)}."
+        cure = f"Remove them from unpenalized{_and_bound(params)}, or give them a prior_scale."
         how = _how(unbounded.loosened, unbounded.separated == WITHIN)
         findings.append(Finding("separated, unpenalized", unbounded.loose, cure, how))
     elif len(unbounded.loose) and not (unbounded.are_apart or len(unbounded.free)):
@@ -107,7 +107,9 @@ def of_outcome(params, chains, unbounded, columns=()):
         findings.append(_one_sided("one-sided", unbounded.shrunk, unbounded, "", _BOUNDING))
     if len(unbounded.free):
         merge = " merge a rare level with another," if unbounded.have_levels(unbounded.free) else ""
-        cure = f"Remove the column from unpenalized{_and_bound(params)},{merge} or drop the column."
+        cure = (
+            f"Remove the column from unpenalized{_and_bound(params)}, give it a prior_scale,{merge} or drop the column."
+        )
         findings.append(_one_sided("one-sided, unpenalized", unbounded.free, unbounded, cure))
     if any(finding.changes for finding in findings):  # they make another model, whose chains begin anew
         params = copy(params)
@@ -190,18 +192,21 @@ def unbounded_in(fitted, names, run, slab_scale, one_sided, told=()):
     if any(finding.kind == COPIED for finding in told):
         return Unbounded(is_copied=True)
     rows, sided = run.problem.rows, one_sided.columns
-    free = rows.columns.unpenalized[sided]
+    free, bound = rows.columns.unpenalized[sided], are_bound(slab_scale, one_sided, rows)
     # Where the model takes a column for noise, the posterior stays near zero, whatever the likelihood does far out.
-    shrunk = ~free & (fitted.shrinkage_[sided] < NOISE) & ~are_bound(slab_scale, one_sided, rows)
+    shrunk = ~free & (fitted.shrinkage_[sided] < NOISE) & ~bound
+    free &= rows.columns.wide[sided] | ~bound
     spread = rows.columns.sd_of_X / rows.columns.scale
     widest = _USUAL_CONTRAST * spread[~rows.columns.unpenalized].max(initial=0.0)
     loose = _loose(fitted.coef_draws_, np.flatnonzero(rows.columns.unpenalized), rows.spread)
     has_time = run.stopped_by != "interrupt"  # the search for planes may take long
     is_open = has_time and not is_bound(slab_scale, widest)
-    separated = _separated(rows, run, within=_are_effects_far(fitted)) if is_open else ""
+    is_normal = rows.columns.unpenalized & ~rows.columns.wide & (_USUAL_CONTRAST * spread <= FAR_SLAB)
+    among = ~is_normal if is_normal.any() else None  # columns of which the prior bounds nothing
+    separated = _separated(rows, run, among, within=_are_effects_far(fitted)) if is_open else ""
     if separated == QUASI and len(sided):  # one-sided columns explain it, even if they are noise
         separated = ""
-    loosened = _separated(rows, run, rows.columns.unpenalized, True) if has_time and len(loose) else ""
+    loosened = _separated(rows, run, rows.columns.unpenalized & ~is_normal, True) if has_time and len(loose) else ""
     named = np.concatenate([sided[shrunk | free], loose])
     levels = names[named[rows.two_valued(named)]]
     shrunk, free = names[sided[shrunk]], names[sided[free]]
@@ -230,10 +235,14 @@ def is_bound(slab_scale, contrast):
 
 
 def are_bound(slab_scale, one_sided, rows):
-    """Whether a slab bounds the coefficients of the one-sided columns, if they are shrunk; bool."""
+    """Whether the prior bounds the coefficients of the one-sided columns: a slab, if they are shrunk, or the
+    ``prior_scale`` of one that is not; bool."""
     columns = one_sided.columns
-    contrast = rows.contrast[columns] if isinstance(slab_scale, float) and len(columns) else np.zeros(len(columns))
-    return np.array([is_bound(slab_scale, one) for one in contrast], bool)
+    has_normal = rows.columns.unpenalized[columns] & ~rows.columns.wide[columns]  # of standard deviation 1
+    counts = isinstance(slab_scale, float) or has_normal.any()
+    contrast = rows.contrast[columns] if counts and len(columns) else np.zeros(len(columns))
+    pairs = zip(has_normal, contrast, strict=True)
+    return np.array([is_bound(1.0 if is_normal else slab_scale, one) for is_normal, one in pairs], bool)
 
 
 def _and_bound(params):

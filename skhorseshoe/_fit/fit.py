@@ -43,7 +43,13 @@ from .sweep_report import log_where_it_goes_on, reporter_of
 from .watched import Watched
 
 _OF_COLUMNS = "n_features_in_", "feature_names_in_", "_column_labels"
-_REPORTED = "thin", "expected_nonzero", "fit_intercept", "class_weight"  # parameters whose values at the fit are kept
+_REPORTED = (
+    "thin",
+    "expected_nonzero",
+    "fit_intercept",
+    "class_weight",
+    "standardize",
+)  # parameters whose values at the fit are kept
 
 
 class Data(NamedTuple):
@@ -53,6 +59,7 @@ class Data(NamedTuple):
     columns: dict  # attributes of a fitted model about the columns: their number, and names if there are any
     classes: np.ndarray
     unpenalized: np.ndarray  # (p,) bool
+    prior_scale: np.ndarray  # (p,), of ``scales_of_prior``
     weighted_by: str  # in words, "" if the rows have no weights
     whole_weights: bool  # whether rows can be repeated in place of their weights
     expansion: float  # row count after that, as a multiple
@@ -215,8 +222,9 @@ def _validate(model, params, X, y, sample_weight, groups, offset):
         facts |= {"rows": (X, y, weight, codes, offset), "more_columns": is_wide(X, weight), "original_X": original_X}
     facts |= {"outnumber": shape[1] > excess.observed, "excess": excess}
     columns = {name: value for name, value in vars(learner).items() if name in _OF_COLUMNS}
-    unpenalized = column_mask(params.unpenalized, names_of(learner))
-    return Data(shape, columns, classes, unpenalized, " and ".join(by), **facts)
+    unpenalized = column_mask(params.unpenalized, names := names_of(learner))
+    prior_scale = parameters.scales_of_prior(params.prior_scale, names, unpenalized)
+    return Data(shape, columns, classes, unpenalized, prior_scale, " and ".join(by), **facts)
 
 
 def _log_start(params, plan, needed):
@@ -232,8 +240,8 @@ def _open_rows(params, data, plan, threads):
     """A context with the ``Rows``."""
     ops, fit_intercept, standardize = plan.device.ops, params.fit_intercept, params.standardize
     if data.open_on_cluster is not None:
-        return data.open_on_cluster(fit_intercept, ops, threads, data.unpenalized, standardize)
-    unpenalized = data.unpenalized if plan.stored is None else data.unpenalized[plan.stored]
+        return data.open_on_cluster(fit_intercept, ops, threads, data.unpenalized, standardize, data.prior_scale)
+    stored = slice(None) if plan.stored is None else plan.stored
     X, y, weight, codes, offset = plan.rows
     groups = None if codes is None else Groups(codes, len(data.groups), params.group_scale)
     placed, words = ops.place(X, params.n_chains, plan.settings.kind)
@@ -247,7 +255,8 @@ def _open_rows(params, data, plan, threads):
             ops,
             threads,
             weight=weight,
-            unpenalized=unpenalized,
+            unpenalized=data.unpenalized[stored],
+            prior_scale=data.prior_scale[stored],
             standardize=standardize,
             offset=offset,
             groups=groups,
@@ -365,6 +374,8 @@ def _summarise(params, data, plan, run, known, indicator_sets):
     if np.ndim(fixed.slab_scale):
         free = np.full(len(columns.order) - columns.n_shrunk, np.inf)
         fitted.prior_["slab_scale"] = np.append(fixed.slab_scale, free)[columns.place]
+    if params.prior_scale is not None:
+        fitted.prior_["prior_scale"] = data.prior_scale
     if data.groups is not None:
         fitted.prior_["group_scale"] = float(params.group_scale)
     fitted._column_means = columns.mean_of_X  # weighted; the reference point of contributions

@@ -64,7 +64,7 @@ def before_sampling(params, data, rows, one_sided, dependent_sets, names):
     slab = f"slab_scale={PER_CONTRAST!r}"
     if params.slab_scale is None and columns.n_shrunk > n:
         return [*findings, Finding("wide", [], f"{slab} bounds them.", {"p": rows.shape[1], "n": n})]
-    bound = are_bound(params.slab_scale, one_sided, rows) & ~columns.unpenalized[sided]
+    bound = are_bound(params.slab_scale, one_sided, rows) & ~columns.wide[sided]
     unbounded = names[sided[(one_sided.evidence >= _EVIDENCE) & ~bound]]
     if len(unbounded) and not fold_of():  # a search warns of it after the fit
         free = columns.unpenalized[sided].any()
@@ -101,9 +101,10 @@ def of_columns(rows, rounded, names, standardize):
         cure = "Clip them, or use the column's logarithm or quantiles (QuantileTransformer)."
         findings.append(Finding("far out", names[out], cure, facts))
     shrunk = np.setdiff1d(np.flatnonzero((columns.sd_of_X > 0) & ~columns.unpenalized), out)  # under the same prior
-    spread = columns.sd_of_X[shrunk]
+    spread = columns.sd_of_X[shrunk] * columns.prior_scale[shrunk]
     if not standardize and len(shrunk) > 1 and spread.max() > _SCALE_RATIO * spread.min():
         small, large = (names[shrunk[at(spread)]] for at in (np.argmin, np.argmax))
         facts = {"large": large, "most": spread.max(), "small": small, "least": spread.min()}
+        facts["times"] = ", times its prior_scale," if columns.has_own_scale[shrunk].any() else ""
         findings.append(Finding("scales", [], "", facts, {"standardize": True}))
     return findings

@@ -12,6 +12,7 @@ from .._backends.device import NAMES
 from .._mcmc.burn_in import AUTO
 from .._mcmc.prior import LARGEST_SCALE, LEAST_SCALE, PER_CONTRAST
 from .._utils import sklearn_compat
+from .._utils.names import finder
 from .._utils.sklearn_compat import StrOptions
 from ..diagnostics import MIN_ESS_PER_CHAIN
 
@@ -53,6 +54,7 @@ CONSTRAINTS = {  # each parameter by itself; scikit-learn checks them
     "group_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both")],
     "slab_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), StrOptions({"auto", PER_CONTRAST}), None],
     "unpenalized": ["array-like", None],
+    "prior_scale": ["array-like", dict, None],
     "standardize": ["boolean"],
     "class_weight": [dict, StrOptions({"balanced"}), None],
     "warm_start": ["boolean"],
@@ -119,3 +121,38 @@ def target_ess_or_default(params):
 def sweeps_or_default(n_iter):
     """The largest number of sweeps after burn-in."""
     return DEFAULT_SWEEPS if n_iter == AUTO else n_iter
+
+
+def scales_of_prior(prior_scale, names, unpenalized):
+    """``prior_scale``, a number for each column or a mapping from some, as an array (p,). Where it says nothing, that
+    is 1 for a column that is shrunk, and infinite, for the wide prior, for an unpenalised one (unpenalized, (p,) bool).
+    """
+    p = len(names)
+    scales = np.where(unpenalized, np.inf, 1.0)
+    if prior_scale is None:
+        return scales
+    if hasattr(prior_scale, "items"):  # a Series too, which goes by its labels
+        keys, values = zip(*prior_scale.items(), strict=True) if len(prior_scale) else ((), ())
+        find = finder(names, "columns of X", f" Give names of a table, or indices from {-p} to {p - 1}.", numbered=True)
+        columns = [find(key, "prior_scale") for key in keys]
+        if len({*columns}) < len(columns):
+            raise ValueError(f"prior_scale has a column more than once: {[*keys][:9]}.")
+    else:
+        is_list = isinstance(prior_scale, list | tuple) or np.ndim(prior_scale) == 1
+        columns, values = range(p), list(prior_scale) if is_list else None
+        if values is None or len(values) != p:
+            what = f"is {prior_scale!r:.80}" if values is None else f"has {len(values)} entries"
+            raise ValueError(
+                f"prior_scale {what}, but X has {p} columns. Give a list with a number for each of them, or a mapping "
+                "from some of them to numbers."
+            )
+    for j, value in zip(columns, map(_plain, values), strict=True):
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if not is_number or not (LEAST_SCALE <= value <= LARGEST_SCALE or (unpenalized[j] and value == np.inf)):
+            free = ", or inf, for the wide prior of a column that is not shrunk" if unpenalized[j] else ""
+            raise ValueError(
+                f"prior_scale of column {names[j]!r} is {value!r:.40}: it must be a number from {LEAST_SCALE:g} to "
+                f"{LARGEST_SCALE:g}{free}."
+            )
+        scales[j] = value
+    return scales

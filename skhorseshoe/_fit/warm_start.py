@@ -56,6 +56,7 @@ def dependencies(params, problem, settings):
         "slab_scale": SLAB_TEXT if np.ndim(slab_scale) else slab_scale,
         "standardize": columns.standardize,
         "unpenalized": np.flatnonzero(columns.unpenalized).tolist(),
+        "prior_scale": [[int(j), float(columns.prior_scale[j])] for j in np.flatnonzero(columns.has_own_scale)],
         "shape of X": rows.shape,
         "dtype of X": rows.dtype.name,
         "group_scale": None if rows.groups is None else rows.groups.scale,

@@ -98,7 +98,7 @@ TEMPLATES = {
         "scaling does not help. {cure}"
     ),
     "scales": (
-        "The columns are on very different scales: the standard deviation of {large!r} is {most:.2g}, that of "
+        "The columns are on very different scales: the standard deviation of {large!r}{times} is {most:.2g}, that of "
         "{small!r} {least:.2g}. The prior is the same for all coefficients, so those of columns with a small standard "
         "deviation are shrunk more."
     ),

@@ -79,7 +79,7 @@ class PriorCoordinateChains(PlainChains):
             distance = np.minimum(distance, fixed.slab_scale)
         others = np.append(rows.columns.sd[p:], 1.0)[: len(fixed.anchor) - p]
         width = 1.0 / np.sqrt(_KNOWN_SHARE * information * np.where(others > 0, others, 1.0) ** 2)
-        return distance, _KNOWN_SHARE * information * square, width
+        return distance, _KNOWN_SHARE * information * square, np.minimum(width, np.sqrt(fixed.variances))
 
     def _make_coordinates(self):
         rows, fixed, tau_0, _ = self.problem

@@ -58,7 +58,8 @@ class FixedPrior:
 
     The slab is an observation "0 with standard deviation c" of each shrunk coefficient (Nishimura & Suchard 2023). The
     prior of the intercept is that of the intercept at the mean of the columns, so that their zero does not matter. The
-    prior of an unpenalised coefficient is wide for the standard deviation of its column.
+    prior of an unpenalised coefficient is wide for the standard deviation of its column, or standard normal in the unit
+    that ``prior_scale`` gives it.
 
     slab_scale : a number, None, or what ``slabs_of`` gives for the shrunk columns. wide : standard deviation of the
     intercept and of unpenalised coefficients, times that of their columns.
@@ -71,8 +72,8 @@ class FixedPrior:
         self.slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
         self.diagonal = np.zeros(len(self.anchor))
         self.diagonal[: columns.n_shrunk] = self.slab_precision
-        sd = columns.sd[columns.n_shrunk :]
-        self.diagonal[columns.n_shrunk : p] = (np.where(sd > 0, sd, 1.0) / wide) ** 2
+        sd, is_wide = columns.sd[columns.n_shrunk :], columns.wide[columns.order][columns.n_shrunk :]
+        self.diagonal[columns.n_shrunk : p] = np.where(is_wide, (np.where(sd > 0, sd, 1.0) / wide) ** 2, 1.0)
         # Prior variances of the coefficients that are not shrunk, and of the intercept at the mean of the columns.
         self.variances = np.append(1.0 / self.diagonal[columns.n_shrunk : p], [wide**2] * columns.fit_intercept)
 

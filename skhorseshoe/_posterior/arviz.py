@@ -68,7 +68,10 @@ def log_prior(model, max_draws):
     if not model._asked["fit_intercept"]:
         spread = np.hypot(mean, spread)
     if free.any():
-        terms["unpenalized"] = _log_normal(coef[..., free], WIDE / np.where(spread > 0, spread, 1.0)[free])
+        unit = np.where(spread > 0, spread, 1.0)[free]
+        own = model.prior_.get("prior_scale", np.full(len(free), np.inf))[free]
+        own = own / unit if model._asked["standardize"] else own
+        terms["unpenalized"] = _log_normal(coef[..., free], np.where(np.isinf(own), WIDE / unit, own))
     if model._asked["fit_intercept"]:
         at_mean = intercept + np.einsum("cmp,p->cm", coef, mean)
         terms["intercept"] = _log_normal(at_mean, WIDE)

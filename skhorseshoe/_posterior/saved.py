@@ -7,6 +7,7 @@ import numpy as np
 
 from .. import _version
 from .._mcmc.draws import STORED
+from .._utils.names import plain
 from .._utils.warn import warn
 from .mixin import PosteriorMixin
 
@@ -68,10 +69,12 @@ def _at_odds(state):
     return ""
 
 
-def _plain_state(value):
+def _plain_state(name, value):
     """A path as text, names of pandas as a list: a POSIX path cannot be loaded on Windows, skops requires trust in each
     type, and it saves a pandas Index, but cannot load it."""
     value = fspath(value) if isinstance(value, PathLike) else value
+    if name == "prior_scale" and hasattr(value, "items"):
+        return {plain(key): plain(number) for key, number in value.items()}
     return np.asarray(value).tolist() if hasattr(value, "to_numpy") else value
 
 
@@ -80,7 +83,7 @@ class SavedMixin:
 
     def __getstate__(self):
         """The state, with the version that saves it."""
-        plain = {name: _plain_state(value) for name, value in super().__getstate__().items()}
+        plain = {name: _plain_state(name, value) for name, value in super().__getstate__().items()}
         return {**plain, "_skhorseshoe_version": _version.__version__}
 
     def __setstate__(self, state):

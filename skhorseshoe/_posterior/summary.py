@@ -103,9 +103,10 @@ def header(model, frame, level):
     n_made = "" if model.moments_ is None else f"kept of {model.moments_['n_draws']}; mean and sd are of all{but}; "
     from_expected = "" if asked["expected_nonzero"] is None else f" from expected_nonzero={asked['expected_nonzero']:g}"
     lines = {
-        "Prior": f"horseshoe, tau ~ half-Cauchy({prior['tau_0']:.3g}){from_expected}{_slab(model)}"
+        "Prior": f"horseshoe, tau ~ half-Cauchy({prior['tau_0']:.3g}){from_expected}{_slab(model)}{_own_scales(model)}"
         if shrunk.any()
-        else f"no column is shrunk; N(0, {WIDE:g}^2) per standard deviation of each, beside which tau tells nothing",
+        else f"no column is shrunk; N(0, {WIDE:g}^2) per standard deviation of each{_own_scales(model)}, beside which "
+        "tau tells nothing",
         "Weights": asked["weights"],  # None for none
         "Groups": is_grouped(model) and _groups_text(model, level),
         "Sampler": model.sampler_ + (f" ({tuning})" if tuning else ""),
@@ -162,6 +163,13 @@ def _slab(model):
         return f", slab of standard deviation {slab_scale:g}"
     why = ", chosen because columns outnumber rows" if model._asked.get("slab_scale") == "auto" else ""
     return f", slab of {SLAB_TEXT}{why}"
+
+
+def _own_scales(model):
+    """How many columns have a ``prior_scale``, in words."""
+    scales = model.prior_.get("prior_scale", ())
+    n = np.sum(scales != np.where(model.shrinkage_ > 0, 1.0, np.inf)) if len(scales) else 0
+    return f", with a prior_scale for {n} of {len(scales)} columns" if n else ""
 
 
 def in_lines(text, indent=0):

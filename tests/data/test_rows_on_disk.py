@@ -32,7 +32,8 @@ def small_windows(sizes):
 
 
 @pytest.mark.parametrize(("dtype", "params"), [
-    ("float32", {"sampler": "hmc", "class_weight": "balanced", "standardize": True, "unpenalized": [1], "burn_in": 20}),
+    ("float32", {"sampler": "hmc", "class_weight": "balanced", "standardize": True, "unpenalized": [1], "burn_in": 20,
+                 "prior_scale": {0: 0.5, 1: 3.0}}),
     ("float64", {"sampler": "pxda", "n_jobs": 3}),
     ("float16", {"sampler": "gibbs", "fit_intercept": False, "n_jobs": 1}),
 ])  # fmt: skip

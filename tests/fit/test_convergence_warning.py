@@ -158,7 +158,7 @@ def test_the_recipe_is_one_that_can_be_followed(judged, unbounded, params, recip
 ])  # fmt: skip
 @pytest.mark.parametrize("rhat", [1.0, 1.05, 1.4])
 def test_advice_to_go_on_is_not_given_beside_that_to_begin_anew(params, rhat):
-    facts = {"large": "a", "most": 1e4, "small": "b", "least": 1.0}
+    facts = {"large": "a", "most": 1e4, "small": "b", "least": 1.0, "times": ""}
     text = said(chains([rhat]), columns=[Finding("scales", [], "", facts, {"standardize": True})], **params)
     assert text.count("Fit again") == 1
     assert "Fit again with standardize=True, " in text

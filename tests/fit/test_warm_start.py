@@ -24,7 +24,9 @@ def classifier(sampler, **params):
 
 
 @each_sampler
-@pytest.mark.parametrize("params", [{}, {"thin": 3}, {"standardize": True, "unpenalized": [2], "slab_scale": 2.0}])
+@pytest.mark.parametrize(
+    "params", [{}, {"thin": 3}, {"standardize": True, "unpenalized": [2], "slab_scale": 2.0, "prior_scale": {2: 1}}]
+)
 def test_k_and_then_m_sweeps_are_k_plus_m(problem, sampler, params):
     first = classifier(sampler, **params).fit(*problem)
     then = pickle.loads(pickle.dumps(first)).set_params(n_iter=50, n_jobs=2).fit(*problem)

@@ -13,7 +13,7 @@ from laws import all_draws
 from skhorseshoe._data.dask_worker import Shard
 from skhorseshoe._data.row_blocks import Segment, block_bounds
 
-OTHER_COLUMNS = {"standardize": True, "unpenalized": [1, 4]}
+OTHER_COLUMNS = {"standardize": True, "unpenalized": [1, 4], "prior_scale": {1: 2.0, 2: 0.3}}
 ITERATIVE = {"burn_in": 8, "n_iter": 6, "n_chains": 3, **OTHER_COLUMNS}
 FITS = {
     "gibbs": {"sampler": "gibbs"},
