@@ -17,6 +17,8 @@ copyright = author
 version = release = skhorseshoe.__version__
 
 extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx_gallery.gen_gallery"]
+extensions += ["sphinx_copybutton"]  # copies code without its prompts and without what it prints
+copybutton_prompt_text, copybutton_prompt_is_regexp = r">>> |\.\.\. ", True
 extensions += ["matplotlib.sphinxext.plot_directive"]  # the picture of the front page is made by the code beside it
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "_templates"]
