@@ -35,7 +35,7 @@ from .._version import __version__
 from ..diagnostics import convergence
 from . import findings, group_findings, input_findings, parameters, warm_start, warning_texts
 from .callbacks import Tasks
-from .checkpoint import Checkpoint, check_saved
+from .checkpoint import Checkpoint
 from .plan import fit_to_memory, plan_fit
 from .recipe import recipe_of, stricter
 from .sparse_input import put_back
@@ -296,7 +296,7 @@ def _resume_or_start(params, problem, plan, earlier, seen, callbacks):
     checkpoint = _checkpoint(params, problem, settings, plan.device.name)
     with checkpoint or nullcontext():
         if checkpoint is not None:
-            saved = checkpoint.load(settings.n_iter, partial(check_saved, problem=problem, settings=settings))
+            saved = checkpoint.load(settings.n_iter)
         run = Run(problem, settings, saved, seen.unbounded, seen.watched)
         if saved is not None:
             log_where_it_goes_on(run, "the last fit" if checkpoint is None else checkpoint.name)
