@@ -174,7 +174,7 @@ def _inspect(params, data, plan, rows):
 def _outcome(model, params, data, plan, seen, run, seconds_per_sweep, known):
     """``Fitted`` of a run. known : attributes that are there before a run."""
     rows, of_columns = run.problem.rows, list(seen.findings)
-    fitted = _summarise(params, data, plan, run, known, seen.indicator_sets)
+    fitted = _summarise(params, data, run, known, seen.indicator_sets)
     fitted._fitted_rows = {"n": int(data.shape[0]), **seen.pairs}
     worst = None if seen.watched is None else seen.watched.worst(run.draws)
     fitted._asked["slab_scale"] = copy(model.slab_scale)
@@ -350,7 +350,7 @@ def _go(run, verbose, checkpoint, callbacks):
     return (time.monotonic() - since) / max(1, run.sweep - first - done)
 
 
-def _summarise(params, data, plan, run, known, indicator_sets):
+def _summarise(params, data, run, known, indicator_sets):
     """The attributes of a fitted model, all NumPy. known : those known before the run. indicator_sets : of
     ``Rows``."""
     draws, (rows, fixed, tau_0, _) = run.draws, run.problem

@@ -95,7 +95,7 @@ def fit(folder, sampler, n_iter=12, **params):
 
 
 def checkpoints(rng, folder):
-    return under_a_fit(rng, folder) if rng.integers(8) == 0 else spoilt(rng, folder)
+    return under_a_fit(rng, folder) if rng.integers(2) else spoilt(rng, folder)
 
 
 def under_a_fit(rng, folder):
