@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy import stats
 from scipy.special import log_ndtr
 
-from skhorseshoe._backends._cpu.truncated_normal import truncated_normals as _truncated_normals
+from skhorseshoe._backends._cpu import dense, passes
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._fit import fit
 
@@ -23,10 +23,12 @@ def module(name):
     return importlib.import_module(f"skhorseshoe._backends._gpu.{name}")
 
 
-def truncated_normals(means, sweep, first, key, chain=0):
-    """The CPU's draws of a chain for the rows from the first on, by the code for one row."""
-    positive = np.ones(len(means), np.uint8)
-    return _truncated_normals(means, positive, sweep, key, first, chain, one_by_one=True)
+def truncated_normals(means, sweep, first, key, chain=0, positive=True):
+    """The latents that the CPU's pass draws for rows with these means, from the first on."""
+    kept = np.empty((len(means), chain + 1), means.dtype)
+    y, bounds, ones = np.full(len(means), positive, np.uint8), np.array([0, len(means)]), np.ones((chain + 1, 1))
+    dense.latent(means[:, None], y, ones, bounds, sweep, key, laws.ALONE, first, passes.Shift(terms=kept))
+    return kept[:, chain]
 
 
 def log_phi_and_ratio(t):

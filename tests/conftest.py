@@ -154,7 +154,6 @@ def blas_as_in_a_fit():
 # What large data, little memory or much time reach, and the place of each in skhorseshoe; see ``sizes``.
 SIZES = {
     "blocks_of_a_part": "_backends._gpu.host_streaming._LEAST_BLOCKS_OF_A_PART",
-    "bytes_of_a_note": "_utils.atomic_files.LARGEST_NOTE",
     "bytes_of_a_part": "_backends._gpu.host_streaming.PART_BYTES",
     "bytes_of_draws": "_fit.plan._DEFAULT_BYTES_OF_DRAWS",
     "bytes_of_cholesky_factors": "_backends._gpu.memory._FACTOR_BYTES",

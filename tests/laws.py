@@ -42,6 +42,16 @@ PHILOX_ANSWERS = [
 ]
 
 
+def philox(counter, key):
+    """The four words of Philox4x32-10 from a counter of four words and a key of two, of any shape."""
+    (c0, c1, c2, c3), (k0, k1), low = (np.asarray(word, np.uint64) for word in counter), key, np.uint64(2**32 - 1)
+    for i in range(10):
+        a, b = np.uint64(0xD2511F53) * c0, np.uint64(0xCD9E8D57) * c2
+        k = (np.uint64((int(word) + i * step) % 2**32) for word, step in ((k0, 0x9E3779B9), (k1, 0xBB67AE85)))
+        c0, c1, c2, c3 = b >> np.uint64(32) ^ c1 ^ next(k), b & low, a >> np.uint64(32) ^ c3 ^ next(k), a & low
+    return c0, c1, c2, c3
+
+
 def same_draws(one, other):
     """Whether two models hold the same draws, and their mean shrinkage, to the bit."""
     names = "coef_draws_", "intercept_draws_", "global_scale_draws_", "shrinkage_"

@@ -35,7 +35,7 @@ from .._version import __version__
 from ..diagnostics import convergence
 from . import findings, group_findings, input_findings, parameters, warm_start, warning_texts
 from .callbacks import Tasks
-from .checkpoint import Checkpoint, check_saved
+from .checkpoint import Checkpoint
 from .plan import fit_to_memory, plan_fit
 from .recipe import recipe_of, stricter
 from .sparse_input import put_back
@@ -174,7 +174,7 @@ def _inspect(params, data, plan, rows):
 def _outcome(model, params, data, plan, seen, run, seconds_per_sweep, known):
     """``Fitted`` of a run. known : attributes that are there before a run."""
     rows, of_columns = run.problem.rows, list(seen.findings)
-    fitted = _summarise(params, data, plan, run, known, seen.indicator_sets)
+    fitted = _summarise(params, data, run, known, seen.indicator_sets)
     fitted._fitted_rows = {"n": int(data.shape[0]), **seen.pairs}
     worst = None if seen.watched is None else seen.watched.worst(run.draws)
     fitted._asked["slab_scale"] = copy(model.slab_scale)
@@ -296,7 +296,7 @@ def _resume_or_start(params, problem, plan, earlier, seen, callbacks):
     checkpoint = _checkpoint(params, problem, settings, plan.device.name)
     with checkpoint or nullcontext():
         if checkpoint is not None:
-            saved = checkpoint.load(settings.n_iter, partial(check_saved, problem=problem, settings=settings))
+            saved = checkpoint.load(settings.n_iter)
         run = Run(problem, settings, saved, seen.unbounded, seen.watched)
         if saved is not None:
             log_where_it_goes_on(run, "the last fit" if checkpoint is None else checkpoint.name)
@@ -350,7 +350,7 @@ def _go(run, verbose, checkpoint, callbacks):
     return (time.monotonic() - since) / max(1, run.sweep - first - done)
 
 
-def _summarise(params, data, plan, run, known, indicator_sets):
+def _summarise(params, data, run, known, indicator_sets):
     """The attributes of a fitted model, all NumPy. known : those known before the run. indicator_sets : of
     ``Rows``."""
     draws, (rows, fixed, tau_0, _) = run.draws, run.problem

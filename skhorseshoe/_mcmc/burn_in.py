@@ -91,14 +91,6 @@ class BurnIn:
         halves = {} if self.halves is None else ops.to_host(self.halves)._asdict()
         return {"extensions": self.extensions, **{f"halves_{name}": value for name, value in halves.items()}}
 
-    def shapes(self, sweep):
-        """The shapes of ``arrays`` after a sweep, by name, in letters: C chains, q coefficients."""
-        if self.asked != AUTO:
-            return {}
-        _, start, stop, _ = self.phases
-        sums = {"halves_origin": "q", "halves_first": "Cq", "halves_second": "Cq", "halves_squares": "q"}
-        return {"extensions": "", **(sums if start < sweep < stop else {})}
-
 
 class Halves(NamedTuple):
     """Sums over the first and over the second half of each chain, on the device."""

@@ -5,6 +5,7 @@ coefficients, m_eff = sum_j (1 - kappa_j).
 from math import log, pi
 
 import numpy as np
+from scipy.interpolate import CubicSpline
 from scipy.special import ndtri
 
 LEAST_SCALE, LARGEST_SCALE = 1e-100, 1e100  # bounds of tau_0
@@ -98,9 +99,8 @@ class FixedPrior:
         return (self.anchor @ beta) ** 2 / 2 + self.diagonal @ beta**2 / 2
 
 
-GRID_STEP = 0.05  # step of grids in the logarithms of scales; sums over them are integrals to some ten digits
-_SIZE_STEP = 0.2  # the same of the logarithms of sizes, of which functions are smoother
-GRID_END = 30.0  # end of grids: a half-Cauchy variable is above e^30, or below e^-30, with a probability of 1e-13
+_STEP, _END = 0.4, 20.0  # of a grid of log(tau / tau_0): sums over it are integrals to some eight digits
+_SLABS_AT_A_TIME = 100
 
 
 def row_information(rate):
@@ -118,106 +118,76 @@ def describe_prior(tau_0, slab_scale, sd, n, rate):
 
     The working model of the probit likelihood is Gaussian with the Fisher information of a row at the base rate. Column
     j then has information h_j = n sd_j^2 times that, and 1 - kappa_j = h_j / (h_j + 1 / (tau lambda_j)^2 + 1/c_j^2).
+    """
+    slabs, root = each_slab(slab_scale, len(sd)), np.sqrt(n * row_information(rate)) * sd
+    log_x, log_density = _on_grid(tau_0, slabs)
+    log_density -= log_density.max()
+    m_eff, weights = _m_eff(tau_0 * np.exp(log_x), root, slabs), np.exp(log_density)
+    fine = np.arange(log_x[0], log_x[-1], 0.01)
+    density = np.exp(CubicSpline(log_x, log_density)(fine))
+    below = np.cumsum(density) - density / 2
+    return {
+        "tau_0": tau_0,
+        "slab_scale": slab_scale,
+        "tau_median": float(tau_0 * np.exp(np.interp(density.sum() / 2, below, fine))),
+        "m_eff": float(weights @ m_eff / weights.sum()),
+        "m_eff_at_tau_0": float(m_eff[log_x == 0][0]),
+    }
+
+
+def each_slab(slab_scale, p):
+    """The slab of each of p columns, inf for none. slab_scale : as ``FixedPrior`` has it."""
+    return np.full(p, np.inf if slab_scale is None else slab_scale) if np.ndim(slab_scale) == 0 else slab_scale
+
+
+def log_density_of_tau(tau, tau_0, slabs):
+    """log p(tau), for tau of any shape. slabs : (p,), inf for none."""
+    log_total = np.logaddexp.reduce(_on_grid(tau_0, slabs)[1]) + log(_STEP)
+    return _log_density(np.log(tau) - log(tau_0), tau_0, slabs) - np.log(tau) - log_total
+
+
+def _on_grid(tau_0, slabs):
+    """A grid of log(tau / tau_0), and ``_log_density`` there."""
+    low = -_END - log(max(1.0, tau_0 * (1 / slabs).sum()))
+    log_x = _STEP * np.arange(round(low / _STEP), round(_END / _STEP) + 1)
+    return log_x, _log_density(log_x, tau_0, slabs)
+
+
+def _log_density(log_x, tau_0, slabs):
+    """Logarithm of the density of log(tau / tau_0) at log_x, up to a constant.
 
     The slab is a further factor N(beta_j; 0, c_j^2), so that the prior of the scales has the factor
     (1 + (tau lambda_j / c_j)^2)^(-1/2) for each column: without a slab tau ~ C+(0, tau_0), with one it is smaller, and
-    ever smaller with more columns. All of it depends on tau lambda_j alone, whose logarithm is a sum, so that means
-    over both scales are convolutions.
+    ever smaller with more columns.
     """
-    information = n * row_information(rate)
-    if np.ndim(slab_scale) and (sd > 0).any():
-        log_tau, tau_weights, m_eff = _with_a_slab_each(tau_0, slab_scale[sd > 0], sd[sd > 0], information)
-    else:
-        slab = slab_scale if np.ndim(slab_scale) == 0 else None
-        log_tau, tau_weights, m_eff = _with_one_slab(tau_0, slab, sd, information)
-    median = tau_0 * np.exp(np.interp(0.5, np.cumsum(tau_weights) - tau_weights / 2, log_tau))
-    return {"tau_0": tau_0, "slab_scale": slab_scale, "tau_median": float(median), **m_eff}
+    log_density = log_x - np.logaddexp(0.0, 2 * log_x)
+    distinct, counts = np.unique(slabs, return_counts=True)
+    for at in range(0, len(distinct), _SLABS_AT_A_TIME):
+        some = slice(at, at + _SLABS_AT_A_TIME)
+        log_density = log_density + log_slab_factor(np.exp(log_x)[..., None] * (tau_0 / distinct[some])) @ counts[some]
+    return log_density
 
 
-def _with_one_slab(tau_0, slab_scale, sd, information):
-    """log(tau / tau_0) on a grid, its probabilities, and both m_eff. information : of a column of sd 1."""
-    slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
-    below = GRID_END if slab_scale is None else GRID_END + max(0.0, log(tau_0 / slab_scale))
-    log_tau, log_lambda = _grid(-below), _grid(-GRID_END)
-    first = log_tau[0] + log_lambda[0]
-    product = tau_0 * np.exp(first + GRID_STEP * np.arange(len(log_tau) + len(log_lambda) - 1))  # tau lambda
-    square, slab = product**2, 1 / np.hypot(1.0, product * slab_precision**0.5)
-    lambda_weights = _half_cauchy(log_lambda)
-    factor = np.correlate(slab, lambda_weights, "valid")  # factor of the prior of tau from the slab of one column
-    tau_weights = _prior_of_tau(log_tau, len(sd) * np.log(factor / factor.max()))
-
-    log_h = log(information) + 2 * np.log(sd[sd > 0])  # the logarithm, since sd^2 may overflow
-    log_h, times = np.unique(log_h, return_counts=True)
-    m_eff = {}
-    for name, weight in {"m_eff": tau_weights, "m_eff_at_tau_0": (log_tau == 0.0).astype(float)}.items():
-        product_weights = slab * np.convolve(weight / factor, lambda_weights)
-        means = (product_weights @ _one_less_kappa(h, square, slab_precision) for h in log_h)
-        m_eff[name] = float(sum(k * mean for k, mean in zip(times, means, strict=True)))
-    return log_tau, tau_weights, m_eff
+def log_slab_factor(a):
+    """Logarithm of the mean of (1 + (a lambda)^2)^(-1/2) over half-Cauchy lambda, for a >= 0."""
+    root = np.sqrt(np.abs(a - 1)) * np.sqrt(a + 1)
+    arc = np.where(a < 1, np.arctan2(root, a), np.arcsinh(root))
+    return np.log(np.divide(arc, root, out=np.ones_like(root), where=root > 0)) + log(2 / pi)
 
 
-def _with_a_slab_each(tau_0, slab_scale, sd, information):
-    """As ``_with_one_slab``, with a slab for each column. Its factor depends on tau / c_j, kappa_j on c_j sd_j too;
-    the logarithms of both are on grids."""
-    log_tau, log_lambda = _grid(-GRID_END - max(0.0, log(tau_0) + log((1 / slab_scale).sum()))), _grid(-GRID_END)
-    at, weights = _interpolation(-np.log(slab_scale), GRID_STEP)
-    of_size, size_weights = _interpolation(np.log(slab_scale * sd * (2 / SLAB)), _SIZE_STEP)  # 0 for two equal halves
-    first, first_size = at.min(), of_size.min()
-    counts = np.zeros((of_size.max() - first_size + 1, at.max() - first + 1))
-    np.add.at(counts, (of_size[:, None] - first_size, at - first), size_weights[:, None] * weights)
+def _m_eff(taus, root, slabs):
+    """The mean of sum_j (1 - kappa_j) over lambda, for each tau. root : (p,) square roots of the informations.
 
-    size = len(log_tau) + counts.shape[1] - 1
-    log_product = log_tau[0] + GRID_STEP * first + log_lambda[0] + GRID_STEP * np.arange(size + len(log_lambda) - 1)
-    product = np.exp(log(tau_0) + log_product)  # tau lambda_j / c_j
-    slab, lambda_weights = 1 / np.hypot(1.0, product), _half_cauchy(log_lambda)
-    factor = np.correlate(slab, lambda_weights, "valid")  # factor from the slab of one column, given tau / c_j
-    tau_weights = np.correlate(np.log(factor), counts.sum(axis=0), "valid")
-    tau_weights = _prior_of_tau(log_tau, tau_weights - tau_weights.max())
-    m_eff = np.zeros(len(log_tau))
-    for number, count in zip(range(first_size, of_size.max() + 1), counts, strict=True):
-        log_h = log(information) + 2 * (_SIZE_STEP * number + log(SLAB / 2))  # of the coefficient in units of c_j
-        weighted = slab * _one_less_kappa(log_h, product**2, 1.0)
-        m_eff += np.correlate(np.correlate(weighted, lambda_weights, "valid") / factor, count, "valid")
-    at_tau_0 = float(m_eff[log_tau == 0.0][0])
-    return log_tau, tau_weights, {"m_eff": float(tau_weights @ m_eff), "m_eff_at_tau_0": at_tau_0}
+    With b^2 = tau^2 (h + 1/c^2), 1 - kappa = h / (h + 1/c^2) (b lambda)^2 / (1 + (b lambda)^2). By partial fractions
+    its mean is one of the slab's factor at two places.
+    """
+    root = np.maximum(root, 1e-300)  # a column without information, and perhaps without a slab
+    both = np.hypot(root, 1 / slabs)
+    log_end = log_slab_factor(1 / (slabs * both))
 
+    def given(tau):
+        tau = np.where(np.abs(tau * both - 1) < 1e-4, 1.0002 * tau, tau)  # for b = 1 numerator and denominator vanish
+        b, ratio = tau * both, np.exp(log_end - log_slab_factor(tau / slabs))
+        return ((root / both) ** 2 * (b / (b + 1)) * ((b - ratio) / (b - 1))).sum()
 
-def on_grid(x):
-    """Weights of multiples of ``GRID_STEP`` with which the weighted sum of a smooth function over them is its sum over
-    the values x. Returns the index of the first multiple, and the weights."""
-    points, weights = _interpolation(x, GRID_STEP)
-    first = int(points.min())
-    return first, np.bincount((points - first).ravel(), weights.ravel())
-
-
-def _interpolation(x, step):
-    """The four multiples of a step, as whole numbers, by which each x (p,) is interpolated, and their weights in a
-    cubic; (4, p) each."""
-    place = np.floor(x / step).astype(np.int64)
-    r = x / step - place
-    near = (1 - r) * (2 - r) * np.stack([-r / 6, (1 + r) / 2])
-    far = r * (1 + r) * np.stack([(2 - r) / 2, (r - 1) / 6])
-    return place + np.arange(-1, 3)[:, None], np.concatenate([near, far])
-
-
-def _grid(low):
-    """A grid from about low to ``GRID_END`` that includes 0."""
-    return GRID_STEP * np.arange(round(low / GRID_STEP), round(GRID_END / GRID_STEP) + 1)
-
-
-def _prior_of_tau(log_tau, log_factor):
-    """Probabilities of the points of a grid: half-Cauchy, times the factor of the slabs."""
-    tau_weights = _half_cauchy(log_tau) * np.exp(log_factor)
-    return tau_weights / tau_weights.sum()
-
-
-def _half_cauchy(log_x):
-    """Probabilities of the points of a grid for the logarithm of a half-Cauchy variable."""
-    density = 1 / np.cosh(log_x)
-    return density / density.sum()
-
-
-def _one_less_kappa(log_h, square, slab_precision):
-    """1 - kappa = 1 / (1 + (1 / (tau lambda)^2 + 1 / c^2) / h), for (tau lambda)^2."""
-    with np.errstate(over="ignore", divide="ignore"):  # for a column without information
-        return 1 / (1 + np.exp(np.log(1 / square + slab_precision) - log_h))
+    return np.array([given(tau) for tau in taus])

@@ -8,9 +8,8 @@ normalised as a function of tau, and would change the prior of tau by tau^(1 - p
 from math import log, pi
 
 import numpy as np
-from scipy.special import logsumexp
 
-from .._mcmc.prior import GRID_END, GRID_STEP, WIDE, on_grid
+from .._mcmc.prior import WIDE, each_slab, log_density_of_tau
 from .._utils.names import names_of
 from .._version import __version__
 from . import predict
@@ -61,7 +60,8 @@ def log_prior(model, max_draws):
     draws = model.coef_draws_, model.intercept_draws_, model.global_scale_draws_
     coef, intercept, tau = (predict.evenly(values, max_draws) for values in draws)
     mean, spread, free = model._column_means, model._column_sd, model.shrinkage_ == 0
-    terms = {"global_scale": log_global_scale(tau, model.prior_["tau_0"], model.prior_["slab_scale"], (~free).sum())}
+    slabs = each_slab(model.prior_["slab_scale"], (~free).sum())
+    terms = {"global_scale": log_density_of_tau(tau, model.prior_["tau_0"], slabs)}
     if is_grouped(model):
         s, scale = predict.evenly(model.group_scale_draws_, max_draws), model.prior_["group_scale"]
         terms["group_scale"] = log(2 / pi / scale) - np.log1p((s / scale) ** 2)
@@ -76,42 +76,6 @@ def log_prior(model, max_draws):
         at_mean = intercept + np.einsum("cmp,p->cm", coef, mean)
         terms["intercept"] = _log_normal(at_mean, WIDE)
     return terms
-
-
-def log_global_scale(tau, tau_0, slab_scale, p):
-    """log p(tau): half-Cauchy, times a factor of the slab for each of the p columns that are shrunk.
-
-    slab_scale : None, a number for all columns, or an array for all columns, infinite for no slab.
-    """
-    slabs, counts = _distinct(slab_scale, p)
-
-    def density(log_x):  # of tau / tau_0, before it is normalised
-        of_slab = sum(k * _log_slab(tau_0 * np.exp(log_x) / c) for c, k in zip(slabs, counts, strict=True))
-        return log(2 / pi) - np.logaddexp(0.0, 2 * log_x) + of_slab
-
-    below = GRID_END if len(slabs) == 0 else GRID_END + max(0.0, log(tau_0) + log((counts / slabs).sum()))
-    log_x = GRID_STEP * np.arange(-round(below / GRID_STEP), round(GRID_END / GRID_STEP) + 1)
-    total = logsumexp(density(log_x) + log_x) + log(GRID_STEP)
-    return density(np.log(tau) - log(tau_0)) - log(tau_0) - total
-
-
-def _distinct(slab_scale, p):
-    """Slabs and the number of columns with each; several slabs are replaced by points of a grid, see ``on_grid``."""
-    if np.ndim(slab_scale) == 0:
-        return (np.empty(0), np.empty(0)) if slab_scale is None or p == 0 else (np.array([slab_scale]), np.array([p]))
-    finite = slab_scale[np.isfinite(slab_scale)]
-    if len(finite) == 0:
-        return finite, finite
-    first, counts = on_grid(np.log(finite))
-    (at,) = counts.nonzero()
-    return np.exp(GRID_STEP * (first + at)), counts[at]
-
-
-def _log_slab(a):
-    """Logarithm of the mean of (1 + (a lambda)^2)^(-1/2) over half-Cauchy lambda, for a >= 0."""
-    root = np.sqrt(np.abs(a - 1)) * np.sqrt(a + 1)
-    arc = np.where(a < 1, np.arctan2(root, a), np.arcsinh(root))
-    return np.log(np.divide(arc, root, out=np.ones_like(root), where=root > 0)) + log(2 / pi)
 
 
 def _log_normal(x, sd):

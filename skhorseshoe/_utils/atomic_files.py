@@ -13,7 +13,6 @@ from pathlib import Path
 
 from .names import shorten
 
-LARGEST_NOTE = 2**27  # most bytes of a note: it may be anyone's, and is read into memory as a whole
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # without it, opening a pipe waits for a writer
 
 
@@ -144,30 +143,15 @@ def put(path, data, fd=None, at_last=lambda: None):
 
 
 def put_note(path, body, fd=None, at_last=lambda: None):
-    """Write a dict of JSON types, with a "format", and its checksum; a ValueError if it is too large.
-
-    fd, at_last : as in ``put``.
-    """
-    data = json.dumps({"checksum": checksum(json.dumps(body).encode()), "body": body}).encode()
-    if len(data) > LARGEST_NOTE:
-        raise ValueError(
-            f"{str(path)!r} would have {len(data)} bytes, more than the {LARGEST_NOTE} that are read again: shorten "
-            "the names of columns, or give rows in larger parts."
-        )
-    put(path, data, fd, at_last)
+    """Write a dict of JSON types, with a "format", and its checksum. fd, at_last : as in ``put``."""
+    put(path, json.dumps({"checksum": checksum(json.dumps(body).encode()), "body": body}).encode(), fd, at_last)
 
 
-def read_note(path, expected, fields, cure):
-    """The dict that ``put_note`` wrote, in the expected format; a ValueError with a cure if the file is anything else.
-
-    fields : for each entry of the body, a function of the entry and the body, True if the entry is valid; it may raise.
-    """
+def read_note(path, expected, cure):
+    """The dict that ``put_note`` wrote, in the expected format; a ValueError with a cure if the file is another."""
     with naming(path, cure):
         with open_to_read(path) as file:
-            data = file.read(LARGEST_NOTE + 1)
-        if len(data) > LARGEST_NOTE:
-            raise ValueError(f"it has more than {LARGEST_NOTE} bytes")
-        note = json.loads(data.decode())
+            note = json.loads(file.read().decode())
         if not isinstance(note, dict) or set(note) != {"checksum", "body"}:
             raise ValueError("it has no checksum")
         body = note["body"]
@@ -178,13 +162,6 @@ def read_note(path, expected, fields, cure):
             f"{str(path.parent)!r} holds something else that skhorseshoe wrote, such as a checkpoint, rows on disk, or "
             "files of another version: give another folder."
         )
-    if set(body) != {"format", *fields}:
-        raise damaged(path, "it has other entries than it should have", cure)
-    for name, is_valid in fields.items():
-        with suppress(Exception):  # a foreign entry may raise any error
-            if is_valid(body[name], body):
-                continue
-        raise damaged(path, f"its entry {name!r} cannot be right, or does not agree with the others", cure)
     return body
 
 
@@ -192,11 +169,6 @@ def differences(was, now):
     """The entries of a note that have changed, in words; empty if none."""
     pairs = ((name, was.get(name), new) for name, new in now.items() if was.get(name) != new)
     return ", ".join(f"{name} (was {shorten(str(old), 300)}, is {shorten(str(new), 300)})" for name, old, new in pairs)
-
-
-def is_count(value, least=0):
-    """Whether an entry of a note is a whole number from ``least`` up to the largest size of an array."""
-    return type(value) is int and least <= value < 2**62
 
 
 def foreign(folder, ours):

@@ -6,7 +6,6 @@ Rows come in blocks, which the manifest names once they are on the disk. To go o
 import errno
 import os
 from contextlib import contextmanager
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -15,8 +14,8 @@ from .._utils import atomic_files as _files
 from .._utils.lock import alone, lock_of
 from .._utils.memmap import check_whole
 from .._utils.memory import check_reading
-from ._conversion import LETTERS, MOST_LABELS, to_rows
-from ._groups import CODES, LABELS, are_block_entries, block_entries, read_labels
+from ._conversion import to_rows
+from ._groups import CODES, LABELS, block_entries, read_labels
 from ._sources import frames
 
 DTYPES = "float16", "float32", "float64"
@@ -25,35 +24,13 @@ _MANIFEST, _X, _CODES = "manifest.json", "X-{}.bin", "y.bin"
 _CURE = "Remove its folder and convert again."
 _TASK = "conversion"
 _NEW = {"format": "skhorseshoe rows 3", "names": None, "classes": None, "complete": False}
-_PLAIN = {str, bool, int, float}
 _FULL = errno.ENOSPC, errno.EDQUOT, errno.EFBIG  # no room on the disk, for this user, or in a file of this size
-
-
-def _are_labels(values):
-    are_short = len(values) <= MOST_LABELS and all(len(label) <= LETTERS for label in values if type(label) is str)
-    are_plain = are_short and pd.Index(values).is_unique and {*map(type, values)} <= _PLAIN
-    return are_plain and np.array(values).tolist() == values  # False if text makes numbers text
-
-
-_FIELDS = {
-    "what": lambda conversion, body: type(conversion) is dict,
-    "dtype": lambda dtype, body: dtype in DTYPES,
-    "blocks": lambda blocks, body: (
-        all(  # of each block: first row, end, checksums of X and of the codes; and those of groups
-            start == end and _files.is_count(stop, start + 1) and are_block_entries(of_groups)
-            for (_, end, *_), (start, stop, _, _, *of_groups) in pairwise([[0, 0], *blocks])
-        )
-    ),
-    "names": lambda names, body: not body["blocks"] or (pd.Index(names).is_unique and {*map(type, names)} <= _PLAIN),
-    "classes": lambda values, body: not values or _are_labels(values),
-    "complete": lambda complete, body: type(complete) is bool and (body["blocks"] != [] or not complete),
-}
 
 
 def _manifest(folder):
     """The manifest, or None; a ValueError if it is damaged or foreign."""
     path = folder / _MANIFEST
-    return _files.read_note(path, _NEW["format"], _FIELDS, _CURE) if path.exists() else None
+    return _files.read_note(path, _NEW["format"], _CURE) if path.exists() else None
 
 
 def open_rows(folder, check, groups):

@@ -12,11 +12,6 @@ def block_entries(start, codes, lines):
     return [_files.checksum(codes.data), _files.checksum(lines.data), start + len(lines)]
 
 
-def are_block_entries(block):
-    """Whether these can be the entries of a block about groups, if any."""
-    return len(block) in (0, 3) and all(_files.is_count(n, 0) for n in block[2:])
-
-
 def read_labels(folder, n_bytes, cure):
     """The labels in the first ``n_bytes`` of the file."""
     path = folder / LABELS

@@ -213,22 +213,6 @@ def test_the_program_may_change_its_own_folder(problem, whole, tmp_path, watched
 # Paths, and files that are too large ----------------------------------------------------------------------------------
 
 
-@pytest.fixture(params=["rows", "run"])
-def written(request, problem, tmp_path):
-    """A folder, and what reads it."""
-    folder = tmp_path / "folder"
-    use = {"rows": lambda: disk.load(folder), "run": lambda: classifier(folder).fit(*problem)}[request.param]
-    use() if request.param == "run" else disk.convert(problem[0], folder, y=problem[1])
-    return folder, use
-
-
-def test_a_manifest_of_any_size_is_refused_before_it_is_read(written):
-    folder, use = written
-    os.truncate(folder / "manifest.json", 40 * 2**30)  # which takes no room on the disk
-    with pytest.raises(ValueError, match=r"manifest\.json' is damaged .*more than 134217728 bytes"):
-        use()
-
-
 def test_what_has_no_room_in_memory_is_not_read(problem, tmp_path, free_memory):
     """A file of any size takes no room on the disk."""
     disk.convert(problem[0], tmp_path / "rows", y=np.where(problem[1], "a" * 1000, "b"))
@@ -240,19 +224,6 @@ def test_what_has_no_room_in_memory_is_not_read(problem, tmp_path, free_memory):
     os.truncate(*tmp_path.glob("run/state-*.npz"), 2**43)
     with pytest.raises(MemoryError, match=r"Reading '.*run/state-\d+\.npz' takes 8192\.0 GiB, but only"):
         classifier(tmp_path / "run").fit(*problem)
-
-
-def test_a_manifest_that_would_be_too_large_is_not_written(problem, whole, tmp_path, sizes):
-    sizes(bytes_of_a_note=900)
-    rows = [np.full((1, 1), float(i)) for i in range(99)]
-    with pytest.raises(ValueError, match=r"more than the 900 that are read again: .*larger parts"):
-        disk.convert(rows, tmp_path / "rows")
-    sizes(bytes_of_a_note=1200)  # which some saves fit into
-    with one_warning("larger parts"):
-        assert same_draws(classifier(tmp_path / "run").fit(*problem), whole)
-    assert contents(tmp_path / "run").keys() == named(tmp_path / "run")
-    sizes(bytes_of_a_note=2**20)
-    assert same_draws(classifier(tmp_path / "run").fit(*problem), whole)
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is a signal of POSIX")

@@ -2,18 +2,18 @@
 says so catches planted errors."""
 
 from functools import partial
+from itertools import pairwise
 from types import SimpleNamespace
 
 import laws
 import numpy as np
 import pytest
 from laws import ALONE, KEY, N_CHAINS, TAU_0, always_accepted, mostly_slow, planted, prior_draws
+from scipy.integrate import quad
 from scipy.special import exp1
 from scipy.stats import norm
 
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._backends._cpu.library import function
-from skhorseshoe._backends.horseshoe_quantile import quantile_table
 from skhorseshoe._mcmc import hmc_prior_coordinates
 
 ANCHOR, SLAB = np.array([0.4, 0.0, -0.3, 1.0]), 1.0
@@ -169,14 +169,18 @@ def test_geweke_catches_errors_in_prior_coordinates(error):
 
 
 def test_quantiles_are_those_of_the_horseshoe():
-    """g' is the density of v by that of x, and w leads back to the coefficient."""
-    grid = np.array([0.01, 0.12, 0.13, 0.6, 1.5, 3.0, 5.0, 7.0])
-    found = np.empty((len(grid), 3))
-    function("horseshoe_quantiles")(quantile_table().cubics, grid, len(grid), found)
-    for v, (x, slope, _) in zip(grid, found, strict=True):
-        b = x * x / 2
-        scaled = np.exp(b) * exp1(b) if b < 300 else 1 / b - 1 / b**2
-        assert slope * scaled / np.sqrt(2 * np.pi**3) == pytest.approx(norm.pdf(v), rel=1e-5)
+    """The likelihood says so little that w is v: between two of them lies what lies between their coefficients."""
+    v = np.array([0.001, 0.01, 0.12, 0.13, 0.6, 1.5, 3.0, 5.0, 7.0])
+    fixed = SimpleNamespace(anchor=np.zeros(len(v)), diagonal=np.zeros(len(v)))
+    far = cpu.PriorCoordinates(fixed, np.full(len(v), 1e300), 1.0, np.zeros(10), np.ones(10), 1, ALONE)
+    x, _ = far.to_beta(SimpleNamespace(u=np.append(v, 0.0)[None]))
+
+    def density(log_x):
+        b = np.exp(2 * log_x) / 2
+        return (np.exp(b) * exp1(b) if b < 300 else 1 / b - 1 / b**2) / np.sqrt(2 * np.pi**3) * np.exp(log_x)
+
+    for ends, (low, high) in zip(pairwise(np.log(x[0])), pairwise(v), strict=True):
+        assert quad(density, *ends, epsabs=0)[0] == pytest.approx(norm.sf(low) - norm.sf(high), rel=1e-5)
 
 
 @pytest.mark.parametrize("size", [1e-8, 1e-3, 0.1, 1.0, 50.0, 1e6])

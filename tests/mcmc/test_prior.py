@@ -66,6 +66,23 @@ def test_m_eff_is_the_mean_over_scales_whose_prior_the_slab_tilts(slab_scale, se
             assert abs(below - 0.5) < 5 * np.sqrt(0.25 * (weight**2).sum()) / weight.sum()
 
 
+@pytest.mark.parametrize(
+    ("tau_0", "slab_scale", "spread", "p", "expected"),
+    [
+        (1.0, 1.0, 0.0, 300, (0.0036526, 10.767, 245.63)),
+        (3.0, 0.01, 0.0, 300, (3.6528e-5, 0.0063525, 1.6018)),
+        (1.0, "each", 1.0, 300, (0.0035997, 15.557, 243.70)),
+        (1e-3, 2.0, 2.0, 50, (0.00093928, 2.504, 1.7761)),
+    ],
+)
+def test_the_prior_of_many_columns_is_that_by_convolutions(tau_0, slab_scale, spread, p, expected):
+    """On grids of both scales, where draws from the prior without slabs would have no weight."""
+    sd = np.exp(spread * stats.norm.ppf((np.arange(p) + 0.5) / p))
+    slab_scale = slabs_of(2.5 * sd) if slab_scale == "each" else slab_scale
+    found = describe_prior(tau_0, slab_scale, sd, 100, 0.5)
+    assert [found[name] for name in ("tau_median", "m_eff", "m_eff_at_tau_0")] == pytest.approx(expected, rel=1e-3)
+
+
 @pytest.mark.filterwarnings("error")
 def test_a_prior_with_the_smallest_slab_is_described():
     """Far below tau_0 a slab alone says how large tau is. The square of this ratio is beyond float64."""

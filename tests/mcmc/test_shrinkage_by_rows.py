@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from skhorseshoe._backends._cpu import dense, sparse
-from skhorseshoe._backends._cpu.normal_tail import fisher_weight
+from skhorseshoe._backends._cpu.information import fisher_weight
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._utils.threads import Threads

@@ -7,8 +7,13 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import halfcauchy, norm
 
+from skhorseshoe._mcmc import prior
 from skhorseshoe._mcmc.prior import describe_prior
 from skhorseshoe._posterior import arviz
+
+
+def log_global_scale(tau, tau_0, slab_scale, p):
+    return prior.log_density_of_tau(tau, tau_0, prior.each_slab(slab_scale, p))
 
 
 @cache
@@ -24,7 +29,7 @@ def of_slab(tau, slab):
 @pytest.mark.parametrize(("tau_0", "slab", "p"), [(0.7, None, 4), (1.0, 2.0, 3), (3.0, 0.01, 300), (1e-3, 5.0, 20)])
 def test_density_of_the_global_scale_is_that_by_quadrature(tau_0, slab, p):
     def density(log_tau):
-        return np.exp(arviz.log_global_scale(np.exp(log_tau), tau_0, slab, p) + log_tau)
+        return np.exp(log_global_scale(np.exp(log_tau), tau_0, slab, p) + log_tau)
 
     middle = np.log(tau_0)
     ends, peaks = (middle - 45, middle + 35), [middle - 8, middle]
@@ -33,7 +38,7 @@ def test_density_of_the_global_scale_is_that_by_quadrature(tau_0, slab, p):
     expected = halfcauchy.logpdf(tau, scale=tau_0)
     if slab is not None:
         expected += p * np.log([of_slab(t, slab) for t in tau])
-    found = arviz.log_global_scale(tau, tau_0, slab, p)
+    found = log_global_scale(tau, tau_0, slab, p)
     np.testing.assert_allclose(np.diff(found), np.diff(expected), rtol=1e-7, atol=1e-7)
     median = np.log(describe_prior(tau_0, slab, np.ones(p), 100, 0.5)["tau_median"])
     assert quad(density, ends[0], median, points=[median - 8, median - 1], limit=1000)[0] == pytest.approx(
@@ -43,21 +48,21 @@ def test_density_of_the_global_scale_is_that_by_quadrature(tau_0, slab, p):
 
 def test_slabs_of_columns_in_their_own_units_are_those_of_each_column():
     tau, slabs = np.array([1e-3, 0.1, 1.0, 5.0]), np.array([0.05, 0.7, 3.0, np.inf, 40.0])  # one column has none
-    found = arviz.log_global_scale(tau, 0.4, slabs, 4)
+    found = log_global_scale(tau, 0.4, slabs, 4)
     expected = halfcauchy.logpdf(tau, scale=0.4)
     expected += sum(np.log([of_slab(t, slab) for t in tau]) for slab in slabs[np.isfinite(slabs)])
     np.testing.assert_allclose(np.diff(found), np.diff(expected), rtol=1e-5)
-    same = arviz.log_global_scale(tau, 0.4, np.full(4, np.exp(0.05)), 4)  # of a slab that is a point of the grid
-    np.testing.assert_allclose(same, arviz.log_global_scale(tau, 0.4, np.exp(0.05), 4), rtol=1e-9)
-    assert np.array_equal(arviz.log_global_scale(tau, 0.4, slabs[3:4], 0), arviz.log_global_scale(tau, 0.4, None, 1))
+    same = log_global_scale(tau, 0.4, np.full(4, np.exp(0.05)), 4)  # of a slab that is a point of the grid
+    np.testing.assert_allclose(same, log_global_scale(tau, 0.4, np.exp(0.05), 4), rtol=1e-9)
+    assert np.array_equal(log_global_scale(tau, 0.4, slabs[3:4], 0), log_global_scale(tau, 0.4, None, 1))
 
 
 def test_extreme_scales_have_finite_densities():
     tau = np.array([1e-100, 1e-3, 1.0, 1e100])
     for tau_0 in (1e-100, 1.0, 1e100):
         for slab in (None, 1e-100, 1.0, 1e100):
-            assert np.isfinite(arviz.log_global_scale(tau, tau_0, slab, 10**6)).all()
-    assert arviz._log_slab(np.ones(1))[0] == pytest.approx(np.log(2 / np.pi))
+            assert np.isfinite(log_global_scale(tau, tau_0, slab, 10**6)).all()
+    assert prior.log_slab_factor(np.ones(1))[0] == pytest.approx(np.log(2 / np.pi))
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -70,7 +75,7 @@ def test_what_is_not_shrunk_has_its_wide_normal_prior(weak_problem, short_fit, f
     coef, intercept = model.coef_draws_[:, at], model.intercept_draws_[:, at]
     size = X[:, 1].std() if fit_intercept else np.sqrt((X[:, 1] ** 2).mean())
     np.testing.assert_allclose(terms["unpenalized"], norm.logpdf(coef[..., [1]], scale=100 / size), rtol=1e-9)
-    expected = arviz.log_global_scale(model.global_scale_draws_[:, at], 0.3, 0.5, 2)
+    expected = log_global_scale(model.global_scale_draws_[:, at], 0.3, 0.5, 2)
     np.testing.assert_allclose(terms["global_scale"], expected, rtol=1e-9)
     if fit_intercept:
         expected = norm.logpdf(intercept + coef @ X.mean(axis=0), scale=100)

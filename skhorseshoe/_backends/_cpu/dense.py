@@ -14,10 +14,10 @@ from .. import line_moves
 from ..moments import combine_moments
 from .fused_line_moves import fused_line_moves, fused_line_rows
 from .gaussian import Precision, Root  # noqa: F401 - part of what a back end offers
+from .information import fisher_weight, information_weights  # noqa: F401 - as is fisher_weight
 from .library import function, record
 from .line_proposals import first_inside, growth, proposals  # noqa: F401 - as are these
 from .mass_matrix import MassMatrix  # noqa: F401 - as is this
-from .normal_tail import fisher_weight, information_weights  # noqa: F401 - as is fisher_weight
 from .passes import Shift, latent_pass, line_pass, or_none, pieces_of_X, score_pass  # noqa: F401 - as is Shift
 from .predict import (  # noqa: F401 - part of what a back end offers
     PREDICTORS_AT_ONCE,

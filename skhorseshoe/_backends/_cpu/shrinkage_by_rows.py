@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 
 from ..._utils.memmap import cut
 from ..device import to_host
-from .normal_tail import information_weights
+from .information import information_weights
 from .sparse_passes import quadratic_forms
 
 _NUMBERS_AT_A_TIME = 2**20  # of X, in a block of rows or columns

@@ -58,7 +58,7 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     using,
     where,
 )
-from .normal_tail import information_weights
+from .information import information_weights
 from .passes import product_pass
 from .sparse_passes import column_moments, gram_pass, noise_pass
 

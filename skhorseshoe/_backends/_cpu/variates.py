@@ -6,7 +6,6 @@ from .library import function
 
 _fill_normal, _fill_uniform = function("fill_normal"), function("fill_uniform")
 _fill_exponential, _fill_gamma = function("fill_exponential"), function("fill_gamma")
-_exponential_integrals = function("exponential_integrals")
 _draw_tau_given_beta, _draw_lambda_given_beta = function("draw_taus_given_beta"), function("draw_lambdas_given_beta")
 
 
@@ -49,11 +48,4 @@ def draw_lambda_given_beta(beta, tau_sq_inv, key, sweep):
     """lambda_j^-2 given beta (n_chains, p) and tau; independent of the current values."""
     out = np.empty(beta.shape)
     _draw_lambda_given_beta(np.ascontiguousarray(beta), tau_sq_inv, out, beta.shape, sweep, key)
-    return out
-
-
-def scaled_exponential_integral(b):
-    """e^b E1(b), a factor of the law of tau; b (n,) positive."""
-    out = np.empty_like(b)
-    _exponential_integrals(b, out, b.size)
     return out

@@ -2,6 +2,7 @@
 
 import copy
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,13 +12,17 @@ from scipy.special import erfcx, exp1, log_ndtr, ndtr
 
 from skhorseshoe._backends import HOLD_PURPOSE, MOMENTUM_PURPOSE, TAU_ACCEPT_PURPOSE, TAU_MOVE_PURPOSE
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._backends._cpu.normal_tail import log_cdf_and_ratio
-from skhorseshoe._backends._cpu.variates import scaled_exponential_integral
 from skhorseshoe._backends.constants import TAU_HALF_HELD
 from skhorseshoe._mcmc.hmc import HmcState, Reference, Tuning
 from skhorseshoe._utils.threads import open_threads
 
 P_VALUE = 1e-4
+
+
+def log_cdf_and_ratio(t):
+    """log Phi(t) and phi(t) / Phi(t): the log-likelihood of a row, and its score."""
+    loglik, score = cpu.score(np.ones((1, 1)), np.ones(1, np.uint8), np.empty(0), t[:, None], np.array([0, 1]), ALONE)
+    return loglik, score[:, 0]
 
 
 def test_log_cdf_and_its_derivative_are_accurate_to_1e_12():
@@ -38,12 +43,20 @@ def test_log_cdf_is_finite_and_right_far_beyond():
     assert (abs(np.array([log_phi_above, ratio_above])) < 1e-300).all()
 
 
-def test_exponential_integral_is_accurate_to_1e_12():
-    b = np.concatenate([np.geomspace(1e-290, 700, 20_000), np.linspace(0.9, 1.1, 2001)])
-    got = scaled_exponential_integral(b)
-    np.testing.assert_allclose(got, np.exp(b) * exp1(b), rtol=1e-12)
-    b = np.array([1e6, 1e100, 1e300])
-    assert (abs(scaled_exponential_integral(b) * b - (1 - 1 / b)) < 1e-11).all()
+def test_log_horseshoe_is_accurate_to_1e_12():
+    """By what tau changes in the ratio of an exchange, to which a coefficient 1 brings e^b E1(b), b = tau^-2 / 2."""
+    b = np.concatenate([np.geomspace(1e-290, 700, 20_000), np.linspace(0.9, 1.1, 2001), [1e100, 1e300]])
+    none, n = np.zeros(len(b)), len(b)
+    swaps = cpu.Exchanges(SimpleNamespace(anchor=np.zeros(2), diagonal=np.ones(2)), np.ones(2), np.ones(2), ALONE)
+    out, column = np.full((2, n), [[0], [1]])
+
+    def change(tau_sq_inv):
+        states = (np.zeros((n, 2)), none), (np.tile([0.0, 1.0], (n, 1)), none)
+        return swaps.minus_log_ratio(*states, out, column, np.ones((n, 2)), tau_sq_inv, (none, none))
+
+    log_integral = change(np.full(n, 2.0)) - change(2 * b) + np.log(np.e * exp1(1.0))
+    expected = np.log(np.append(np.exp(b[:-2]) * exp1(b[:-2]), 1 / b[-2:]))
+    np.testing.assert_allclose(log_integral, expected, rtol=1e-12, atol=2e-12)
 
 
 @pytest.mark.parametrize("b", [1e-6, 1e-3, 0.1, 0.9, 1.0, 1.1, 5.0, 50.0])

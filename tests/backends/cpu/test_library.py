@@ -57,9 +57,7 @@ def cut(path):
     path.write_bytes(path.read_bytes()[:-5000])
 
 
-NOT_BUILT = (
-    r"core-baseline.* is not the library that was built: that had 4\d+ bytes with the checksum \d+, and this has"
-)
+NOT_BUILT = r"core-baseline.* is not the library that was built: that had \d+ bytes with the checksum \d+, and this has"
 FAULTS = {
     "not compiled": (shutil.rmtree, "no compiled core in"),
     "no note": (lambda folder: (folder / "built.json").unlink(), "no compiled core in .* what it was built from"),

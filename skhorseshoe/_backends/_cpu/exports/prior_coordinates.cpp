@@ -222,12 +222,3 @@ EXPORT i32 fused_trajectory_in_prior_coordinates(const void* coordinates, const 
     metropolis(change, {sweep, key[0], key[1]}, at, n_chains, 0, q, {beta, nullptr, tau_sq_inv, loglik, score}, acceptance);
     return 0;
 }
-
-// g, g' and g'' from the table at each v; for tests.
-EXPORT i32 horseshoe_quantiles(const double* cubics, const double* v, i64 n, double* out) {
-    for (i64 i = 0; i < n; ++i) {
-        const Quantile at = quantile(v[i], cubics);
-        out[3 * i] = at.g, out[3 * i + 1] = at.g1, out[3 * i + 2] = at.g2;
-    }
-    return 0;
-}

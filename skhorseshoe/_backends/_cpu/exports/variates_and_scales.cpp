@@ -67,19 +67,3 @@ EXPORT i32 find_first_inside(const double* value, const double* steps, const dou
         first_inside[c] = first_step_inside(value + c * n_steps, steps + c * n_steps, uniform[c], n_steps);
     return 0;
 }
-
-// e^b E1(b).
-EXPORT i32 exponential_integrals(const double* b, double* out, i64 n) {
-    for (i64 i = 0; i < n; ++i) out[i] = scaled_exponential_integral(b[i]);
-    return 0;
-}
-
-// The four words of a counter (4,) and a key (2,); for tests.
-EXPORT i32 philox_words(const u32* counter, const u32* key, u32* out) {
-    const Words words = philox(counter[0], counter[1], counter[2], counter[3], key[0], key[1]);
-    memcpy(out, words.v, sizeof words.v);
-    return 0;
-}
-
-// The last word of a counter, as the bits of the result; for tests.
-EXPORT i32 stream_word(u32 chain, u32 purpose, i64 index) { return i32(Stream({0, 0, 0}, chain, purpose, u64(index)).word); }
