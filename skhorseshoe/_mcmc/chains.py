@@ -21,6 +21,10 @@ class Chains:
         """The state after a sweep of all unknowns, of which ``law`` moves beta and its scales."""
         return law(self.state)
 
+    def _judged(self):
+        """The unknowns (n_chains, k) in which chains must agree before burn-in ends."""
+        return self.state.beta
+
 
 class PlainChains(Chains):
     """Chains without tuning. The shrinkage is measured at states of the second half of burn-in.
@@ -50,7 +54,7 @@ class PlainChains(Chains):
         if n_seen >= 0 and sweep <= end:
             points = chosen_points(beta, n_seen, (end - end // 2) * len(beta))
             self.points = (*(self.points if n_seen else ()), *(point.copy() for point in points))
-        self.burn_in.add(sweep, beta, self.problem.rows.ops)
+        self.burn_in.add(sweep, self._judged(), self.problem.rows.ops)
 
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""

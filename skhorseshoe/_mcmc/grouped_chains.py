@@ -35,6 +35,10 @@ class _Grouped:
         rows, fixed, tau_0, _ = self.problem
         return group_moves.sweep(self.state, law, rows, fixed, tau_0)
 
+    def _judged(self):
+        """As in ``Chains``, with log s."""
+        return np.column_stack([self.state.beta, np.log(self.problem.rows.scale)])
+
     def _next_phase(self):
         """Ends a phase, for chains whose burn-in has phases."""
         super()._next_phase()
