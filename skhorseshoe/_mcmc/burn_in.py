@@ -70,7 +70,7 @@ class BurnIn:
         return self.schedule(AUTO, MOST_EXTENSIONS).ends[-1] if may_be_extended else self.end
 
     def add(self, sweep, beta, ops):
-        """Add the unknowns that are judged (n_chains, q) after a sweep; at ``stop`` burn-in is extended if the chains disagree."""
+        """Add the judged unknowns (n_chains, q) after a sweep; at ``stop`` burn-in is extended if chains disagree."""
         _, start, stop, agreed = self.phases
         if self.asked != AUTO or not start < sweep <= stop:
             return
