@@ -1,8 +1,8 @@
 """Simulation-based calibration (Talts et al. 2018): parameters are drawn from the prior and rows given them. Among the
 draws from the posterior the rank of what the rows were made of is then uniform, whatever that is. Groups have 1 to 200
-rows, and in every other set of rows an event is rare. Fits have the default length: burn-in until chains agree, draws
-until they suffice. Rows have no weights, as a weighted likelihood is no law that y could be drawn from;
-``test_groups_law.py`` has them."""
+rows, and in every other set of rows an event is rare. Fits of the default sampler have the default length: burn-in
+until chains agree, draws until they suffice. Rows have no weights, as a weighted likelihood is no law that y could be
+drawn from; ``test_groups_law.py`` has them."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,8 @@ SIZES = 200, 40, 20, 10, 5, 3, 2, 2, 1, 1, 1, 1
 SCALE, SLAB, TAU_0, RARE = 0.7, 2.0, 0.5, -2.3
 WIDE = 0.7  # of a prior of the intercept that rows can be drawn from
 N_CHAINS, EACH = 4, 10  # draws of a chain that have a rank, evenly spaced
-MOST_SWEEPS, TARGET_ESS = 10_000, 400.0  # of a default fit
+LENGTH = {"hmc": (10_000, "auto", 400.0)}  # n_iter, burn_in and target_ess of a default fit
+SHORT = 250, 150, None  # of other samplers
 pytestmark = pytest.mark.usefixtures("blas_as_in_a_fit")
 NAMES = "intercept", "within", "between", "log s", "u of 200 rows", "u of one row"
 
@@ -45,7 +46,8 @@ def ranks_of(seed, sampler):
     offset = rng.standard_normal(len(codes)) / 2 + RARE * (seed % 2)
     y = (rng.random(len(codes)) < ndtr(offset + intercept + X @ coef + u[codes])).astype(np.uint8)
     rows = Rows(X, y, True, device.resolve("cpu").ops, ALONE, offset=offset, groups=Groups(codes, len(SIZES), SCALE))
-    settings = Settings(sampler, MOST_SWEEPS, "auto", N_CHAINS, 1, TARGET_ESS, None, None, "float64")
+    n_iter, burn_in, target_ess = LENGTH.get(sampler, SHORT)
+    settings = Settings(sampler, n_iter, burn_in, N_CHAINS, 1, target_ess, None, None, "float64")
     key = rng.integers(2**32, size=2, dtype=np.uint32)
     run = Run(Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), TAU_0, key), settings)
     with np.errstate(all="ignore"):  # of trajectories that are rejected
@@ -60,7 +62,7 @@ def ranks_of(seed, sampler):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sampler", "n_sets"), [("hmc", 60), ("gibbs", 20), ("prior", 20)])
+@pytest.mark.parametrize(("sampler", "n_sets"), [("hmc", 40), ("gibbs", 40), ("prior", 24)])
 def test_ranks_are_uniform(sampler, n_sets):
     ranks = np.array([ranks_of(seed, sampler) for seed in range(repeated(n_sets, 200))])
     found = {name: kstest(ranks[:, k], "uniform").pvalue for k, name in enumerate(NAMES)}
