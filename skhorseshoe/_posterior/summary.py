@@ -9,7 +9,7 @@ from .._mcmc.prior import PER_CONTRAST, SLAB_TEXT, WIDE
 from .._utils.names import class_texts, name_of_levels, names_of, printable
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .claim_errors import column_intervals, indicator_sets_of, lfsr
-from .column_group_weights import column_group_weights
+from .column_sets import checked_sets
 from .estimates import excludes_zero, interval, other_quantities
 from .grouped_prediction import group_roots, is_grouped
 from .table import Summary
@@ -37,11 +37,11 @@ def summary_frame(model, level, sort_by):
     return frame if sort_by is None else _sorted(frame, sort_by, len(extra))
 
 
-def group_frame(model, groups, level, missing):
-    """See ``HorseshoeProbitClassifier.group_summary``."""
-    groups, weights, left_out = column_group_weights(groups, model, missing)
+def summary_of_sets(model, sets, level, missing):
+    """See ``HorseshoeProbitClassifier.set_summary``."""
+    sets, weights, left_out = checked_sets(sets, model, missing)
     n_chains, n_draws, p = model.coef_draws_.shape
-    draws = (model.coef_draws_.reshape(-1, p) @ weights).reshape(n_chains, n_draws, len(groups))
+    draws = (model.coef_draws_.reshape(-1, p) @ weights).reshape(n_chains, n_draws, len(sets))
     checks = convergence(draws)
     frame = Summary(
         {
@@ -51,7 +51,7 @@ def group_frame(model, groups, level, missing):
             "ess": checks.ess_bulk,
             "rhat": checks.rhat,
         },
-        index=pd.Index(list(groups), name="group", tupleize_cols=False),
+        index=pd.Index(list(sets), name="set", tupleize_cols=False),
     )
     condition = ", given the group of rows" if is_grouped(model) else ""
     text = in_lines(f"Weighted sums of coefficients{condition}; {favoured(model, 'ones')}{left_out}")
