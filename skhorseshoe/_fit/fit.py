@@ -244,7 +244,7 @@ def _open_rows(params, data, plan, threads):
     stored = slice(None) if plan.stored is None else plan.stored
     X, y, weight, codes, offset = plan.rows
     groups = None if codes is None else Groups(codes, len(data.groups), params.group_scale)
-    placed, words = ops.place(X, params.n_chains, plan.settings.kind)
+    placed, words = ops.place(X, params.n_chains, plan.settings.kind_on_device)
     if params.verbose and words:
         progress.logger.info(words)
     return nullcontext(

@@ -33,7 +33,7 @@ def test_chains_on_the_host_take_little_of_the_card(card, short_fit):
     X, y, _ = make_sparse_probit(30, 2000, random_state=0)
     card.properties["multiProcessorCount"] = 1
     short_fit(X, y, device="cuda", slab_scale=2.0, burn_in=2, n_iter=2)
-    forecast = module("memory").working_set(*X.shape, 4, "prior", 1)
+    forecast = module("memory").working_set(*X.shape, 4, None, 1)
     of_columns = 8 * 2000**2  # a matrix, of which other samplers have a dozen
     assert card.memory.most - X.nbytes < forecast < 2 * of_columns
 
