@@ -214,7 +214,7 @@ class HmcChains(Chains):
             out |= {f"reference_{name}": getattr(self.reference, name) for name in _REFERENCE}
             out["spread"] = self.lines.widths[: 1 + self.state.lambda_sq_inv.shape[1]]
         if self.window is not None:
-            out |= {f"stage_{name}": value for name, value in self.window.arrays(self.problem.rows.ops).items()}
+            out |= {f"window_{name}": value for name, value in self.window.arrays(self.problem.rows.ops).items()}
         return out
 
     def _restore(self, saved):
@@ -230,6 +230,6 @@ class HmcChains(Chains):
             self._set_reference(hmc.Reference(point, score, information, self.mass_matrix), saved["spread"])
             if len(self.phase_ends) > 1 and self.state.sweep >= self.phase_ends[-1]:
                 self.lines = self._final_lines(self.tuning)
-        if "stage_n" in saved:
-            window = {name[6:]: saved[name] for name in saved if name.startswith("stage_")}
+        if "window_n" in saved:
+            window = {name.removeprefix("window_"): saved[name] for name in saved if name.startswith("window_")}
             self.window = Window.restored(window, self.tuning, rows.ops)

@@ -48,7 +48,7 @@ def test_the_forecast_has_the_sums_of_all_blocks_and_launches(n_chains, card):
     assert taken * (p + 1) / (p + 2) <= forecast - without
 
 
-@pytest.mark.parametrize("after", [1, 6, 23])  # in the climb, in a stage of burn-in, in sampling
+@pytest.mark.parametrize("after", [1, 6, 23])  # in the climb, in a window of burn-in, in sampling
 def test_memory_is_given_back_after_an_error(after, card, problem, short_fit, monkeypatch):
     """While the error is still there, with its traceback."""
 
