@@ -48,7 +48,7 @@ TEMPLATES = {
         "in. {cure}"
     ),
     "few groups": (
-        "groups has {tells} how much groups differ, and the answer depends on the prior of the group scale "
+        "groups has {labels} how much groups differ, and the answer depends on the prior of the group scale "
         "(group_scale). {cure}"
     ),
     "copied outcome": (

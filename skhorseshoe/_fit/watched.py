@@ -46,7 +46,7 @@ class Watched:
             self.held, self.stride = np.empty((n_chains, 0, self.X.shape[0] + self.weights.shape[1])), draws.stride
         n_complete = self.held.shape[1] // step * step
         blocks = [slice(start, min(draws.n, start + step)) for start in range(n_complete, draws.n, step)]
-        new = [self._of(draws.coef[:, block], draws.intercept[:, block]) for block in blocks]
+        new = [self._values_under(draws.coef[:, block], draws.intercept[:, block]) for block in blocks]
         self.held = np.concatenate([self.held[:, :n_complete], *new], axis=1, dtype=np.float32)
         return self.held
 
@@ -57,7 +57,7 @@ class Watched:
         max_rhat, min_ess = (rhat(values).max(), ess_bulk(values).min()) if values.size else (1.0, np.inf)
         return Worst(WATCHED[int(self.weights.shape[1] > 0)], max_rhat, min_ess, self.is_rough)
 
-    def _of(self, coef, intercept):
+    def _values_under(self, coef, intercept):
         flat = coef.reshape(-1, coef.shape[-1])
         at_centre = (intercept.ravel() + flat @ self.centre).astype(np.float32)
         flat = flat.astype(np.float32)

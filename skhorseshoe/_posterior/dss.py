@@ -55,7 +55,7 @@ def weighted_root(model, X, weight, informed=True, offset=None):
     weight : (n,) or (0,) for none, of the rows. W is the weight of a row, times its Fisher information if ``informed``.
     offset : (n,) of the rows, or None.
     """
-    fit_intercept = model._asked["fit_intercept"]
+    fit_intercept = model._fit_facts["fit_intercept"]
     centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
     points, ops = None, device.resolve("cpu", sparse=issparse(X)).ops
     if fit_intercept:  # columns about their means keep their digits next to the intercept

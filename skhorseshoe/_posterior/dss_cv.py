@@ -129,7 +129,7 @@ def weighted(model, X, y, sample_weight=None, more=()):
     """The rows of positive weight on the host, their weights with those of the classes, (0,) for none, and ``more``,
     arrays with an entry for each row, or None."""
     X = device.to_host(validation.check_X(model, X, reset=False))
-    class_weight = model._asked["class_weight"]
+    class_weight = model._fit_facts["class_weight"]
     if class_weight is not None:
         if y is None:
             raise ValueError(
@@ -144,7 +144,7 @@ def weighted(model, X, y, sample_weight=None, more=()):
 
 def _row_weights(model, y, sample_weight):
     """Weights of all rows, with those of the classes; (n,)."""
-    rows, _, weight, *_ = rows_that_count(np.arange(len(y)), y, sample_weight, model._asked["class_weight"])
+    rows, _, weight, *_ = rows_that_count(np.arange(len(y)), y, sample_weight, model._fit_facts["class_weight"])
     out = np.zeros(len(y))
     out[rows] = 1.0 if weight is None else weight
     return out

@@ -21,7 +21,7 @@ def summary_frame(model, level, sort_by):
     extra_draws = np.stack(list(extra.values()), axis=-1)
     columns = described(np.concatenate([model.coef_draws_, extra_draws], axis=-1), level)
     if model.moments_ is not None:  # moments of all draws, since not all were kept
-        has_moments = np.append(np.ones(model.n_features_in_, bool), [model._asked["fit_intercept"], True])
+        has_moments = np.append(np.ones(model.n_features_in_, bool), [model._fit_facts["fit_intercept"], True])
         for name in ("mean", "sd", "prob_positive"):
             columns[name][: has_moments.sum()] = model.moments_[name][has_moments]
     columns["prob_positive"][-1 - is_grouped(model) :] = np.nan  # meaningless for a scale
@@ -97,7 +97,7 @@ def _sorted(frame, sort_by, n_extra):
 def header(model, frame, level):
     """The outcome in a sentence; then the prior, the sampler, the state of the chains and the effective number of
     nonzero coefficients."""
-    prior, asked, shrunk, checks = model.prior_, model._asked, model.shrinkage_ > 0, _checks(model, frame)
+    prior, asked, shrunk, checks = model.prior_, model._fit_facts, model.shrinkage_ > 0, _checks(model, frame)
     tuning = ", ".join(f"{name} {value:.3g}" for name, value in model.tuning_.items())
     but = ", but those of (group scale)" if is_grouped(model) else ""
     n_made = "" if model.moments_ is None else f"kept of {model.moments_['n_draws']}; mean and sd are of all{but}; "
@@ -161,7 +161,7 @@ def _slab(model):
         return ""
     if np.ndim(slab_scale) == 0:
         return f", slab of standard deviation {slab_scale:g}"
-    why = ", chosen because columns outnumber rows" if model._asked.get("slab_scale") == "auto" else ""
+    why = ", chosen because columns outnumber rows" if model._fit_facts.get("slab_scale") == "auto" else ""
     return f", slab of {SLAB_TEXT}{why}"
 
 
@@ -191,7 +191,7 @@ def _categories(model):
 
 def _checks(model, frame):
     """R-hat and ess of the rows of a summary; where columns outnumber rows, of what ``fit`` watched beside them too."""
-    checks, watched = frame[["rhat", "ess"]], model._asked.get("watched")
+    checks, watched = frame[["rhat", "ess"]], model._fit_facts.get("watched")
     if watched is None:
         return checks
     name, rhat, ess = watched

@@ -109,7 +109,7 @@ def test_a_trajectory_is_driven_by_the_gradient_of_its_energy():
         slope = (ends[0] - ends[1]) / 2e-5
         assert abs(slope - force[j]) < 1e-3 * (1 + abs(slope)), j
     beta, tau_sq_inv = coordinates.to_beta(trajectory)
-    np.testing.assert_allclose(coordinates.of(beta, tau_sq_inv)[0], centre + size * u[0], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(coordinates.from_beta(beta, tau_sq_inv)[0], centre + size * u[0], rtol=1e-6, atol=1e-9)
 
 
 # Rows, columns, chains; dtype; what else ``Rows`` is told.
