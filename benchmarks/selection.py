@@ -29,7 +29,7 @@ from _other_rules import claims as claims_of_others
 from joblib import Parallel, delayed
 
 from skhorseshoe import HorseshoeSelector
-from skhorseshoe.groups import credible_sets
+from skhorseshoe.sets import credible_sets
 
 # Claims --------------------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@
     python benchmarks/wide.py --nuts PYTHON      # also NumPyro's NUTS, which that interpreter has
     python benchmarks/wide.py --quick            # does it run?
 
-Of the worst of: the coefficients, tau, the probabilities of the rows, and the sums over groups of columns. Four chains,
+Of the worst of: the coefficients, tau, the probabilities of the rows, and the sums over sets of columns. Four chains,
 one thread, burn-in included, compilation not; each fit in a process of its own, those of the two versions in turns, of
 two data sets each. NUTS has the same model, on the data of at most 300 columns. And the wall time of default fits, and
 of a nested cross-validation.

@@ -14,8 +14,8 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe.datasets import make_correlated_probit
-from skhorseshoe.groups import correlated_groups
 from skhorseshoe.plotting import CoefficientsDisplay
+from skhorseshoe.sets import correlated_sets
 
 # %%
 # Neighbouring genes are correlated by 0.6. Another 2000 patients are there to test on.
@@ -52,15 +52,15 @@ print("ranks of the five by inclusion score:", sorted(ranks[truth].astype(int)))
 print(f"genes with an inclusion score below 0.1: {(scores < 0.1).sum()} of 300")
 
 # %%
-# Neighbours are strongly correlated, so the posterior is surer of the group than of any gene in it.
-# ``correlated_groups`` finds groups; the mean is the effect on the score if all genes of a group rise by one
+# Neighbours are strongly correlated, so the posterior is surer of a set of them than of any gene in it.
+# ``correlated_sets`` finds such sets; the mean is the effect on the score if all genes of a set rise by one
 # standard deviation together, and ``m_eff`` is how many of them are effectively nonzero. The last column, which no
-# real study has, says which groups hold a gene that matters.
+# real study has, says which sets hold a gene that matters.
 
-groups = correlated_groups(train, threshold=0.5)
-by_group = clf.group_summary(groups).nlargest(8, "m_eff")
-by_group["truth"] = [", ".join(truth.intersection(list(groups[group]))) for group in by_group.index]
-by_group[["n_columns", "mean", "5%", "95%", "prob_positive", "m_eff", "truth"]].round(2)
+sets = correlated_sets(train, threshold=0.5)
+by_set = clf.summary_of_sets(sets).nlargest(8, "m_eff")
+by_set["truth"] = [", ".join(truth.intersection(list(sets[title]))) for title in by_set.index]
+by_set[["n_columns", "mean", "5%", "95%", "prob_positive", "m_eff", "truth"]].round(2)
 
 # %%
 # How good are the probabilities?

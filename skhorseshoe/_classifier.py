@@ -307,10 +307,10 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         ConvergenceWarning
             At most one, at the end: if R-hat is above 1.01 or the effective sample size below 100 per chain, for any
             coefficient, the intercept or tau (coefficients of constant columns do not count; with more columns than
-            rows, predictions and groups do, and without ``target_ess`` 1.05 and 50 are enough for a column); if
-            ``target_ess`` has not been reached; or, whatever R-hat says, if columns separate the classes, alone or
-            together, and no slab bounds their coefficients. It names all causes, first what to cure first: the scale of
-            the columns, then separation, then the length of the chains.
+            rows, predictions and sums over sets of columns do, and without ``target_ess`` 1.05 and 50 are enough for a
+            column); if ``target_ess`` has not been reached; or, whatever R-hat says, if columns separate the classes,
+            alone or together, and no slab bounds their coefficients. It names all causes, first what to cure first: the
+            scale of the columns, then separation, then the length of the chains.
         UserWarning
             Before sampling, for all that is known by then, such as columns of which a weighted sum never varies, more
             columns than rows without a slab, weights that make the fit slow or intervals too narrow, few groups, groups

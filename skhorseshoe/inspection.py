@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 __all__ = [
     "LeaveOneOut",
     "contributions",
-    "group_summary",
     "loo",
     "marginal_effects",
     "predict_interval",
     "predict_proba_samples",
     "select",
     "summary",
+    "summary_of_sets",
 ]
 
 
@@ -155,26 +155,26 @@ def summary(model: Model, level: float | None = None, sort_by: str | None = None
     return named_classifier(model).summary(level, sort_by)
 
 
-def group_summary(
-    model: Model, groups: Mapping[str, Any], level: float | None = None, *, missing: Missing = "raise"
+def summary_of_sets(
+    model: Model, sets: Mapping[str, Any], level: float | None = None, *, missing: Missing = "raise"
 ) -> DataFrame:
-    """``HorseshoeProbitClassifier.group_summary`` of the classifier in the model, with the names of the Pipeline.
+    """``HorseshoeProbitClassifier.summary_of_sets`` of the classifier in the model, with the names of the Pipeline.
 
     Parameters
     ----------
     model : HorseshoeProbitClassifier, Pipeline or search
         Fitted.
-    groups, level, missing : see ``HorseshoeProbitClassifier.group_summary``
+    sets, level, missing : see ``HorseshoeProbitClassifier.summary_of_sets``
         Lists of columns, or dicts of columns and weights, by name; the level of the intervals; and what becomes of
         names that are none of the columns. These are behind the steps before the classifier, and weights are in their
-        units, as ``skhorseshoe.groups.correlated_groups(X, model=model)`` finds them; those that it finds without
+        units, as ``skhorseshoe.sets.correlated_sets(X, model=model)`` finds them; those that it finds without
         ``model`` are in the units of X, and nothing here can tell.
 
     Returns
     -------
     frame : pandas.DataFrame
     """
-    return named_classifier(model).group_summary(groups, level, missing=missing)
+    return named_classifier(model).summary_of_sets(sets, level, missing=missing)
 
 
 def predict_interval(

@@ -202,7 +202,7 @@ def summary(
             size, wrong = np.abs(model.coef_draws_[..., j].astype(np.float64)) * effects.scale[j], alone[j]
         else:
             size = size_of(model, term, root)
-            wrong = wrong_size(size, effects.of(term.columns))
+            wrong = wrong_size(size, effects.for_columns(term.columns))
         table.append(
             {
                 "term": term.name,
@@ -302,7 +302,7 @@ def levels(
     if steps is None and X is None:
         labels, columns, points, share = _of_level_columns(model, term)
     else:
-        labels, columns, points, share = _of_input(classifier, steps, X, term, sample_weight)
+        labels, columns, points, share = _levels_of_input(classifier, steps, X, term, sample_weight)
     if len(labels) < 2:
         raise ValueError(f"{term!r} has one level in these rows, {labels[0]!r}: there is nothing to compare.")
     origin, compared = share @ points, np.arange(len(labels))
@@ -353,7 +353,7 @@ def _of_level_columns(model, term, steps=None, inputs=None):
     return labels, indicators.columns, points, indicators.share
 
 
-def _of_input(model, steps, X, term, sample_weight):
+def _levels_of_input(model, steps, X, term, sample_weight):
     """The same for an input column of a Pipeline, with means over the rows of each level as values."""
     if X is None:
         raise ValueError("X is needed, the rows of the fit: they tell the levels.")

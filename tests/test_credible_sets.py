@@ -13,8 +13,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._posterior.credible_sets import CandidateSet, CredibleSetSearch, choose_sets
-from skhorseshoe.groups import correlated_groups, credible_sets
 from skhorseshoe.inspection import select
+from skhorseshoe.sets import correlated_sets, credible_sets
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def test_noise_has_no_set(seed):
     X = rng.standard_normal((200, 20))
     X[:, 10:] = X[:, [10]] + 0.5 * X[:, 10:]
     model = HorseshoeProbitClassifier(n_iter=300, burn_in=200, random_state=seed).fit(X, rng.random(200) < 0.5)
-    found = credible_sets(model, X, groups={"many": range(20)})
+    found = credible_sets(model, X, sets={"many": range(20)})
     assert len(found.sets) == len(found.members) == 0
     assert list(found.sets.columns[:3]) == ["n_columns", "probability", "mean"]
     assert "0 sets of 0 of 20 columns" in found.sets.attrs["header"]
@@ -153,7 +153,7 @@ def test_nodes_of_the_tree_are_those_of_a_linkage(made_up, seed):
         assert (node.weights @ r[np.ix_(node.columns, node.columns)] @ node.weights) > 0
 
 
-def test_groups_below_the_threshold_are_no_candidates(made_up):
+def test_sets_below_the_threshold_are_no_candidates(made_up):
     r = np.array([[1, 0.6, 0.1], [0.6, 1, 0.6], [0.1, 0.6, 1]])  # the first two with the third: 0.35 on average
     model = made_up(np.tile(np.eye(3), (400, 1)))  # of the three together all draws are sure
     for threshold, found in ((0.5, []), (0.3, [["x0", "x1", "x2"]])):
@@ -215,7 +215,7 @@ def test_a_set_has_the_name_of_its_most_probable_column(made_up, correlated, pro
     r *= np.outer(signs, signs)
     which = np.random.default_rng(seed).permutation(np.repeat(np.append(np.arange(4), [probable] * 6), 40))
     model = made_up(-2.0 * signs * np.eye(4)[which])
-    given = {"correlations": r} if correlated else {"groups": {"all": dict(enumerate(signs))}}
+    given = {"correlations": r} if correlated else {"sets": {"all": dict(enumerate(signs))}}
     sets, members = credible_sets(model, **given)
     title, sign = ("all", 1) if not correlated else (f"x{probable} and 3 more", signs[probable])
     assert sets.index.tolist() == [title]
@@ -224,10 +224,10 @@ def test_a_set_has_the_name_of_its_most_probable_column(made_up, correlated, pro
     assert sets["mean"].item() == pytest.approx(-2 * sign)
 
 
-def test_groups_of_the_user_are_candidates(model, twins):
+def test_sets_of_the_user_are_candidates(model, twins):
     X = twins[0]
-    groups = {"pair": ["gene0", "gene9"], "contrast": {"gene1": -1.0, "gene5": 1.0}, "noise": ["gene4", "gene3"]}
-    with_rows, alone = (credible_sets(model, rows, groups=groups) for rows in (X, None))
+    given = {"pair": ["gene0", "gene9"], "contrast": {"gene1": -1.0, "gene5": 1.0}, "noise": ["gene4", "gene3"]}
+    with_rows, alone = (credible_sets(model, rows, sets=given) for rows in (X, None))
     assert columns_of(with_rows) == [["gene0", "gene9"], ["gene1"]]  # alone, gene1 is smaller than the contrast
     assert (
         with_rows.sets.index[with_rows.sets["n_columns"] == 2]
@@ -235,22 +235,22 @@ def test_groups_of_the_user_are_candidates(model, twins):
         .all()
     )
     assert columns_of(alone) == [["gene1"]]  # without correlations, nothing tells that the twin has the other sign
-    signed = credible_sets(model, groups=correlated_groups(X))
+    signed = credible_sets(model, sets=correlated_sets(X))
     assert columns_of(signed) == [["gene0", "gene9"], ["gene1"]]
     assert np.isnan(signed.sets.loc[signed.sets["n_columns"] == 2, "purity"]).all()
 
 
-def test_of_groups_that_overlap_the_best_disjoint_ones_are_taken(made_up, seed):
+def test_of_sets_that_overlap_the_best_disjoint_ones_are_taken(made_up, seed):
     """As of all candidates: each of the first two is sure, and the smaller one has more for each of its columns."""
     rng = np.random.default_rng(seed)
     draws = 0.02 * rng.standard_normal((400, 6))
     which = np.arange(400) % 2
     draws[np.arange(400), which] += 1.0  # an effect of column 0 or 1, and one of column 4 or 5
     draws[np.arange(400), 4 + which] += 1.0
-    groups = {"large": [0, 1, 2, 3], "small": [0, 1], "other": [4, 5, "TP53"], "all": [*range(6)]}
-    found = credible_sets(made_up(draws[rng.permutation(400)]), groups=groups, missing="ignore")
+    given = {"large": [0, 1, 2, 3], "small": [0, 1], "other": [4, 5, "TP53"], "all": [*range(6)]}
+    found = credible_sets(made_up(draws[rng.permutation(400)]), sets=given, missing="ignore")
     assert sorted(found.sets.index) == ["other", "small"]
-    assert "Left out: 1 name that is no column, 0 of 4 groups" in " ".join(found.sets.attrs["header"].split())
+    assert "Left out: 1 name that is no column, 0 of 4 sets" in " ".join(found.sets.attrs["header"].split())
     assert columns_of(found) == [["x0", "x1"], ["x4", "x5"]]
 
 
@@ -265,10 +265,10 @@ def test_columns_that_are_not_shrunk_are_no_candidates(twins, short_fit):
     X, y = twins
     model = short_fit(X, y, unpenalized=["gene1"], standardize=True, n_iter=200)
     assert ["gene1"] not in columns_of(credible_sets(model, X))
-    assert ["gene1"] in columns_of(credible_sets(model, X, groups={"by name": ["gene1"]}))
+    assert ["gene1"] in columns_of(credible_sets(model, X, sets={"by name": ["gene1"]}))
     free = short_fit(X, y, unpenalized=[True] * 10, n_iter=200)
-    assert ["gene1"] in columns_of(credible_sets(free, X, groups={"by name": ["gene1"]}))
-    with pytest.raises(ValueError, match=r"All columns of this model are unpenalized.*give groups"):
+    assert ["gene1"] in columns_of(credible_sets(free, X, sets={"by name": ["gene1"]}))
+    with pytest.raises(ValueError, match=r"All columns of this model are unpenalized.*give sets"):
         credible_sets(free, X)
 
 
@@ -276,7 +276,7 @@ def test_a_pipeline_gives_names_and_scaled_columns(twins):
     X, y = twins
     classifier = HorseshoeProbitClassifier(n_iter=500, burn_in=300, random_state=0)
     pipeline = make_pipeline(StandardScaler(), classifier).fit(X, y)
-    found = credible_sets(pipeline, X, groups={"pair": ["gene0", "gene9"]})
+    found = credible_sets(pipeline, X, sets={"pair": ["gene0", "gene9"]})
     assert columns_of(found) == [["gene0", "gene9"], ["gene1"]]
     np.testing.assert_allclose(abs(found.members["weight"]), 1)
     assert "gene1" in select(pipeline, X, rule="fsr", q=0.05).get_feature_names_out()
@@ -293,9 +293,9 @@ def test_a_pipeline_gives_names_and_scaled_columns(twins):
         ({"X": csr_array(np.ones((1, 10)))}, ValueError, "two rows"),
         ({"X": np.ones((1, 10))}, ValueError, "two rows"),
         ({"X": np.ones((5, 9))}, ValueError, "10 features"),
-        ({"groups": {"a": ["gene99"]}}, ValueError, "'gene99'.*'gene9'.*missing='ignore' leaves out"),
-        ({"groups": {"a": ["TP53"]}, "missing": "ignore"}, ValueError, "None of the groups has a column"),
-        ({"groups": ["gene0"]}, TypeError, "groups must be a dict"),
+        ({"sets": {"a": ["gene99"]}}, ValueError, "'gene99'.*'gene9'.*missing='ignore' leaves out"),
+        ({"sets": {"a": ["TP53"]}, "missing": "ignore"}, ValueError, "None of the sets has a column"),
+        ({"sets": ["gene0"]}, TypeError, "sets must be a dict"),
         ({"correlations": np.eye(10), "q": 1.0}, ValueError, "q must be between"),
         ({"correlations": np.eye(10), "level": 95}, ValueError, "level must be between"),
         ({"correlations": np.eye(10), "effect": -1.0}, ValueError, "effect"),
@@ -328,6 +328,6 @@ def test_rates_of_false_sets_on_data_from_the_model():
 def test_sets_of_one_name_are_refused(made_up, seed):
     first, second = np.random.default_rng(seed).standard_normal((2, 400))
     model = made_up(np.column_stack([5 + first, 2 + 4 * second, 2 - 4 * second]))
-    with pytest.raises(ValueError, match=r"groups.* 'x0'"):
-        credible_sets(model, groups={"x0": [1, 2]}, q=0.2)
-    assert sorted(credible_sets(model, groups={"pair": [1, 2]}, q=0.2).sets.index) == ["pair", "x0"]
+    with pytest.raises(ValueError, match=r"sets.* 'x0'"):
+        credible_sets(model, sets={"x0": [1, 2]}, q=0.2)
+    assert sorted(credible_sets(model, sets={"pair": [1, 2]}, q=0.2).sets.index) == ["pair", "x0"]

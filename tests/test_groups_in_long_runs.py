@@ -32,7 +32,7 @@ def rows_of_groups(seed, n_columns):
     return X, X[:, 0] + rng.standard_normal(15)[group] + rng.standard_normal(60) > 0, group
 
 
-@pytest.fixture(scope="module", params=SAMPLERS, ids=["hmc", "gibbs", "gibbs-alone", "prior"])
+@pytest.fixture(scope="module", params=SAMPLERS, ids=["hmc", "gibbs", "gibbs-alone", "prior-coordinates"])
 def whole(request, seed):
     """A classifier that has 20 draws, and the X, y and groups that they are of."""
     params = dict(request.param)

@@ -23,17 +23,17 @@ from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncod
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe._posterior import effects, input_rows
-from skhorseshoe.groups import correlated_groups
 from skhorseshoe.inspection import (
     contributions,
-    group_summary,
     loo,
     marginal_effects,
     predict_interval,
     predict_proba_samples,
     select,
     summary,
+    summary_of_sets,
 )
+from skhorseshoe.sets import correlated_sets
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -178,7 +178,8 @@ def test_every_answer_is_that_of_the_classifier_inside(model, patients):
     assert named.index.tolist() == [*X, "(intercept)", "(global scale)"]
     np.testing.assert_array_equal(plain, named)
     assert not hasattr(clf, "feature_names_in_")
-    assert group_summary(model, {"both": ["age", "dose"]}).loc["both", "mean"] == pytest.approx(clf.coef_[0, :2].sum())
+    both = summary_of_sets(model, {"both": ["age", "dose"]}).loc["both", "mean"]
+    assert both == pytest.approx(clf.coef_[0, :2].sum())
     assert np.array_equal(predict_interval(model, X, level=0.5), clf.predict_interval(rows, level=0.5))
     assert np.array_equal(predict_proba_samples(model, X, 8), clf.predict_proba_samples(rows, 8))
     assert np.array_equal(loo(model, X, patients[1]).elpd_i, loo(clf, rows, patients[1]).elpd_i)
@@ -249,9 +250,9 @@ def test_other_columns_and_references_are_refused(model, patients):
 def test_values_under_a_mask_are_refused(model, patients):
     X, y, weight = patients[0].to_numpy(float), patients[1], np.ma.masked_equal(np.r_[9.0, np.ones(299)], 9)
     hidden = np.ma.masked_equal(np.vstack([[7, 7, 7], X[1:]]), 7)
-    for answer in (marginal_effects, contributions, predict_interval, correlated_groups):
+    for answer in (marginal_effects, contributions, predict_interval, correlated_sets):
         with pytest.raises(ValueError, match=r"X is a masked array.*row 0 of column 0"):
-            answer(*[hidden] if answer is correlated_groups else [model, hidden])
+            answer(*[hidden] if answer is correlated_sets else [model, hidden])
     with pytest.raises(ValueError, match="reference is a masked array"):
         contributions(model[-1], X[:1], hidden[0])
     for answer in (marginal_effects, lambda *given, **kwargs: loo(*given, y, **kwargs), select):

@@ -12,9 +12,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from skhorseshoe import terms
-from skhorseshoe.groups import correlated_groups, credible_sets
 from skhorseshoe.inspection import contributions, marginal_effects
 from skhorseshoe.plotting import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
+from skhorseshoe.sets import correlated_sets, credible_sets
 
 
 def test_numbers_that_are_objects_are_numbers(patients, short_fit):
@@ -67,8 +67,8 @@ def test_steps_may_use_the_methods_of_polars(patients, short_fit):
 IN_MEMORY = {
     "marginal_effects": marginal_effects,
     "contributions": contributions,
-    "correlated_groups": lambda model, X: correlated_groups(X),
-    "correlated_groups of a model": lambda model, X: correlated_groups(X, model=model),
+    "correlated_sets": lambda model, X: correlated_sets(X),
+    "correlated_sets of a model": lambda model, X: correlated_sets(X, model=model),
     "credible_sets": credible_sets,
     "terms.summary": terms.summary,
     "ProbabilityIntervalDisplay": ProbabilityIntervalDisplay.from_estimator,

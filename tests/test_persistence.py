@@ -139,7 +139,7 @@ def test_a_saved_model_without_one_of_its_attributes_is_refused(kind, fitted, tm
     for name in sorted(OF_A_FIT | fitted.get_params().keys() - {"n_iter"}):
         model = copied(vars(fitted))
         del vars(model)[name]
-        if kind != "skops" or name in ("classes_", "coef_draws_", "_asked", "verbose"):  # which is slow
+        if kind != "skops" or name in ("classes_", "coef_draws_", "_fit_facts", "verbose"):  # which is slow
             SAVE[kind](model, tmp_path / "model")
             with pytest.raises(ValueError, match=f"saved model is damaged, .*: it lacks {name}\\. Load another copy"):
                 exec(LOAD[kind], {"path": tmp_path / "model"})

@@ -10,7 +10,7 @@ from sklearn.preprocessing import OneHotEncoder, SplineTransformer
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, inspection
 from skhorseshoe.diagnostics import ess_bulk
-from skhorseshoe.groups import credible_sets
+from skhorseshoe.sets import credible_sets
 
 RULES = ("interval", "fsr", "dss", "shrinkage")
 SHORT = HorseshoeProbitClassifier(n_iter=300, burn_in=150, random_state=0, n_jobs=1)

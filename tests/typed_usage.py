@@ -12,9 +12,9 @@ from skhorseshoe import (
     datasets,
     diagnostics,
     disk,
-    groups,
     inspection,
     plotting,
+    sets,
     show_versions,
 )
 
@@ -31,10 +31,10 @@ def answers_of_a_model() -> None:
     assert_type(model.predict(X), NDArray[Any])
     assert_type(model.coef_, Floats)
     assert_type(model.summary(sort_by="mean"), pd.DataFrame)
-    assert_type(model.group_summary({"both": ["x0", "x1"]}), pd.DataFrame)
+    assert_type(model.summary_of_sets({"both": ["x0", "x1"]}), pd.DataFrame)
     assert_type(diagnostics.convergence(model.coef_draws_), diagnostics.Convergence)
     assert_type(inspection.marginal_effects(model, X, change=0.5), pd.DataFrame)
-    assert_type(groups.credible_sets(model, X).sets, pd.DataFrame)
+    assert_type(sets.credible_sets(model, X).sets, pd.DataFrame)
     assert_type(show_versions(), None)
 
 
@@ -44,7 +44,7 @@ def selection_and_displays(X: pd.DataFrame, y: pd.Series, model: HorseshoeProbit
     assert_type(inspection.select(model, X), HorseshoeSelector)
     display = plotting.CoefficientsDisplay.from_estimator(model, selected=selector.support_, order="name")
     assert_type(display.plot(top=3), plotting.CoefficientsDisplay)
-    assert_type(plotting.CredibleSetsDisplay.from_sets(groups.credible_sets(model, X)), plotting.CredibleSetsDisplay)
+    assert_type(plotting.CredibleSetsDisplay.from_sets(sets.credible_sets(model, X)), plotting.CredibleSetsDisplay)
     effects = inspection.marginal_effects(model, X, reference={"ward": "a"}, change="pairs")
     assert_type(model.fit(X, y, groups=y, offset=y).group_effects(), pd.DataFrame)
     assert_type(plotting.GroupEffectsDisplay.from_estimator(model, most=9), plotting.GroupEffectsDisplay)

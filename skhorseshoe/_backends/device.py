@@ -71,11 +71,11 @@ def resolve(device, size=0, sparse=False):
     raise RuntimeError(f"device={device!r} cannot be used: {why} Use device='cpu' or device='auto'.")
 
 
-def with_room(device, X, n_chains, sampler):
+def with_room(device, X, n_chains, kind):
     """This ``Device``, or the CPU if the fit does not fit into its memory."""
     try:
         with device.ops.using(device.name):
-            device.ops.place(X, n_chains, sampler)
+            device.ops.place(X, n_chains, kind)
     except MemoryError as error:
         return Device(_back_end("cpu"), "cpu", f"no room on the GPU: {error}")
     return device

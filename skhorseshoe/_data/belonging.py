@@ -84,11 +84,11 @@ def _constant_in_blocks(blocks, equal):
         if len(values) < _FEWEST_LABELS:
             continue
         is_common = codes == np.bincount(codes).argmax()  # as zeros may be, of which neighbours are equal by chance
-        tells = differ & np.concatenate([~(one[1:] & one[:-1]) for one in np.split(is_common, ends)])
+        is_telling = differ & np.concatenate([~(one[1:] & one[:-1]) for one in np.split(is_common, ends)])
         # The value of each run of equal rows, beside that of the next.
         of_runs = [one[np.append(True, ~same[:, j])] for one, same in zip(np.split(codes, ends), equal, strict=True)]
         steps = np.concatenate([np.stack([one[:-1], one[1:]]) for one in of_runs], axis=1)
-        if 2 * pairs[tells, j].sum() >= tells.sum() and np.corrcoef(steps)[0, 1] < _MOST_ALIKE:
+        if 2 * pairs[is_telling, j].sum() >= is_telling.sum() and np.corrcoef(steps)[0, 1] < _MOST_ALIKE:
             return Sign(int(j), len(rows) / sum(map(len, of_runs)))
     return None
 

@@ -58,13 +58,13 @@ def find_indicator_sets(rows, mean, variance):
         has_two = (np.minimum(abs(at), abs(at - 1)) < _ROUNDING).all(axis=0) & (variance[block] > 0)
         share[block][~(has_two & (share[block] < 1))] = 0.0
     columns = np.flatnonzero(share > 0)
-    groups = [columns[group] for group in _exclusive_columns(is_level[:, columns], share[columns])]
-    return [IndicatorSet(group, base[group], step[group], share[group]) for group in groups]
+    sets = [columns[places] for places in _exclusive_columns(is_level[:, columns], share[columns])]
+    return [IndicatorSet(each, base[each], step[each], share[each]) for each in sets]
 
 
 def _exclusive_columns(is_level, share):
     """Places of columns of which every row (m, k) has exactly one: adjacent columns first, then others."""
-    groups, free = [], np.ones(len(share), bool)
+    sets, free = [], np.ones(len(share), bool)
     totals = np.append(0.0, np.cumsum(share))
     stops = np.minimum(np.searchsorted(totals, totals[:-1] + 1 - _SHARE_ERROR), len(share))
     firsts = np.flatnonzero((abs(totals[stops] - totals[:-1] - 1) < _SHARE_ERROR) & (stops > np.arange(len(share)) + 1))
@@ -73,30 +73,30 @@ def _exclusive_columns(is_level, share):
         firsts = firsts[counts[stops[firsts]] - counts[firsts] == 1]
     for first in firsts:
         if free[first]:
-            groups.append(np.arange(first, stops[first]))
-            free[groups[-1]] = False
+            sets.append(np.arange(first, stops[first]))
+            free[sets[-1]] = False
     free_places = np.flatnonzero(free)
     if len(free_places) <= _MOST_APART:
-        groups += [free_places[group] for group in _groups_apart(is_level[:, free_places], share[free_places])]
-    return groups
+        sets += [free_places[places] for places in _sets_apart(is_level[:, free_places], share[free_places])]
+    return sets
 
 
-def _groups_apart(is_level, share):
+def _sets_apart(is_level, share):
     """The same for columns in any order: the commonest is joined by columns that exclude it, the commonest first."""
     meets = is_level.T.astype(np.float32) @ is_level > 0
-    groups, free = [], np.argsort(-share, kind="stable").tolist()
+    sets, free = [], np.argsort(-share, kind="stable").tolist()
     while free:
-        group = free[:1]
+        members = free[:1]
         for j in free[1:]:
-            if not meets[j, group].any() and share[[*group, j]].sum() < 1 + _SHARE_ERROR:
-                group.append(j)
-        is_whole = abs(share[group].sum() - 1) < _SHARE_ERROR and (is_level[:, group].sum(axis=1) == 1).all()
-        if is_whole and len(group) > 1:
-            groups.append(np.sort(group))
+            if not meets[j, members].any() and share[[*members, j]].sum() < 1 + _SHARE_ERROR:
+                members.append(j)
+        is_whole = abs(share[members].sum() - 1) < _SHARE_ERROR and (is_level[:, members].sum(axis=1) == 1).all()
+        if is_whole and len(members) > 1:
+            sets.append(np.sort(members))
         else:
-            del group[1:]
-        free = [j for j in free if j not in group]
-    return groups
+            del members[1:]
+        free = [j for j in free if j not in members]
+    return sets
 
 
 def find_dependent_sets(rows, mean, spread, n):

@@ -36,7 +36,7 @@ def rows_that_count(X, y, sample_weight, class_weight, more=(), order=None):
     counts = weight > 0
     if not counts.all():
         _check_copy(X, counts.sum(), "Dropping the rows of weight 0")
-        X, y, weight, *more = _of_rows(counts, (X, y, weight, *more))
+        X, y, weight, *more = _take_rows(counts, (X, y, weight, *more))
     classes, codes = encode_labels(y, "" if counts.all() else " without the rows of weight 0", order)
     sums, by_class = sums_by_class(codes, weight), np.ones(2)
     if class_weight is not None:
@@ -143,7 +143,7 @@ def arrange(X, y, weight, sampler, more=()):
     if X.shape[0] * X.shape[1] <= _SORTED_SIZE:
         keys = [values for values in more if values is not None]
         order = np.lexsort((*keys, y, *dense(device.to_host(X)).T[::-1]))
-        X, y, weight, *more = _of_rows(order, (X, y, weight, *more))
+        X, y, weight, *more = _take_rows(order, (X, y, weight, *more))
         if sampler == "hmc":
             X, y, weight, *more = _merge_equal_rows(X, y, weight, more)
     if weight is None or sampler == "hmc":
@@ -156,11 +156,11 @@ def arrange(X, y, weight, sampler, more=()):
     why = f"Repeating rows as often as their weights say, as sampler={sampler!r} needs it,"
     _check_copy(X, weight.sum(), why, " Use sampler='hmc', which honours weights as they are.")
     times = weight.astype(np.int64)
-    X, y, *more = _of_rows(np.repeat(np.arange(len(y)), times), (X, y, *more))
+    X, y, *more = _take_rows(np.repeat(np.arange(len(y)), times), (X, y, *more))
     return X, y, None, *more
 
 
-def _of_rows(rows, arrays):
+def _take_rows(rows, arrays):
     """Rows, by a mask or by numbers, of X and of other arrays or None."""
     X, *others = arrays
     with device.context_of(X):  # with a mask CuPy would need memory for every element of X
@@ -186,5 +186,5 @@ def _merge_equal_rows(X, y, weight, more):
     if first.all():
         return X, y, weight, *more
     at = np.flatnonzero(first)
-    X, y, *more = _of_rows(at, (X, y, *more))
+    X, y, *more = _take_rows(at, (X, y, *more))
     return X, y, np.add.reduceat(np.ones(len(first)) if weight is None else weight, at), *more

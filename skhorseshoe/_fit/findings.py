@@ -17,7 +17,7 @@ from .group_findings import COPIED, ONE_ROW_EACH
 from .parameters import DRAWS_PER_EFFECTIVE
 from .recipe import nice
 from .warning_texts import SUMS, Finding
-from .watched import WATCHED, groups_of
+from .watched import WATCHED, sets_for_sums
 
 LOOSE = 10  # size of a coefficient times sd of its column, or of group effects, from which only priors bound it
 FAR_SLAB = 10  # slab_scale times the contrast of a column, above which the slab hardly bounds its coefficient
@@ -44,7 +44,7 @@ class ChainQuality(NamedTuple):
     seconds_per_sweep: float
     max_rhat: np.ndarray  # limit of R-hat for each quantity
     least: np.ndarray  # limit of the effective sample size for each quantity
-    are_sums_well: bool = False  # whether single columns have not converged, but sums over groups of them have
+    are_sums_well: bool = False  # whether single columns have not converged, but sums over sets of them have
 
     @property
     def wanted(self):
@@ -151,7 +151,7 @@ def chains_of(fitted, names, informative, seconds_per_sweep, worst=None):
 
 
 def are_sums_well(fitted, rows, failed, informative):
-    """Whether all quantities but single columns have converged, sums of effects over groups of correlated columns too.
+    """Whether all quantities but single columns have converged, sums of effects over sets of correlated columns too.
     False if X is sparse, on disk, on a cluster or too large to check.
 
     fitted : attributes of a model. rows : X (n, p), y, the weights or None, and more; None on a cluster. failed : of
@@ -175,10 +175,10 @@ def are_sums_well(fitted, rows, failed, informative):
 
 
 def _sums(fitted, X, weight, alone):
-    """The draws (n_chains, n_draws, k) of the sums over the groups with a column of ``alone``, or None if one of these
-    columns is in no group."""
+    """The draws (n_chains, n_draws, k) of the sums over the sets with a column of ``alone``, or None if one of these
+    columns is in no set with others."""
     sums = []
-    for columns, weights in groups_of(X, fitted._column_means, fitted._column_sd, weight):
+    for columns, weights in sets_for_sums(X, fitted._column_means, fitted._column_sd, weight):
         if alone[columns].any():
             if len(columns) == 1:
                 return None

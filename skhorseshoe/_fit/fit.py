@@ -116,7 +116,7 @@ def fit(model, X, y, of_rows, lease):
     plan = plan_fit(params, data, 0 if earlier is None else int(earlier["n_iter"]))
     data = data._replace(original_X=None, rows=None)  # frees them, where the plan has copies
     plan, needed = fit_to_memory(plan, 0 if data.groups is None else len(data.groups), params.checkpoint is not None)
-    early = [*input_findings.of_tables(X, {"y": y, **of_rows}, data), *plan.findings]
+    early = [*input_findings.about_order(X, {"y": y, **of_rows}, data), *plan.findings]
     lease.name = plan.device.name
     known = {**data.columns, "classes_": data.classes, "device_": plan.device.name, "sampler_": plan.settings.sampler}
     known |= {} if data.groups is None else {"groups_": data.groups}
@@ -177,8 +177,8 @@ def _outcome(model, params, data, plan, seen, run, seconds_per_sweep, known):
     fitted = _summarise(params, data, run, known, seen.indicator_sets)
     fitted._fitted_rows = {"n": int(data.shape[0]), **seen.pairs}
     worst = None if seen.watched is None else seen.watched.worst(run.draws)
-    fitted._asked["slab_scale"] = copy(model.slab_scale)
-    fitted._asked |= {"watched": worst and (worst.name, float(worst.rhat), float(worst.ess))}
+    fitted._fit_facts["slab_scale"] = copy(model.slab_scale)
+    fitted._fit_facts |= {"watched": worst and (worst.name, float(worst.rhat), float(worst.ess))}
     chains = findings.chains_of(fitted, seen.names, rows.columns.informative, seconds_per_sweep, worst)
     are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, rows.columns.informative)
     chains = chains._replace(are_sums_well=are_well)
@@ -244,7 +244,7 @@ def _open_rows(params, data, plan, threads):
     stored = slice(None) if plan.stored is None else plan.stored
     X, y, weight, codes, offset = plan.rows
     groups = None if codes is None else Groups(codes, len(data.groups), params.group_scale)
-    placed, words = ops.place(X, params.n_chains, plan.settings.kind)
+    placed, words = ops.place(X, params.n_chains, plan.settings.kind_on_device)
     if params.verbose and words:
         progress.logger.info(words)
     return nullcontext(
@@ -385,8 +385,8 @@ def _summarise(params, data, run, known, indicator_sets):
     if params.coef_summary == "selected":
         coef = np.where(estimates.excludes_zero(column_intervals(fitted, params.credible_level)), coef, 0.0)
     fitted.coef_, fitted.intercept_ = coef[None, :], np.atleast_1d(intercept)
-    fitted._asked = {name: copy(getattr(params, name)) for name in _REPORTED}
-    fitted._asked["weights"] = input_findings.weights_in_words(data, n)
+    fitted._fit_facts = {name: copy(getattr(params, name)) for name in _REPORTED}
+    fitted._fit_facts["weights"] = input_findings.weights_in_words(data, n)
     fitted._saved_run = None
     if params.warm_start and run.whole:
         fitted._saved_run = {"what": warm_start.dependencies(params, run.problem, run.settings), **run.arrays()}

@@ -27,14 +27,14 @@ def of_outcomes(data, y, codes, weight):
         return [Finding(COPIED, [], ONE_ROW_EACH, {"which": which})]
     findings = []
     if n_groups < _FEW_GROUPS:
-        tells, cure = "one label for all rows, which does not tell", "Leave groups out."
+        labels, cure = "one label for all rows, which does not tell", "Leave groups out."
         if n_groups > 1:
-            tells = f"{n_groups} different labels: so few hardly tell"
+            labels = f"{n_groups} different labels: so few hardly tell"
             cure = (
                 "Half of that prior lies below group_scale: if groups are known to differ little, set a smaller one "
                 "(0.3 is an intraclass correlation of 0.08)."
             )
-        findings.append(Finding("few groups", [], cure, {"tells": tells}))
+        findings.append(Finding("few groups", [], cure, {"labels": labels}))
     if isinstance(fixed, Matched):
         groups = f"Each of the {fixed.n}" if fixed.n_alike == fixed.n else f"{fixed.n_alike} of {fixed.n}"
         of_class = "" if fixed.by is None else f"y == {data.classes.tolist()[fixed.by]!r}"

@@ -18,7 +18,7 @@ _EXCESS = 1.5  # excess of the weights from which on intervals are too narrow to
 _LIGHT_CLASS = 1  # with less weight in the rarer class, weights are light even if they sum to more than ``_LIGHT_ROWS``
 
 
-def of_tables(X, of_rows, data):
+def about_order(X, of_rows, data):
     """The findings about the index labels of pandas tables, and an ordered y.
 
     of_rows : the other arguments about rows, by name. data : ``Data``.

@@ -15,7 +15,7 @@ from .._mcmc import group_draws
 from .._mcmc.burn_in import AUTO
 from .._mcmc.marginal_precision import products_kept
 from .._mcmc.prior import PER_CONTRAST
-from .._mcmc.run import Settings
+from .._mcmc.run import PRIOR_COORDINATES, Settings
 from .._utils import memory
 from .._utils.memmap import is_on_disk
 from .._utils.memory import addresses_left, check_copy, size_text
@@ -51,7 +51,7 @@ def plan_fit(params, data, done):
     settings = {name: value for name, value in vars(params).items() if name in Settings._fields}
     settings |= {"kind": choose_kind(params, data), **_sweeps_and_room(params, data.shape[1], done)}
     settings = Settings(**settings)
-    sampler, in_prior_coordinates = settings.sampler, settings.kind == "prior"
+    sampler, in_prior_coordinates = settings.sampler, settings.kind == PRIOR_COORDINATES
     n_threads = count_threads(params.n_jobs)
     if data.rows is None:
         if data.weighted_by and sampler != "hmc":
@@ -61,7 +61,7 @@ def plan_fit(params, data, done):
         return Plan(settings, device, n_threads, data.shape, None, 0, [])
     X, *labels = data.rows
     X = array_if_as_small(X) if in_prior_coordinates and params.device in (AUTO, "cpu") else X
-    device, copied = _choose_device(params, settings.kind, X, data.extras), 0
+    device, copied = _choose_device(params, settings.kind_on_device, X, data.extras), 0
     if X.dtype == np.float16 and device.name == "cpu" and not is_on_disk(X):  # no kernel reads float16
         copied = 4 * X.size
         check_copy(copied, "Computing with float16", " Have it on disk (skhorseshoe.disk).")
@@ -99,7 +99,7 @@ def choose_kind(params, data):
     elif sampler not in taking:
         here = " with so many columns" if sampler == "gibbs" else ""
         raise ValueError(f"sampler={sampler!r} does not take {data.extras}{here}. Use sampler={taking[0]!r} or 'auto'.")
-    return "prior" if in_prior_coordinates and sampler == "hmc" else sampler
+    return PRIOR_COORDINATES if in_prior_coordinates and sampler == "hmc" else sampler
 
 
 def fits_prior_coordinates(params, data):
@@ -145,19 +145,20 @@ def _belonging(X, y, columns):
     return [Finding("identifier", [names[j]], cure, facts)]
 
 
-def _choose_device(params, sampler, X, extras):
-    """The ``Device``; a ValueError if the device that is asked for cannot have these rows. extras : the groups and
-    offset, which no GPU takes, in words or ""."""
+def _choose_device(params, kind, X, extras):
+    """The ``Device``; a ValueError if the device that is asked for cannot have these rows. kind : of the chains
+    where the rows are, None for chains on the host. extras : the groups and offset, which no GPU takes, in words or
+    ""."""
     choice = _device.device_for(params.device, X)
     if extras and choice not in ("auto", "cpu"):
         host = ", and X as an array of the host: X.get()" if _device.on_gpu(X) else ""
         raise ValueError(f"A fit with {extras} runs on the CPU, and {choice!r} is asked for: set device='cpu'{host}.")
     if extras:
         return _device.resolve("cpu", X.size, issparse(X))._replace(reason=f"rows have {extras}")
-    if sampler == "prior" and choice == "auto":
+    if kind is None and choice == "auto":
         return _device.resolve("cpu", X.size, issparse(X))._replace(reason="X has more columns than rows")
     device = _device.resolve(choice, X.size, issparse(X))
-    return device if choice != "auto" else _device.with_room(device, X, params.n_chains, sampler)
+    return device if choice != "auto" else _device.with_room(device, X, params.n_chains, kind)
 
 
 def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False):
@@ -170,7 +171,7 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
     if p > n:  # draws of the watched quantities in float32, twice while they grow; the watched rows and their centre
         watched = min(n, MOST_ROWS)
         draws += n_chains * n_draws * 8 * watched + (4 * watched + 16) * q
-    if sampler == "prior":
+    if sampler == PRIOR_COORDINATES:
         matrices = 4 * min(n_threads, n_chains) * n * n  # n x n, for the shrinkage factors
         vectors = (40 * n_chains + 40) * q
         blocks = 4 * min(n_threads, n_chains) * max(min(2**20, 4 * n * p), n)
@@ -260,7 +261,7 @@ def _cure_of(plan, draws_are_more):
         if plan.settings.kind == "hmc":
             return f"sampler='pxda' needs none of the {p} x {p} matrices that take the room."
         return "Select columns first, or lower n_chains."
-    size, fewer = (n, "rows") if plan.settings.kind == "prior" else (p, "columns")
+    size, fewer = (n, "rows") if plan.settings.kind == PRIOR_COORDINATES else (p, "columns")
     if 8 * size * size < 2**20:
         return "Even a small fit needs about this much: give the process more memory."
     return f"The {size} x {size} matrices are what takes the room: select {fewer} first."

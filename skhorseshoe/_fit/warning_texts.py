@@ -20,9 +20,9 @@ _ONE_SIDED = (
     "{example}a column gives the answer away, so the data do not bound the coefficient"
 )
 SUMS = (
-    "But sums over groups of correlated columns have, and so have all other quantities: "
-    "group_summary(skhorseshoe.groups.correlated_groups(X)), or of a Pipeline inspection.group_summary(model, "
-    "correlated_groups(X, model=model)), can be trusted. Single columns need longer chains. "
+    "But sums over sets of correlated columns have, and so have all other quantities: "
+    "summary_of_sets(skhorseshoe.sets.correlated_sets(X)), or of a Pipeline inspection.summary_of_sets(model, "
+    "correlated_sets(X, model=model)), can be trusted. Single columns need longer chains. "
 )
 
 # In this order: rows and weights, scales of columns, what nothing bounds, length of the chains.
@@ -48,7 +48,7 @@ TEMPLATES = {
         "in. {cure}"
     ),
     "few groups": (
-        "groups has {tells} how much groups differ, and the answer depends on the prior of the group scale "
+        "groups has {labels} how much groups differ, and the answer depends on the prior of the group scale "
         "(group_scale). {cure}"
     ),
     "copied outcome": (

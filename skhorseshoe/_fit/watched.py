@@ -1,4 +1,4 @@
-"""Quantities that are judged where columns outnumber rows: probabilities of rows, and sums over groups of columns."""
+"""Quantities that are judged where columns outnumber rows: probabilities of rows, and sums over sets of columns."""
 
 from typing import NamedTuple
 
@@ -11,10 +11,10 @@ from .._posterior.correlated import clusters
 from .._posterior.correlations import products_of
 from ..diagnostics import ess_bulk, rhat
 
-WATCHED = "(predictions)", "(predictions and groups)"  # names, without and with groups of columns
+WATCHED = "(predictions)", "(predictions and sets)"  # names, without and with sets of columns
 MOST_ROWS = 1000  # largest number of rows whose probabilities are watched
-_THRESHOLD = 0.7  # correlation at which columns form a group, as in ``groups.correlated_groups``
-# Groups are looked for up to so many columns, and products of two numbers in their correlations: a second, 150 MB.
+_THRESHOLD = 0.7  # correlation at which columns form a set, as in ``sets.correlated_sets``
+# Sets are looked for up to so many columns, and products of two numbers in their correlations: a second, 150 MB.
 _MOST_COLUMNS, _MOST_PRODUCTS = 4096, 2**34
 _BLOCK_DRAWS, _BLOCK_COEFFICIENTS = 64, 2**22  # largest numbers of draws and of coefficients in a block
 
@@ -22,7 +22,7 @@ _BLOCK_DRAWS, _BLOCK_COEFFICIENTS = 64, 2**22  # largest numbers of draws and of
 class Watched:
     """Draws of the watched quantities, kept from one look at a run to the next.
 
-    rows : ``Rows``; of these, evenly spaced ones are watched. Groups are found from their correlations, unless these
+    rows : ``Rows``; of these, evenly spaced ones are watched. Sets are found from their correlations, unless these
     take too long. is_rough : whether looser limits suffice for single columns.
     """
 
@@ -32,7 +32,7 @@ class Watched:
         # A column far from zero leaves float32 few digits for its part of eta, so dense X is centred.
         self.centre = np.zeros(X.shape[1]) if issparse(X) else columns.mean_of_X
         self.X = (X if issparse(X) else X - self.centre).astype(np.float32)
-        self.weights = _weights_in_groups(X, columns.mean_of_X, columns.sd_of_X)
+        self.weights = _weights_of_sets(X, columns.mean_of_X, columns.sd_of_X)
         self.held, self.stride = None, 0
 
     def draws(self, draws):
@@ -46,7 +46,7 @@ class Watched:
             self.held, self.stride = np.empty((n_chains, 0, self.X.shape[0] + self.weights.shape[1])), draws.stride
         n_complete = self.held.shape[1] // step * step
         blocks = [slice(start, min(draws.n, start + step)) for start in range(n_complete, draws.n, step)]
-        new = [self._of(draws.coef[:, block], draws.intercept[:, block]) for block in blocks]
+        new = [self._values_under(draws.coef[:, block], draws.intercept[:, block]) for block in blocks]
         self.held = np.concatenate([self.held[:, :n_complete], *new], axis=1, dtype=np.float32)
         return self.held
 
@@ -57,7 +57,7 @@ class Watched:
         max_rhat, min_ess = (rhat(values).max(), ess_bulk(values).min()) if values.size else (1.0, np.inf)
         return Worst(WATCHED[int(self.weights.shape[1] > 0)], max_rhat, min_ess, self.is_rough)
 
-    def _of(self, coef, intercept):
+    def _values_under(self, coef, intercept):
         flat = coef.reshape(-1, coef.shape[-1])
         at_centre = (intercept.ravel() + flat @ self.centre).astype(np.float32)
         flat = flat.astype(np.float32)
@@ -75,8 +75,8 @@ class Worst(NamedTuple):
     is_rough: bool  # as in ``Watched``
 
 
-def groups_of(X, mean, sd, weight=None):
-    """Yield the column numbers and the weights of each group of correlated columns; a column in no group is a group by
+def sets_for_sums(X, mean, sd, weight=None):
+    """Yield the column numbers and the weights of each set of correlated columns; a column in no other is a set by
     itself. The weights are signed standard deviations: the weighted sum of coefficients is the sum of effects.
 
     X : (n, p) dense. mean, sd : (p,) of its columns. weight : of its rows, or None.
@@ -91,12 +91,12 @@ def groups_of(X, mean, sd, weight=None):
         yield varies[members], signs * sd[varies[members]]
 
 
-def _weights_in_groups(X, mean, sd):
-    """The weights (p, k) of the columns in the k groups of two or more; k is 0 if groups take too long to find."""
-    (n, p), groups = X.shape, []
+def _weights_of_sets(X, mean, sd):
+    """The weights (p, k) of the columns in the k sets of two or more; k is 0 if sets take too long to find."""
+    (n, p), sets = X.shape, []
     if p <= _MOST_COLUMNS and n * p * p <= _MOST_PRODUCTS:
         dense = X.toarray() if issparse(X) else X
-        groups = [group for group in groups_of(dense, mean, sd) if len(group[0]) > 1]
-    columns, values = (np.concatenate([np.empty(0, int), *(group[i] for group in groups)]) for i in range(2))
-    ends = np.cumsum([0, *(len(group[0]) for group in groups)])
-    return csc_array((values, columns.astype(int), ends), shape=(p, len(groups)), dtype=np.float32)
+        sets = [each for each in sets_for_sums(dense, mean, sd) if len(each[0]) > 1]
+    columns, values = (np.concatenate([np.empty(0, int), *(each[i] for each in sets)]) for i in range(2))
+    ends = np.cumsum([0, *(len(each[0]) for each in sets)])
+    return csc_array((values, columns.astype(int), ends), shape=(p, len(sets)), dtype=np.float32)

@@ -97,7 +97,7 @@ class GibbsChains(PlainChains):
         if limits.needs_conjugate_gradients(rows.shape[1]):
             return self.precision.information(beta)
         H = fixed.add_to(rows.information(beta, self.precision.work))
-        return rows.ops.Precision(H, rows.threads, memory_of=self.precision)
+        return rows.ops.Precision(H, rows.threads, memory_from=self.precision)
 
     def _shrinkage(self):
         return shrinkage(self.information, self.state, self.problem.fixed, self.problem.rows.ops)

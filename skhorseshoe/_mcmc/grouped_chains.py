@@ -1,7 +1,7 @@
 """Chains for rows with groups: effects of groups and their scale move after each sweep of a sampler.
 
-"hmc"    as ``hmc_burn_in.py``, which also freezes the map along which effects follow.
-"prior"  as ``hmc_prior_coordinates_burn_in.py``; effects do not follow, since there is no matrix over the columns.
+"hmc"    as ``hmc_burn_in.py``, which also freezes the map along which effects follow. In the coordinates of the prior,
+         as ``hmc_prior_coordinates_burn_in.py``, they do not follow, since there is no matrix over the columns.
 "gibbs"  as ``gibbs.py``, with beta and u drawn together given z. With n_g rows in a group, m_g the sum of their x_i
          and z_g that of z_i - offset_i, beta is drawn with X'X - sum_g m_g m_g' / (n_g + s^-2) in place of X'X, and
          X'z - sum_g m_g z_g / (n_g + s^-2) in place of X'z; then u_g ~ N((z_g - m_g beta) / (n_g + s^-2), 1 / (n_g +

@@ -38,7 +38,7 @@ class HmcChains(Chains):
         ops, p, (n_chains, q) = rows.ops, rows.columns.n_shrunk, start.beta.shape
         H = fixed.add_to(rows.gram()) if saved is None else np.array(saved.get("H", np.empty((q, q))))
         self.precision = ops.Precision(H, rows.threads)
-        self.mass_matrix = ops.MassMatrix(np.empty((q, q)), None, n_chains, p, rows.threads, memory_of=self.precision)
+        self.mass_matrix = ops.MassMatrix(np.empty((q, q)), None, n_chains, p, rows.threads, memory_from=self.precision)
         self.fixed = ops.to_device(fixed)
         self.reference = self.window = self.lines = None
         self.tuning, self.line_interval = _FIRST_TUNING, line_interval(rows)
@@ -166,7 +166,7 @@ class HmcChains(Chains):
         self.lines = rows.lines(fixed, widths, n_splits=n_split_moves(rows))
         point, score, information = rows.ops.to_device((point, score, information))
         self.reference = hmc.Reference(point, score, information, self.mass_matrix)
-        self.precision = rows.ops.Precision(self.mass_matrix.H, rows.threads, memory_of=self.precision)
+        self.precision = rows.ops.Precision(self.mass_matrix.H, rows.threads, memory_from=self.precision)
 
     def _mode(self):
         """The reference at the mode of beta given the mean scales of the chains, by Newton's method; on the host."""
@@ -182,7 +182,7 @@ class HmcChains(Chains):
         value, score = evaluate(point)
         for _ in range(4):
             information = rows.information(point[None], self.precision.work)
-            solver = ops.Precision(fixed.add_to(information.copy()), rows.threads, memory_of=self.precision)
+            solver = ops.Precision(fixed.add_to(information.copy()), rows.threads, memory_from=self.precision)
             b, diagonal, noise = ops.to_device(((information @ point + score)[None], d[None], np.zeros((1, len(d)))))
             new = ops.to_host(solver.draw(b, diagonal, noise))[0]
             for _ in range(5):
@@ -214,7 +214,7 @@ class HmcChains(Chains):
             out |= {f"reference_{name}": getattr(self.reference, name) for name in _REFERENCE}
             out["spread"] = self.lines.widths[: 1 + self.state.lambda_sq_inv.shape[1]]
         if self.window is not None:
-            out |= {f"stage_{name}": value for name, value in self.window.arrays(self.problem.rows.ops).items()}
+            out |= {f"window_{name}": value for name, value in self.window.arrays(self.problem.rows.ops).items()}
         return out
 
     def _restore(self, saved):
@@ -230,6 +230,6 @@ class HmcChains(Chains):
             self._set_reference(hmc.Reference(point, score, information, self.mass_matrix), saved["spread"])
             if len(self.phase_ends) > 1 and self.state.sweep >= self.phase_ends[-1]:
                 self.lines = self._final_lines(self.tuning)
-        if "stage_n" in saved:
-            window = {name[6:]: saved[name] for name in saved if name.startswith("stage_")}
+        if "window_n" in saved:
+            window = {name.removeprefix("window_"): saved[name] for name in saved if name.startswith("window_")}
             self.window = Window.restored(window, self.tuning, rows.ops)

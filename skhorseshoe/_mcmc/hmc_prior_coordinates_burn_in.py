@@ -128,7 +128,7 @@ class PriorCoordinateChains(PlainChains):
 
     def _add_coordinates(self):
         """Add the coordinates of the state to the sums."""
-        at = self.coordinates.of(self.state.beta, self.state.tau_sq_inv)
+        at = self.coordinates.from_beta(self.state.beta, self.state.tau_sq_inv)
         if self.seen is None:
             self.seen = [0, at[0].copy(), 0.0 * at[0], 0.0 * at[0]]
         centred = at - self.seen[1]

@@ -22,13 +22,13 @@ _DRAWS_AT_FIRST_CHECK = 100  # of each chain, for target_ess; each further check
 _USUAL_SWEEPS = 1000  # sweeps after burn-in that are expected before the first check
 _START_PREDICTOR_DEVIATION = 2.0  # of the linear predictor at the start; 2 says "nearly every row is certain"
 _START_LOG_TAU_DEVIATION = 2.0  # of log(tau / tau_0) at the start
-_CHAINS = {
-    "gibbs": GibbsChains,
-    "pxda": PxdaChains,
-    "hmc": HmcChains,
-    "prior": PriorCoordinateChains,  # "hmc" in the coordinates of the prior
+PRIOR_COORDINATES = "prior coordinates"  # the kind of chains with which "hmc" moves in the coordinates of the prior
+_CHAINS = {"gibbs": GibbsChains, "pxda": PxdaChains, "hmc": HmcChains, PRIOR_COORDINATES: PriorCoordinateChains}
+_GROUPED_CHAINS = {
+    "gibbs": GroupedGibbsChains,
+    "hmc": GroupedHmcChains,
+    PRIOR_COORDINATES: GroupedPriorCoordinateChains,
 }
-_GROUPED_CHAINS = {"gibbs": GroupedGibbsChains, "hmc": GroupedHmcChains, "prior": GroupedPriorCoordinateChains}
 
 
 class Problem(NamedTuple):
@@ -43,7 +43,7 @@ class Problem(NamedTuple):
 class Settings(NamedTuple):
     """The arguments of a run."""
 
-    kind: str  # of the chains: the sampler, or "prior" for "hmc" in the coordinates of the prior
+    kind: str  # of the chains: the sampler, or PRIOR_COORDINATES
     n_iter: int  # sweeps of each chain after burn-in, those of earlier runs included
     burn_in: int | str  # sweeps, or "auto"
     n_chains: int
@@ -56,7 +56,12 @@ class Settings(NamedTuple):
     @property
     def sampler(self):
         """The sampler by its public name."""
-        return "hmc" if self.kind == "prior" else self.kind
+        return "hmc" if self.kind == PRIOR_COORDINATES else self.kind
+
+    @property
+    def kind_on_device(self):
+        """The kind of the chains where the rows are, or None for chains on the host, which ask for the score alone."""
+        return None if self.kind == PRIOR_COORDINATES else self.kind
 
 
 class RowsForHostChains:
@@ -84,7 +89,7 @@ class Run:
     def __init__(self, problem, settings, saved=None, unbounded=MappingProxyType({}), watched=None):
         if saved is not None:
             problem = problem._replace(key=saved["key"].astype(np.uint32))
-        if settings.kind == "prior" and problem.rows.groups is None:  # these chains are on the host
+        if settings.kind_on_device is None and problem.rows.groups is None:
             problem = problem._replace(rows=RowsForHostChains(problem.rows))
         self.problem, self.settings = problem, settings
         self.unbounded, self.watched = unbounded, watched

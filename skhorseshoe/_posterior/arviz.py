@@ -65,14 +65,14 @@ def log_prior(model, max_draws):
     if is_grouped(model):
         s, scale = predict.evenly(model.group_scale_draws_, max_draws), model.prior_["group_scale"]
         terms["group_scale"] = log(2 / pi / scale) - np.log1p((s / scale) ** 2)
-    if not model._asked["fit_intercept"]:
+    if not model._fit_facts["fit_intercept"]:
         spread = np.hypot(mean, spread)
     if free.any():
         unit = np.where(spread > 0, spread, 1.0)[free]
         own = model.prior_.get("prior_scale", np.full(len(free), np.inf))[free]
-        own = own / unit if model._asked["standardize"] else own
+        own = own / unit if model._fit_facts["standardize"] else own
         terms["unpenalized"] = _log_normal(coef[..., free], np.where(np.isinf(own), WIDE / unit, own))
-    if model._asked["fit_intercept"]:
+    if model._fit_facts["fit_intercept"]:
         at_mean = intercept + np.einsum("cmp,p->cm", coef, mean)
         terms["intercept"] = _log_normal(at_mean, WIDE)
     return terms

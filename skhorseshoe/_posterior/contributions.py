@@ -122,8 +122,8 @@ def contributions(
     differences = _from_reference(classifier, steps, raw, None if reference is None else row_like(raw, reference))
     classifier = named(steps, classifier)
     if terms is None:
-        return _of_columns(classifier, raw, differences, level)
-    return _of_terms(classifier, steps, raw, differences, level, terms, top)
+        return _table_of_columns(classifier, raw, differences, level)
+    return _table_of_terms(classifier, steps, raw, differences, level, terms, top)
 
 
 def _from_reference(model, steps, X, reference):
@@ -139,7 +139,7 @@ def _from_reference(model, steps, X, reference):
     return Differences(rows, origin, difference, reference)
 
 
-def _of_columns(model, X, differences, level):
+def _table_of_columns(model, X, differences, level):
     """The table of the classifier's columns, in their order."""
     rows, origin, difference, reference = differences
     coef = summary_frame(model, level, None).iloc[: len(origin), :4]  # mean, sd, and the ends of the interval
@@ -165,17 +165,17 @@ def _of_columns(model, X, differences, level):
     return frame
 
 
-def _of_terms(model, steps, X, differences, level, terms, top):
+def _table_of_terms(model, steps, X, differences, level, terms, top):
     """The table of the terms of each row, the largest first, those beyond ``top`` in one line."""
-    terms = _asked(terms, steps, model, X)
+    terms = _terms_asked_for(terms, steps, model, X)
     means_of_terms = _means(model, differences.difference, terms)
     order = np.argsort(-np.abs(means_of_terms), axis=1, kind="stable")
     shown = order if top is None or len(terms) <= top + 1 else order[:, :top]  # one other has a line
     n_others = len(terms) - shown.shape[1]
     proba = _row_probabilities(model, np.vstack([differences.rows, differences.origin]), level)
-    blocks = [_of_shown(model, differences.difference, terms, means_of_terms, shown, level)]
+    blocks = [_numbers_of_shown(model, differences.difference, terms, means_of_terms, shown, level)]
     if n_others:
-        blocks.append(_of_others(model, differences.difference, terms, means_of_terms, shown, level))
+        blocks.append(_numbers_of_others(model, differences.difference, terms, means_of_terms, shown, level))
     total = np.column_stack([means_of_terms.sum(axis=1), _described(model, differences.difference, level)])
     numbers = np.concatenate([*blocks, total[:, None], proba[:-1, None]], axis=1) + 0.0  # no -0
     last = [*([f"({n_others} others)"] if n_others else []), "(total)", "(probability)"]
@@ -200,7 +200,7 @@ def _index(rows, titles, level):
     return places.set_levels([pd.Index(known, tupleize_cols=False)], level=[1])
 
 
-def _asked(terms, steps, model, X):
+def _terms_asked_for(terms, steps, model, X):
     """The ``Term``s for the user's argument."""
     try:
         return _terms.asked_terms(terms, steps, model, input_names(X.X))
@@ -214,17 +214,18 @@ def _means(model, difference, terms):
     return np.add.reduceat((difference * means(model)[0])[:, columns], np.cumsum([0, *sizes[:-1]]), axis=1)
 
 
-def _of_shown(model, difference, terms, mean, shown, level):
+def _numbers_of_shown(model, difference, terms, mean, shown, level):
     """Mean, standard deviation and ends of the interval for the terms that are shown; (n, k, 4)."""
     numbers = np.empty((*shown.shape, 4))
     numbers[..., 0] = np.take_along_axis(mean, shown, axis=1)
     for t in np.unique(shown):
         rows, places = np.nonzero(shown == t)
-        numbers[rows, places, 1:] = _of_term(model, difference[np.ix_(rows, terms[t].columns)], terms[t].columns, level)
+        columns = terms[t].columns
+        numbers[rows, places, 1:] = _spread_of_term(model, difference[np.ix_(rows, columns)], columns, level)
     return numbers
 
 
-def _of_term(model, difference, columns, level):
+def _spread_of_term(model, difference, columns, level):
     """Standard deviation and ends of the interval of the contributions of a term's columns; (m, 3)."""
     if len(columns) > 1:
         different, places = np.unique(difference, axis=0, return_inverse=True)  # few rows differ in level columns
@@ -235,7 +236,7 @@ def _of_term(model, difference, columns, level):
     return np.column_stack([np.abs(difference[:, 0]) * sd, np.minimum(low, high), np.maximum(low, high)])
 
 
-def _of_others(model, difference, terms, mean, shown, level):
+def _numbers_of_others(model, difference, terms, mean, shown, level):
     """The same four numbers for the sum of the terms that are not shown; (n, 1, 4)."""
     is_shown = np.zeros(mean.shape, bool)
     np.put_along_axis(is_shown, shown, True, axis=1)

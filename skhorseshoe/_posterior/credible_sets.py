@@ -21,7 +21,7 @@ class CandidateSet(NamedTuple):
     columns: np.ndarray
     weights: np.ndarray
     error: float
-    title: str | None = None  # of a user's group, or of a term
+    title: str | None = None  # of a user's set, or of a term
     root: np.ndarray | None = None  # of a term, from ``terms.roots``: its effect is a size instead of a weighted sum
 
 
@@ -61,8 +61,8 @@ class CredibleSetSearch:
             nodes[m + i] = joined
             yield from self._credible(members[joined[0]], joined[1] * self.scale[members[joined[0]]], joined[2])
 
-    def of_group(self, columns, weights, title):
-        """A list with the user's group, if it is credible."""
+    def of_given(self, columns, weights, title):
+        """A list with the user's set, if it is credible."""
         return list(self._credible(columns, weights, self.raw[:, columns].astype(np.float64) @ weights, title))
 
     def of_term(self, term, root):
@@ -116,10 +116,10 @@ def choose_sets(candidates, q):
 
 
 def set_frames(search, chosen, correlation, q, level, left_out=""):
-    """The two frames of ``groups.CredibleSets``, of the chosen candidates.
+    """The two frames of ``sets.CredibleSets``, of the chosen candidates.
 
     correlation : function of two sets of columns that returns their correlations, or None. level : of the intervals.
-    left_out : of groups and terms, in words.
+    left_out : of sets and terms, in words.
     """
     names, sets, members = names_of(search.model), [], []
     shape = search.n_chains, search.n_draws, -1
@@ -162,7 +162,7 @@ def _sets(search, sets, members, q, level, left_out):
     frame = Summary(sets, columns=["set", *columns]).set_index("set").astype({"n_columns": int})
     if not frame.index.is_unique:
         title = frame.index[frame.index.duplicated()][0]
-        raise ValueError(f"groups: another set is called {title!r} too. Give the group a name of its own.")
+        raise ValueError(f"sets: another set is called {title!r} too. Give yours a name of its own.")
     false = 0.0 if frame.empty else 1 - frame["probability"].mean()
     n_sets, n_columns = len(frame), sum(map(len, members))
     frame.attrs["classes"] = search.model.classes_.tolist()

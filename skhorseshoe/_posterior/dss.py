@@ -55,7 +55,7 @@ def weighted_root(model, X, weight, informed=True, offset=None):
     weight : (n,) or (0,) for none, of the rows. W is the weight of a row, times its Fisher information if ``informed``.
     offset : (n,) of the rows, or None.
     """
-    fit_intercept = model._asked["fit_intercept"]
+    fit_intercept = model._fit_facts["fit_intercept"]
     centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
     points, ops = None, device.resolve("cpu", sparse=issparse(X)).ops
     if fit_intercept:  # columns about their means keep their digits next to the intercept
@@ -95,11 +95,11 @@ def factor(S):
     return R
 
 
-def follow(draws, R, level, always, groups, columns=0):
+def follow(draws, R, level, always, owners, columns=0):
     """The ``Path``; at least its last summary is good enough. A ValueError if the information is zero.
 
     draws : (n_chains, n_draws, p). R : (m, q), as ``weighted_root`` returns it; its scale has no effect on the choice.
-    always : (p,) bool, the columns that belong to every summary. groups : (p,) of int; columns with the same number are
+    always : (p,) bool, the columns that belong to every summary. owners : (p,) of int; columns with the same number are
     in a summary together. columns : number of other columns up to which the path is followed at least, if it goes so
     far.
     """
@@ -119,8 +119,8 @@ def follow(draws, R, level, always, groups, columns=0):
     moves = np.flatnonzero(size > 0)
     largest = size.max(initial=0.0) or 1.0
     R = R[:, moves] * (mean[moves] / np.sqrt(largest))
-    groups = groups[~always][moves]
-    supports, distances = _lasso_path(R, radius / largest, columns, groups)  # very small ones would end the path early
+    owners = owners[~always][moves]
+    supports, distances = _lasso_path(R, radius / largest, columns, owners)  # very small ones would end the path early
     of_all = np.tile(always, (len(supports), 1))
     of_all[:, np.flatnonzero(~always)[moves]] = supports
     return Path(of_all, distances * (largest / 2), radius / 2)
@@ -137,16 +137,16 @@ def _profiled(R, out):
     return residual
 
 
-def _lasso_path(R, radius, columns, groups):
+def _lasso_path(R, radius, columns, owners):
     """Supports (k, p) on the lasso path, and the distance from 1 of the best coefficients on each. The path is followed
     at least until a support is good enough and one has so many columns, if it goes so far.
 
-    groups : (p,) of int. The k columns with the same number are shrunk by one factor with penalty sqrt(k) (a garrote of
-    groups; Yuan & Lin 2006); their best coefficients may differ.
+    owners : (p,) of int. The k columns with the same number are shrunk by one factor with penalty sqrt(k) (the group
+    garrote of Yuan & Lin 2006); their best coefficients may differ.
     """
     steps = max(_FIRST_STEPS, columns)
     target = len(R) * R.sum(axis=1)  # lars_path divides its stopping rule by the number of rows
-    _, place, times = np.unique(groups, return_inverse=True, return_counts=True)
+    _, place, times = np.unique(owners, return_inverse=True, return_counts=True)
     together = R
     if len(times) < len(place):
         together = np.stack([R[:, place == g].sum(axis=1) / np.sqrt(n) for g, n in enumerate(times)], axis=1)

@@ -60,11 +60,11 @@ def splits_of(cv, X, y, groups=None):
     return splits
 
 
-def compare(model, supports, splits, task, X, y, together, sample_weight=None, groups=None):
+def compare(model, supports, splits, task, X, y, owners, sample_weight=None, groups=None):
     """The columns of the smallest size that predicts as well as the full model, and the comparison for ``sizes_``.
 
     supports : (k, p) bool, on the path of the fitted model. splits : pairs of rows to fit and rows to hold out. task :
-    function of a classifier that returns the context of its fit. together : as ``groups`` in ``follow``. groups : of
+    function of a classifier that returns the context of its fit. owners : as in ``follow``. groups : of
     the rows, for the fits; rows that are held out have new groups.
     """
     X, y, sizes = indexable(X)[0], labels.check_labels(y), sizes_of(model)
@@ -84,7 +84,7 @@ def compare(model, supports, splits, task, X, y, together, sample_weight=None, g
         X_fit, weight_fit = weighted(fold, X_train, y[train], train_weight)
         held_out = device.to_host(validation.check_X(fold, _safe_indexing(X, test), reset=False))
         positive = labels.is_second(y[test], held_out, fold.classes_)
-        np.add.at(scores, test, _fold_scores(fold, X_fit, weight_fit, sizes[:-1], held_out, positive, together))
+        np.add.at(scores, test, _fold_scores(fold, X_fit, weight_fit, sizes[:-1], held_out, positive, owners))
         np.add.at(times, test, 1)
     _warn(messages, len(splits))
     counts = (times > 0) & (weight > 0)
@@ -129,7 +129,7 @@ def weighted(model, X, y, sample_weight=None, more=()):
     """The rows of positive weight on the host, their weights with those of the classes, (0,) for none, and ``more``,
     arrays with an entry for each row, or None."""
     X = device.to_host(validation.check_X(model, X, reset=False))
-    class_weight = model._asked["class_weight"]
+    class_weight = model._fit_facts["class_weight"]
     if class_weight is not None:
         if y is None:
             raise ValueError(
@@ -144,7 +144,7 @@ def weighted(model, X, y, sample_weight=None, more=()):
 
 def _row_weights(model, y, sample_weight):
     """Weights of all rows, with those of the classes; (n,)."""
-    rows, _, weight, *_ = rows_that_count(np.arange(len(y)), y, sample_weight, model._asked["class_weight"])
+    rows, _, weight, *_ = rows_that_count(np.arange(len(y)), y, sample_weight, model._fit_facts["class_weight"])
     out = np.zeros(len(y))
     out[rows] = 1.0 if weight is None else weight
     return out
@@ -171,20 +171,20 @@ def _supports_of(supports, always, sizes):
     return supports[[np.argmax(counts == counts[counts <= size].max()) for size in sizes]]
 
 
-def search(model, X, weight, level, columns, groups, offset=None):
-    """The ``Path`` of a fitted model. X, weight : its rows, and (n,) or (0,) for none. groups : as in ``follow``.
+def search(model, X, weight, level, columns, owners, offset=None):
+    """The ``Path`` of a fitted model. X, weight : its rows, and (n,) or (0,) for none. owners : as in ``follow``.
     offset : (n,) or None."""
     R, _ = weighted_root(model, X, weight, offset=offset)
-    return follow(model.coef_draws_, R, level, model.shrinkage_ == 0, groups, columns)
+    return follow(model.coef_draws_, R, level, model.shrinkage_ == 0, owners, columns)
 
 
-def _fold_scores(model, X, weight, sizes, held_out, positive, groups):
+def _fold_scores(model, X, weight, sizes, held_out, positive, owners):
     """Log scores of rows that were held out, with the summaries of these sizes and, last, with the model; (n, k + 1).
 
     X, weight : the rows of the fit, and (n,) or (0,) for none. held_out, positive : other rows, and whether each is of
     the second class, (n,) bool.
     """
-    path = search(model, X, weight, 0.5, int(sizes.max(initial=0)), groups)
+    path = search(model, X, weight, 0.5, int(sizes.max(initial=0)), owners)
     projection = Projection(model, X, weight)
     supports = map(np.flatnonzero, _supports_of(path.supports, model.shrinkage_ == 0, sizes))
     summaries = [(columns, projection.onto(columns)) for columns in supports]

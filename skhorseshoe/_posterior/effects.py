@@ -111,7 +111,7 @@ def marginal_effects(
     Notes
     -----
     An effect is an association, given the other columns: it is what the model predicts for rows that differ in this
-    column alone. Columns that go together seldom do so: ``group_summary`` asks what they do together.
+    column alone. Columns that go together seldom do so: ``summary_of_sets`` asks what they do together.
 
     A missing value is no level. To compare with it, give it a name of its own before the fit, as "unknown".
 

@@ -14,7 +14,7 @@ class AlikeRows:
 
     def __init__(self, changes, weight, p):
         self._changes = [c for c in changes if c.groups is not None and c.values.size]
-        self._weights, offsets = _of_groups(self._changes, weight)
+        self._weights, offsets = _weights_by_group(self._changes, weight)
         sizes = [len(c.values) for c in self._changes]
         self._starts = np.cumsum([0, *sizes])[:-1]
         self._number = np.repeat(np.arange(len(sizes)), sizes)  # by shift, which is of a group of rows in one state
@@ -50,7 +50,7 @@ class AlikeRows:
                 yield self._changes[k], total
 
 
-def _of_groups(changes, weight):
+def _weights_by_group(changes, weight):
     """The weights of rows (n, g) in each group, and the place of the first group of each change."""
     columns, offsets, all_rows = [], {}, None
     for change in changes:

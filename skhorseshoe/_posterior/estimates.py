@@ -9,7 +9,7 @@ from .grouped_prediction import is_grouped
 def other_quantities(model):
     """The draws of other quantities than features, by name; R-hat and effective sample size of features and of
     these."""
-    draws = {"(intercept)": model.intercept_draws_} if model._asked["fit_intercept"] else {}
+    draws = {"(intercept)": model.intercept_draws_} if model._fit_facts["fit_intercept"] else {}
     draws["(global scale)"] = model.global_scale_draws_
     if is_grouped(model):
         draws["(group scale)"] = model.group_scale_draws_

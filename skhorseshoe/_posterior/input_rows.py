@@ -201,11 +201,11 @@ def row_like(X, reference):
         raise ValueError(f"reference must be one row, or None; got shape {np.shape(row)}.")
     if is_table and not hasattr(row, "columns") and np.shape(row)[1] == len(X.names):
         row = pd.DataFrame(np.asarray(row, dtype=object), columns=X.names).infer_objects()
-        return InputRows(type(X.X)(row.to_dict("list")) if is_polars(X.X) else _of_types(row, X.X.dtypes))
+        return InputRows(type(X.X)(row.to_dict("list")) if is_polars(X.X) else _row_of_types(row, X.X.dtypes))
     return InputRows(row)
 
 
-def _of_types(row, dtypes):
+def _row_of_types(row, dtypes):
     """A row with pandas's extension types, which have their own missing value. A value that does not fit a type, such
     as 2.5 for whole numbers, is not converted."""
     for j, dtype in enumerate(dtypes):

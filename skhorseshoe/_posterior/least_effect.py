@@ -26,7 +26,7 @@ class LeastEffects(NamedTuple):
     per_sd: float  # the least effect of terms that have other columns
     between_levels: float | None  # that of terms that have none; None if it is not asked for
 
-    def of(self, columns):
+    def for_columns(self, columns):
         """The least effect of a term with these columns."""
         return self.least[columns[0]] if self.has_levels[columns].all() else self.per_sd
 

@@ -15,7 +15,7 @@ from .arviz import from_model
 from .claim_errors import check_share
 from .group_effects import effects_frame
 from .grouped_prediction import given_rows
-from .summary import group_frame, summary_frame
+from .summary import sets_frame, summary_frame
 
 if TYPE_CHECKING:
     from .._types import DataFrame, Floats, Labels, Mapping, Missing, NDArray, Offsets, RowsLike, Weights
@@ -113,19 +113,19 @@ class PosteriorMixin:
         return effects_frame(self, level_of(self, level))
 
     @guarded
-    def group_summary(
-        self, groups: Mapping[str, Any], level: float | None = None, *, missing: Missing = "raise"
+    def summary_of_sets(
+        self, sets: Mapping[str, Any], level: float | None = None, *, missing: Missing = "raise"
     ) -> DataFrame:
-        """The posterior of sums of coefficients: of groups of correlated columns, or of contrasts between columns.
+        """The posterior of sums of coefficients: of sets of correlated columns, or of contrasts between columns.
 
         Of strongly correlated columns each interval is wide, but that of their sum may be narrow.
 
         Parameters
         ----------
-        groups : dict
-            Maps the name of each group to a list of columns, whose coefficients are summed, or to a dict of columns and
-            their weights. Columns are given by name or number. `skhorseshoe.groups.correlated_groups` finds groups;
-            ``{"Oslo - Rome": {"site_Oslo": 1, "site_Rome": -1}}`` is a contrast. Groups may overlap.
+        sets : dict
+            Maps the name of each set to a list of columns, whose coefficients are summed, or to a dict of columns and
+            their weights. Columns are given by name or number. `skhorseshoe.sets.correlated_sets` finds sets;
+            ``{"Oslo - Rome": {"site_Oslo": 1, "site_Rome": -1}}`` is a contrast. Sets may overlap.
         level : float or None, default=None
             Level of the credible interval, in (0, 1); None takes ``credible_level``.
         missing : {"raise", "ignore"}, default="raise"
@@ -134,7 +134,7 @@ class PosteriorMixin:
         Returns
         -------
         frame : pandas.DataFrame
-            Indexed by the names of the groups. Columns: n_columns, mean, sd, the ends of the equal-tailed interval,
+            Indexed by the names of the sets. Columns: n_columns, mean, sd, the ends of the equal-tailed interval,
             prob_positive (posterior probability that the sum is above zero), m_eff (how many of the columns are
             effectively nonzero, the sum of their inclusion scores), ess (bulk) and rhat; with ``max_draws``, all but
             m_eff of the draws that are kept. ``frame.attrs`` has the header and the labels ("classes").
@@ -142,12 +142,12 @@ class PosteriorMixin:
         Raises
         ------
         TypeError
-            If ``groups`` is not a dict.
+            If ``sets`` is not a dict.
         ValueError
-            If a group is empty, has a column twice or one that is not of this model, or ``level`` is not in (0, 1).
+            If a set is empty, has a column twice or one that is not of this model, or ``level`` is not in (0, 1).
         """
         check_is_fitted(self)
-        return group_frame(self, groups, level_of(self, level), missing)
+        return sets_frame(self, sets, level_of(self, level), missing)
 
     @guarded
     def to_arviz(

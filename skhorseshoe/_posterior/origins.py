@@ -59,7 +59,7 @@ def _through(steps, names):
     """The same, and the names of the columns."""
     columns = _alone(range(len(names)))
     for step in steps:
-        outputs, names = _of_step(step, [str(name) for name in names])
+        outputs, names = _origins_in_step(step, [str(name) for name in names])
         columns = _composed(outputs, columns)
     return columns, names
 
@@ -79,7 +79,7 @@ def _inputs_of(origins):
     return tuple(sorted({j for one in origins for j in one.inputs})) if all(one.inputs for one in origins) else ()
 
 
-def _of_step(step, names):
+def _origins_in_step(step, names):
     """An ``Origin`` among the inputs of a step for each column behind it, and the names of the columns."""
     step = unfrozen(step)
     passes_all = isinstance(step, preprocessing.FunctionTransformer) and step.func is None
@@ -101,10 +101,10 @@ def _of_step(step, names):
         raise ValueError(
             f"{type(step).__name__} has no get_feature_names_out, so its columns cannot be told apart.{more}"
         )
-    return _of_unknown(step, names, out_names), out_names
+    return _origins_in_unknown(step, names, out_names), out_names
 
 
-def _of_unknown(step, names, out_names):
+def _origins_in_unknown(step, names, out_names):
     """The ``Origin``s of the columns of a step of which only names are known.
 
     A column is an input if it has all of its name, and the name occurs once. The beginning of a name tells nothing:
@@ -151,7 +151,7 @@ def _by_columns(step, names):
         places = [place_of(j) for j in step._transformer_to_input_indices[name]]
         if transformer == "drop" or not len(places):
             continue
-        columns, _ = _of_step(transformer, [names[j] for j in places])
+        columns, _ = _origins_in_step(transformer, [names[j] for j in places])
         found |= enumerate(_composed(columns, _alone(places)), step.output_indices_[name].start)
     return [found[k] for k in range(len(found))]
 
@@ -188,7 +188,7 @@ with suppress(ImportError):
 _PLACES = {
     ColumnTransformer: _by_columns,
     FeatureUnion: lambda s, names: [
-        column for _, step in s.transformer_list if step != "drop" for column in _of_step(step, names)[0]
+        column for _, step in s.transformer_list if step != "drop" for column in _origins_in_step(step, names)[0]
     ],
     SelectorMixin: lambda s, names: _alone(s.get_support(indices=True)),
     preprocessing.OneHotEncoder: lambda s, names: _alone(range(len(names)), s._n_features_outs),

@@ -105,7 +105,7 @@ def each_log_likelihood(model, rows, positive, weight, coef, intercept, use):
     """Call use(values, rows) with blocks of w_i log P(y_i | x_i), (rows, m) on the host, which may be overwritten."""
     sign = np.where(positive, 1.0, -1.0)[:, None]
 
-    def of_rows(eta, block, ops):
+    def use_predictors(eta, block, ops):
         values = ops.to_host(eta)
         values *= sign[block]
         log_ndtr(values, out=values)
@@ -113,7 +113,7 @@ def each_log_likelihood(model, rows, positive, weight, coef, intercept, use):
             values *= weight[block, None]
         use(values, block)
 
-    each_predictor(model, rows, coef, intercept, of_rows)
+    each_predictor(model, rows, coef, intercept, use_predictors)
 
 
 def flat_draws(model, max_draws=None):

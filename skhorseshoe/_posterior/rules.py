@@ -93,7 +93,8 @@ def by_fsr(model, q, judged):
     check_bounds(model, "rule='fsr'")
     shrunk, effects = model.shrinkage_ > 0, judged.effects  # others are always kept, and are no claims
     error = prob_columns_wrong(model, effects.least, effects.scale)
-    error = judged.values(error, lambda term, root: prob_term_wrong(model, term, root, effects.of(term.columns)))
+    least = effects.for_columns
+    error = judged.values(error, lambda term, root: prob_term_wrong(model, term, root, least(term.columns)))
     shrunk = judged.values(shrunk, lambda term, root: shrunk[term.columns].all())
     support = np.zeros(len(error), bool)
     support[shrunk] = largest_set(error[shrunk], q)

@@ -15,7 +15,8 @@ TO_PREDICT = {"classes_", "device_", "sampler_", "n_features_in_", *(f"{name}_dr
 OF_GROUPS = "groups_", "group_scale_draws_", "group_effect_draws_", "group_effect_moments_", "_group_stride"
 OF_SOME_FITS = "feature_names_in_", "_column_labels", "_has_offset", *OF_GROUPS
 OF_A_FIT = TO_PREDICT | PosteriorMixin.__annotations__.keys() - {*OF_SOME_FITS}
-OF_A_FIT |= {"_column_means", "_column_sd", "_asked", "_saved_run", "_separated", "_rough", "_fitted_rows", "_factors"}
+OF_A_FIT |= {"_column_means", "_column_sd", "_fit_facts", "_saved_run", "_separated", "_rough"}
+OF_A_FIT |= {"_fitted_rows", "_factors"}
 
 
 def check_state(state, params, is_own):

@@ -9,7 +9,7 @@ from .._mcmc.prior import PER_CONTRAST, SLAB_TEXT, WIDE
 from .._utils.names import class_texts, name_of_levels, names_of, printable
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .claim_errors import column_intervals, indicator_sets_of, lfsr
-from .column_group_weights import column_group_weights
+from .column_sets import checked_sets
 from .estimates import excludes_zero, interval, other_quantities
 from .grouped_prediction import group_roots, is_grouped
 from .table import Summary
@@ -21,7 +21,7 @@ def summary_frame(model, level, sort_by):
     extra_draws = np.stack(list(extra.values()), axis=-1)
     columns = described(np.concatenate([model.coef_draws_, extra_draws], axis=-1), level)
     if model.moments_ is not None:  # moments of all draws, since not all were kept
-        has_moments = np.append(np.ones(model.n_features_in_, bool), [model._asked["fit_intercept"], True])
+        has_moments = np.append(np.ones(model.n_features_in_, bool), [model._fit_facts["fit_intercept"], True])
         for name in ("mean", "sd", "prob_positive"):
             columns[name][: has_moments.sum()] = model.moments_[name][has_moments]
     columns["prob_positive"][-1 - is_grouped(model) :] = np.nan  # meaningless for a scale
@@ -37,11 +37,11 @@ def summary_frame(model, level, sort_by):
     return frame if sort_by is None else _sorted(frame, sort_by, len(extra))
 
 
-def group_frame(model, groups, level, missing):
-    """See ``HorseshoeProbitClassifier.group_summary``."""
-    groups, weights, left_out = column_group_weights(groups, model, missing)
+def sets_frame(model, sets, level, missing):
+    """See ``HorseshoeProbitClassifier.summary_of_sets``."""
+    sets, weights, left_out = checked_sets(sets, model, missing)
     n_chains, n_draws, p = model.coef_draws_.shape
-    draws = (model.coef_draws_.reshape(-1, p) @ weights).reshape(n_chains, n_draws, len(groups))
+    draws = (model.coef_draws_.reshape(-1, p) @ weights).reshape(n_chains, n_draws, len(sets))
     checks = convergence(draws)
     frame = Summary(
         {
@@ -51,7 +51,7 @@ def group_frame(model, groups, level, missing):
             "ess": checks.ess_bulk,
             "rhat": checks.rhat,
         },
-        index=pd.Index(list(groups), name="group", tupleize_cols=False),
+        index=pd.Index(list(sets), name="set", tupleize_cols=False),
     )
     condition = ", given the group of rows" if is_grouped(model) else ""
     text = in_lines(f"Weighted sums of coefficients{condition}; {favoured(model, 'ones')}{left_out}")
@@ -97,7 +97,7 @@ def _sorted(frame, sort_by, n_extra):
 def header(model, frame, level):
     """The outcome in a sentence; then the prior, the sampler, the state of the chains and the effective number of
     nonzero coefficients."""
-    prior, asked, shrunk, checks = model.prior_, model._asked, model.shrinkage_ > 0, _checks(model, frame)
+    prior, asked, shrunk, checks = model.prior_, model._fit_facts, model.shrinkage_ > 0, _checks(model, frame)
     tuning = ", ".join(f"{name} {value:.3g}" for name, value in model.tuning_.items())
     but = ", but those of (group scale)" if is_grouped(model) else ""
     n_made = "" if model.moments_ is None else f"kept of {model.moments_['n_draws']}; mean and sd are of all{but}; "
@@ -161,7 +161,7 @@ def _slab(model):
         return ""
     if np.ndim(slab_scale) == 0:
         return f", slab of standard deviation {slab_scale:g}"
-    why = ", chosen because columns outnumber rows" if model._asked.get("slab_scale") == "auto" else ""
+    why = ", chosen because columns outnumber rows" if model._fit_facts.get("slab_scale") == "auto" else ""
     return f", slab of {SLAB_TEXT}{why}"
 
 
@@ -191,7 +191,7 @@ def _categories(model):
 
 def _checks(model, frame):
     """R-hat and ess of the rows of a summary; where columns outnumber rows, of what ``fit`` watched beside them too."""
-    checks, watched = frame[["rhat", "ess"]], model._asked.get("watched")
+    checks, watched = frame[["rhat", "ess"]], model._fit_facts.get("watched")
     if watched is None:
         return checks
     name, rhat, ess = watched

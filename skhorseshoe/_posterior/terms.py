@@ -15,7 +15,7 @@ from .._utils.arrays import dense
 from .._utils.memmap import cut, read_ahead
 from .._utils.names import finder, name_of_levels, names_of, printable
 from .claim_errors import indicator_sets_of
-from .column_group_weights import LEAVE_OUT, left_out
+from .column_sets import LEAVE_OUT, left_out
 from .least_effect import level_points
 from .origins import column_origins
 
@@ -92,8 +92,8 @@ def indicator_sets_by_columns(classifier):
 
 
 def distinct_titles(titles, firsts):
-    """Titles of groups of columns, those that are alike with the names of their first columns behind them, and if these
-    are alike too, with the number of the group."""
+    """Titles of sets of columns, those that are alike with the names of their first columns behind them, and if these
+    are alike too, with the number of the set."""
     times = Counter(titles)
     named = [f"{title} ({first})" if times[title] > 1 else title for title, first in zip(titles, firsts, strict=True)]
     times = Counter(named)
@@ -189,8 +189,8 @@ def roots(terms, classifier, rows=None, has_levels=None):
     known = indicator_sets_by_columns(classifier)
     by_levels = [len(t.columns) > 1 and has_levels is not None and has_levels[t.columns].all() for t in terms]
     several = [t.columns for t, is_so in zip(terms, by_levels, strict=True) if len(t.columns) > 1 and not is_so]
-    open_groups = [columns for columns in several if tuple(columns) not in known]
-    covariances = iter(_covariances(rows, open_groups, classifier._column_means) if open_groups else ())
+    open_sets = [columns for columns in several if tuple(columns) not in known]
+    covariances = iter(_covariances(rows, open_sets, classifier._column_means) if open_sets else ())
     matrices = []
     for term, is_by_levels in zip(terms, by_levels, strict=True):
         if len(term.columns) == 1:
@@ -205,12 +205,12 @@ def roots(terms, classifier, rows=None, has_levels=None):
     return matrices
 
 
-def _covariances(rows, groups, centre):
-    """The weighted covariances (k, k) of groups of columns, in one pass over the rows."""
+def _covariances(rows, sets, centre):
+    """The weighted covariances (k, k) of sets of columns, in one pass over the rows."""
     X, weight = rows
-    sums = [(np.zeros(len(g)), np.zeros((len(g), len(g)))) for g in groups]
-    columns = np.concatenate(groups)
-    starts = np.cumsum([0, *map(len, groups)])
+    sums = [(np.zeros(len(each)), np.zeros((len(each), len(each)))) for each in sets]
+    columns = np.concatenate(sets)
+    starts = np.cumsum([0, *map(len, sets)])
     n, total = X.shape[0], 0.0
     for part in read_ahead(X, cut(0, n, max(1, _NUMBERS_AT_A_TIME // max(1, X.shape[1]))), n):
         block = np.asarray(dense(X[part][:, columns]), np.float64) - centre[columns]

@@ -77,7 +77,7 @@ def _unprintable_escaped(name):
 
 
 def title_of(centre, n_columns):
-    """The title of a group of columns: its central column, and the number of the others."""
+    """The title of a set of columns: its central column, and the number of the others."""
     return centre if n_columns == 1 else f"{centre} and {n_columns - 1} more"
 
 

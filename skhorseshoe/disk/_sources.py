@@ -25,14 +25,14 @@ def open_source(source, labels, groups=None):
     if hasattr(source, "shape") and (hasattr(source, "columns") or issparse(source)):
         return [source if labels is None and groups is None else (source, labels, groups)], None
     if hasattr(source, "shape"):
-        return _of_array(source, labels, groups)
+        return _source_of_array(source, labels, groups)
     if labels is not None:
         raise ValueError("y is an array, which goes with one table or array. Items may be pairs (rows, labels).")
     if groups is not None:
         raise ValueError("groups is an array, which goes with one table or array. Of items it is the name of a column.")
     paths = [source] if isinstance(source, str | Path) else source
     if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | Path) for path in paths):
-        return _of_files([file for path in paths for file in _below(path)])
+        return _source_of_files([file for path in paths for file in _below(path)])
     if inspect.isgenerator(source) and inspect.getgeneratorstate(source) != inspect.GEN_CREATED:
         raise ValueError("source is a generator that has been read from already, and cannot be twice: make it anew.")
     if hasattr(source, "collect_batches"):  # a polars LazyFrame
@@ -74,7 +74,7 @@ def _frame(rows):
     return pd.DataFrame(array)
 
 
-def _of_array(array, labels, groups):
+def _source_of_array(array, labels, groups):
     """The same for an array of NumPy, or of a library whose slices can become NumPy arrays."""
     n, p = len(array), array.shape[-1]
     labels, groups = _row_values(labels, n, "labels"), _row_values(groups, n, "groups")
@@ -108,7 +108,7 @@ def _below(path):
     return sorted(files, key=lambda f: [int(s) if s.isdecimal() else s for s in re.split(r"(\d+)", str(f))])
 
 
-def _of_files(paths):
+def _source_of_files(paths):
     kinds = {file: kind for file in paths for end, kind in _KINDS.items() if file.name.lower().endswith(end)}
     files = [file for file in paths if file in kinds]
     in_folders = {tuple(name for name in file.parts if "=" in name) for file in files}

@@ -18,7 +18,7 @@ from ._texts import favoured_line
 
 if TYPE_CHECKING:
     from .._types import ArrayLike, Axes, Bools, Floats, Model, NDArray, Order
-    from ..groups import CredibleSets
+    from ..sets import CredibleSets
 
 _ORDERS = {"size": "features, the {first} first", "name": "features by name", "original": "column"}
 
@@ -175,8 +175,8 @@ class CredibleSetsDisplay(IntervalsDisplay):
 
     Examples
     --------
-    >>> from skhorseshoe import groups
-    >>> found = groups.credible_sets(clf, X)
+    >>> from skhorseshoe import sets
+    >>> found = sets.credible_sets(clf, X)
     >>> display = plotting.CredibleSetsDisplay.from_sets(found)
     >>> sorted(name[:2] for name in display.names)  # each alone, since no columns are correlated
     ['x0', 'x1', 'x2', 'x3', 'x4', 'x5']
@@ -188,7 +188,7 @@ class CredibleSetsDisplay(IntervalsDisplay):
 
     @classmethod
     def from_sets(cls, found: CredibleSets, *, ax: Axes | None = None) -> Self:
-        """Draw what `credible_sets <skhorseshoe.groups.credible_sets>` has found.
+        """Draw what `credible_sets <skhorseshoe.sets.credible_sets>` has found.
 
         Parameters
         ----------

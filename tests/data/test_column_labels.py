@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from skhorseshoe import inspection
-from skhorseshoe.groups import correlated_groups, credible_sets
+from skhorseshoe.sets import correlated_sets, credible_sets
 
 RNG = np.random.default_rng(0)
 A = RNG.standard_normal((200, 6))
@@ -33,14 +33,14 @@ def fit(short_fit):
 @every_kind
 def test_a_label_means_its_column_everywhere(labels, fit):
     model, frame, label = fit(labels), pd.DataFrame(A, columns=labels), labels[2]
-    assert model.group_summary({"one": [label]}).loc["one", "mean"] == pytest.approx(model.coef_[0, 2])
+    assert model.summary_of_sets({"one": [label]}).loc["one", "mean"] == pytest.approx(model.coef_[0, 2])
     one, every = (inspection.marginal_effects(model, frame, some) for some in ([label], None))
     assert one["mean"].tolist() == [pytest.approx(every["mean"].iloc[2], rel=1e-12)]
     assert inspection.marginal_effects(model, frame, label)["mean"].tolist() == one["mean"].tolist()
     assert np.flatnonzero(fit(labels, unpenalized=[label]).shrinkage_ == 0).tolist() == [2]
-    groups = correlated_groups(frame)
-    assert list(groups) == model.summary().index[:6].tolist()
-    assert model.group_summary(groups)["n_columns"].tolist() == [1] * 6
+    sets = correlated_sets(frame)
+    assert list(sets) == model.summary().index[:6].tolist()
+    assert model.summary_of_sets(sets)["n_columns"].tolist() == [1] * 6
     assert credible_sets(model, frame).sets.index.tolist() == [model.summary().index[2]]
 
 
@@ -69,7 +69,7 @@ def test_a_number_is_no_place_where_labels_are_numbers(fit):
     model, frame = fit(LABELS["numbers"]), pd.DataFrame(A, columns=LABELS["numbers"])
     uses = (
         lambda given: fit(LABELS["numbers"], unpenalized=[given]),
-        lambda given: model.group_summary({"one": [given]}),
+        lambda given: model.summary_of_sets({"one": [given]}),
         lambda given: inspection.marginal_effects(model, frame, given),
     )
     for use, given in itertools.product(uses, (0, -1, 7)):

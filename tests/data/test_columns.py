@@ -15,7 +15,7 @@ from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse
 from skhorseshoe._data import column_names
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._posterior.arviz import log_global_scale
+from skhorseshoe._mcmc.prior import each_slab, log_density_of_tau
 from skhorseshoe._utils.threads import Threads
 
 
@@ -84,7 +84,7 @@ def test_a_model_without_shrunk_columns_says_so(data, short_fit):
     with pytest.raises(ValueError, match=r"which is 0\. Leave it out: all columns are unpenalized"):
         short_fit(X, y, unpenalized=[True] * 4, expected_nonzero=2)
     tau = np.array([0.1, 1.0, 10.0])
-    np.testing.assert_allclose(log_global_scale(tau, 0.5, 2.0, 0), halfcauchy.logpdf(tau, scale=0.5))
+    np.testing.assert_allclose(log_density_of_tau(tau, 0.5, each_slab(2.0, 0)), halfcauchy.logpdf(tau, scale=0.5))
 
 
 @pytest.mark.parametrize("is_hidden", [False, True])

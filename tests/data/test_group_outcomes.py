@@ -10,7 +10,7 @@ def of(y, group, *weight, **more):
     return fixed_outcomes(np.asarray(y, np.uint8), np.unique(group, return_inverse=True)[1], *weight, **more)
 
 
-def sets(sizes):
+def matched_sets(sizes):
     """The group of each row, and whether it is the first of its group."""
     group = np.repeat(np.arange(len(sizes)), sizes)
     return group, np.append(True, group[1:] != group[:-1])
@@ -18,9 +18,9 @@ def sets(sizes):
 
 def test_sets_with_one_event_each(seed):
     rng = np.random.default_rng(seed)
-    group, event = sets(np.full(400, 2))
+    group, event = matched_sets(np.full(400, 2))
     assert of(event, group) == Matched(400, 400, 1, 1.0)
-    group, event = sets(rng.integers(2, 6, 300))
+    group, event = matched_sets(rng.integers(2, 6, 300))
     assert of(event, group) == Matched(300, 300, 1, 1.0)
     assert of(~event, group) == Matched(300, 300, 0, 1.0)
     some = rng.random(len(group)) < 0.9  # rows are lost, some of them cases
@@ -74,7 +74,7 @@ def test_rows_from_the_model_are_not_taken_for_a_design(sd, size, mean, seed):
 
 def test_what_else_is_no_design(seed):
     rng = np.random.default_rng(seed)
-    group, event = sets(np.full(19, 2))
+    group, event = matched_sets(np.full(19, 2))
     assert of(event, group) is None  # as chance may have it
     treated = np.tile([1.0, -1.0], 300)  # twice each, under treatment and without
     group = np.arange(600) // 2

@@ -14,7 +14,7 @@ from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, inspection
 from skhorseshoe._fit.findings import ChainQuality, Unbounded, of_outcome
 from skhorseshoe._fit.recipe import recipe_of
 from skhorseshoe._fit.warning_texts import Finding, text_of
-from skhorseshoe.groups import credible_sets
+from skhorseshoe.sets import credible_sets
 
 QUANTITIES = ["x0", "x1", "x2", "(intercept)", "(global scale)"]
 WELL = np.array([1.0, 1.0, 1.0, 1.0, 1.0])
@@ -184,7 +184,7 @@ def test_the_worst_has_failed_and_above_all_does_not_move():
 
 def test_sums_that_have_converged_are_told_before_the_advice():
     text = said(BAD._replace(are_sums_well=True))
-    assert text.index("have not converged") < text.index("group_summary") < text.index("Fit again with")
+    assert text.index("have not converged") < text.index("summary_of_sets") < text.index("Fit again with")
 
 
 def test_separated_classes_are_told_where_claims_are_made(seed):

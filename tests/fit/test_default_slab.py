@@ -81,7 +81,7 @@ def test_none_and_a_number_are_that_for_every_shape(wide, params, said):
 def test_a_model_saved_before_there_was_this_choice_is_read(wide):
     for slab, words in ((None, None), (2.0, "slab of standard deviation 2")):
         fitted = model(slab_scale=slab).fit(*wide)
-        del fitted._asked["slab_scale"]
+        del fitted._fit_facts["slab_scale"]
         text = header(pickle.loads(pickle.dumps(fitted)))
         assert (words in text) if words else ("slab of" not in text)
 

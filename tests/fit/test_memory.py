@@ -15,6 +15,7 @@ from laws import peak_memory
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe._fit import plan
+from skhorseshoe._mcmc.run import PRIOR_COORDINATES
 from skhorseshoe._utils import memory
 
 X = np.random.default_rng(0).standard_normal((30, 3))
@@ -89,7 +90,7 @@ def test_the_forecast_grows_with_rows_and_columns(sizes, short_fit):
     for n, p, n_chains in (sizes[0], *sizes):  # the first loads modules and kernels
         data = np.random.default_rng(0).standard_normal((n, p))
         taken.append(peak_memory(partial(short_fit, data, np.arange(n) % 2, n_chains=n_chains, **given)))
-    few, many = (sum(plan.forecast(*size, 1, 1, "prior")) for size in sizes)
+    few, many = (sum(plan.forecast(*size, 1, 1, PRIOR_COORDINATES)) for size in sizes)
     assert taken[2] - taken[1] < many - few < 2 * (taken[2] - taken[1])
 
 

@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from skhorseshoe import HorseshoeProbitClassifier, groups
+from skhorseshoe import HorseshoeProbitClassifier, sets
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse as sparse_ops
 from skhorseshoe._data.rows import Rows
@@ -68,7 +68,7 @@ def test_a_fit_whose_predictions_have_converged_ends_and_says_so(twins, slow, se
     assert model.stopped_by_ == "target_ess"
     assert 200 <= model.ess_[0] < 400
     assert model.rhat_.max() <= 1.05
-    sums = groups.correlated_groups(X)
+    sums = sets.correlated_sets(X)
     members = next(one for one in sums.values() if len(one) > 1)
     score = model.coef_draws_ @ X.T + model.intercept_draws_[..., None]
     total = model.coef_draws_[..., list(members)] @ np.array(list(members.values()))
@@ -76,7 +76,7 @@ def test_a_fit_whose_predictions_have_converged_ends_and_says_so(twins, slow, se
         checks = convergence(draws)
         assert np.max(checks.rhat) <= 1.01
         assert np.min(checks.ess_bulk) >= 400
-    assert "draws, converged for predictions and groups; single columns are rough (R-hat 1.0" in header(model)
+    assert "draws, converged for predictions and sets; single columns are rough (R-hat 1.0" in header(model)
     assert "Stricter: single columns are as sure as the rest with target_ess=400, about " in header(model)
 
 
@@ -106,7 +106,7 @@ def test_a_length_in_numbers_is_judged_alike(twins, slow, seed):
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConvergenceWarning)
         clone(rough).set_params(n_iter=rough.n_iter_).fit(*twins)
-    with pytest.warns(ConvergenceWarning, match=r"'\(predictions and groups\)'|'x\d+'|\(global scale\)|\(intercept\)"):
+    with pytest.warns(ConvergenceWarning, match=r"'\(predictions and sets\)'|'x\d+'|\(global scale\)|\(intercept\)"):
         clone(rough).set_params(n_iter=20).fit(*twins)
 
 
@@ -141,7 +141,7 @@ def draws_of(rng, n=800, p=P):
     return draws
 
 
-@pytest.mark.parametrize("kind", ["predictions", "groups"])
+@pytest.mark.parametrize("kind", ["predictions", "sets"])
 def test_what_is_watched_has_to_agree_between_chains(kind, seed):
     """Each column alone differs by so little that nobody sees it."""
     rng = np.random.default_rng(seed)
@@ -150,8 +150,8 @@ def test_what_is_watched_has_to_agree_between_chains(kind, seed):
     X += 0.1 * rng.standard_normal((N, P))
     looks = [watched(X), watched(X)]
     for look in looks:
-        assert bool(look.weights.shape[1]) == (kind == "groups")
-        if kind == "groups":
+        assert bool(look.weights.shape[1]) == (kind == "sets")
+        if kind == "sets":
             look.X[:] = 0.0  # so that the sums alone can tell
     assert draws.suffice(400, watched=looks[0])
     draws.coef += 0.006 * np.array([-1, -1, 1, 1])[:, None, None] * moved
@@ -188,7 +188,7 @@ def test_at_most_so_many_rows_are_watched(seed):
     assert 500 <= watched(np.random.default_rng(seed).standard_normal((1500, P))).X.shape[0] <= 1000
 
 
-@pytest.mark.parametrize(("p", "name"), [(P, "(predictions and groups)"), (4100, "(predictions)")])
+@pytest.mark.parametrize(("p", "name"), [(P, "(predictions and sets)"), (4100, "(predictions)")])
 def test_too_many_correlations_are_not_computed(p, name, seed):
     X = np.ones(p) * np.random.default_rng(seed).standard_normal((N, 1))
     assert watched(X).worst(draws_of(np.random.default_rng(seed), 20, p)).name == name

@@ -14,7 +14,7 @@ from skhorseshoe._backends import device
 from skhorseshoe._data.row_groups import Groups
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._mcmc.run import Problem, Run, Settings
+from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem, Run, Settings
 
 SIZES = 200, 40, 20, 10, 5, 3, 2, 2, 1, 1, 1, 1
 SCALE, SLAB, TAU_0, RARE = 0.7, 2.0, 0.5, -2.3
@@ -62,7 +62,7 @@ def ranks_of(seed, sampler):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sampler", "n_sets"), [("hmc", 40), ("gibbs", 40), ("prior", 24)])
+@pytest.mark.parametrize(("sampler", "n_sets"), [("hmc", 40), ("gibbs", 40), (PRIOR_COORDINATES, 24)])
 def test_ranks_are_uniform(sampler, n_sets):
     ranks = np.array([ranks_of(seed, sampler) for seed in range(repeated(n_sets, 200))])
     found = {name: kstest(ranks[:, k], "uniform").pvalue for k, name in enumerate(NAMES)}

@@ -15,7 +15,7 @@ from skhorseshoe._data.row_groups import Groups
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import group_moves
 from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._mcmc.run import Problem, Run, Settings
+from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem, Run, Settings
 from skhorseshoe.diagnostics import ess_bulk, rhat
 
 SLAB, N_CHAINS = 1.0, 16
@@ -133,12 +133,12 @@ def each_case():
 
 
 def every():
-    return [(name, sampler) for name in CASES for sampler in ("hmc", "gibbs", "prior")]
+    return [(name, sampler) for name in CASES for sampler in ("hmc", "gibbs", PRIOR_COORDINATES)]
 
 
 @pytest.mark.parametrize(("name", "sampler"), each_case())
 def test_the_scale_of_groups_has_its_law_out_to_the_tails(name, sampler):
-    draws = run(name, sampler, 1000 if sampler == "prior" else 2000)  # its sweeps take longest
+    draws = run(name, sampler, 1000 if sampler == PRIOR_COORDINATES else 2000)  # its sweeps take longest
     assert abs(deviations(name, draws)).max() < 4.5
     assert rhat(np.log(draws.group_scale)) < 1.01
 

@@ -15,7 +15,7 @@ from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import group_moves
 from skhorseshoe._mcmc.grouped_rows import GroupedRows
 from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._mcmc.run import Problem, Run, Settings
+from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem, Run, Settings
 from skhorseshoe.diagnostics import ess_bulk
 
 SIZES = 1, 2, 3, 5, 9, 4
@@ -114,7 +114,9 @@ def deviations(draws, weighted=False):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sampler", "weighted"), [("hmc", False), ("hmc", True), ("gibbs", False), ("prior", True)])
+@pytest.mark.parametrize(
+    ("sampler", "weighted"), [("hmc", False), ("hmc", True), ("gibbs", False), (PRIOR_COORDINATES, True)]
+)
 def test_draws_with_groups_have_the_law_that_quadrature_gives(sampler, weighted):
     assert abs(deviations(run(sampler, 2000, weighted), weighted)).max() < 4.5
 

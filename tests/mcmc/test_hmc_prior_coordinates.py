@@ -12,6 +12,7 @@ from skhorseshoe._backends import Trajectory
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu.prior_coordinates import PriorCoordinates
 from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc.run import PRIOR_COORDINATES
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +62,7 @@ def test_nothing_is_learnt_after_burn_in(wide):
     """Of the last sweep of burn-in and of the last of all, step, centres and sizes are the same."""
     X, y = wide
     rows, seen = Rows(X, y.astype(np.uint8), True, cpu, ALONE), []
-    chains = chains_of(rows, "prior", 40, n_chains=4, slab=2.0, tau_0=0.1)
+    chains = chains_of(rows, PRIOR_COORDINATES, 40, n_chains=4, slab=2.0, tau_0=0.1)
     for _ in range(71):
         chains.advance()
         seen.append((chains.step, *chains.centre, *chains.size))
@@ -108,7 +109,7 @@ def test_a_trajectory_is_driven_by_the_gradient_of_its_energy():
         slope = (ends[0] - ends[1]) / 2e-5
         assert abs(slope - force[j]) < 1e-3 * (1 + abs(slope)), j
     beta, tau_sq_inv = coordinates.to_beta(trajectory)
-    np.testing.assert_allclose(coordinates.of(beta, tau_sq_inv)[0], centre + size * u[0], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(coordinates.from_beta(beta, tau_sq_inv)[0], centre + size * u[0], rtol=1e-6, atol=1e-9)
 
 
 # Rows, columns, chains; dtype; what else ``Rows`` is told.
@@ -129,7 +130,7 @@ def test_a_sweep_of_fused_calls_has_the_bits_of_its_steps(name):
     X, y = (rng.standard_normal((n, p)) + np.linspace(-1, 1, p)).astype(dtype), (rng.random(n) < 0.4).astype(np.uint8)
     rows, states = Rows(X, y, ops=cpu, threads=ALONE, **told), []
     for rows.takes_fused_calls in (True, False):
-        chains = chains_of(rows, "prior", 12, n_chains=n_chains, slab=2.0, tau_0=0.1)
+        chains = chains_of(rows, PRIOR_COORDINATES, 12, n_chains=n_chains, slab=2.0, tau_0=0.1)
         start = chains.state
         for _ in range(15):
             chains.advance()

@@ -189,6 +189,6 @@ def test_coordinates_lead_back(size):
     beta, tau_sq_inv = size * rng.standard_cauchy((4, 41)), np.array([1e-4, 1.0, 1e4, 1e8])
     fixed = SimpleNamespace(anchor=np.zeros(41), diagonal=np.zeros(41))
     coordinates = cpu.PriorCoordinates(fixed, np.full(40, 0.3), 0.1, np.zeros(42), np.ones(42), 4, ALONE)
-    back, tau_back = coordinates.to_beta(SimpleNamespace(u=coordinates.of(beta, tau_sq_inv)))
+    back, tau_back = coordinates.to_beta(SimpleNamespace(u=coordinates.from_beta(beta, tau_sq_inv)))
     np.testing.assert_allclose(back, beta, rtol=1e-4)
     np.testing.assert_allclose(tau_back, tau_sq_inv, rtol=1e-12)

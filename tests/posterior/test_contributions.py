@@ -60,11 +60,11 @@ def test_terms_are_those_of_a_loop_over_draws(clinical, clinic, reference, top):
     rows = X.iloc[[5, 9, 30]]
     origin = clf._column_means if reference is None else steps.transform(X.loc[[reference]])[0]
     frame = contributions(clinical, rows, None if reference is None else X.loc[reference], level=level, top=top)
-    coef, groups = clf.coef_draws_.reshape(-1, clf.n_features_in_), public_terms.find(clinical)
+    coef, found = clf.coef_draws_.reshape(-1, clf.n_features_in_), public_terms.find(clinical)
     names = list(steps.get_feature_names_out())
     for label, row in zip(rows.index, steps.transform(rows), strict=True):
         parts, draws = frame.loc[label], {}
-        for name, members in groups.items():
+        for name, members in found.items():
             draws[name] = np.array([sum((row[j] - origin[j]) * b[j] for j in map(names.index, members)) for b in coef])
         order = sorted(draws, key=lambda name: -abs(draws[name].mean()))
         shown = order[:top]

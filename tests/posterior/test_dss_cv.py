@@ -23,7 +23,7 @@ def model_of(draws, fit_intercept=True, unpenalized=()):
         intercept_draws_=draws[..., p] * fit_intercept,
         shrinkage_=shrinkage,
         n_jobs=1,
-        _asked={"fit_intercept": fit_intercept, "class_weight": None},
+        _fit_facts={"fit_intercept": fit_intercept, "class_weight": None},
     )
 
 

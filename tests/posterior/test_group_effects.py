@@ -14,7 +14,7 @@ from skhorseshoe._posterior import group_effects
 from skhorseshoe._posterior.dss import weighted_root
 from skhorseshoe._posterior.grouped_prediction import population
 from skhorseshoe.diagnostics import convergence
-from skhorseshoe.groups import credible_sets
+from skhorseshoe.sets import credible_sets
 
 ON_AVERAGE = "averaged over groups"
 
@@ -102,7 +102,7 @@ def test_sizes_and_sets_are_averaged_over_groups(of_patients, visits):
     sets = credible_sets(of_patients, X).sets
     assert sets.loc["pulse", "mean"] == pytest.approx(averaged(of_patients)[..., 0].mean() * sd, rel=1e-6)
     assert ON_AVERAGE in in_one_line(sets)
-    sums = of_patients.group_summary({"both": ["pulse", "dose"]})  # of coefficients, which are given the group
+    sums = of_patients.summary_of_sets({"both": ["pulse", "dose"]})  # of coefficients, which are given the group
     assert sums.loc["both", "mean"] == pytest.approx(of_patients.coef_draws_[..., :2].sum(axis=-1).mean())
     assert "given the group" in in_one_line(sums)
 

@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from skhorseshoe._posterior.table import Summary, _as_texts
-from skhorseshoe.groups import credible_sets
-from skhorseshoe.inspection import contributions, group_summary, marginal_effects
+from skhorseshoe.inspection import contributions, marginal_effects, summary_of_sets
 from skhorseshoe.plotting import CoefficientsDisplay
+from skhorseshoe.sets import credible_sets
 
 NAMES = ["age", "mean fractal dimension of the nuclei", "num__cholesterol in the blood, mg/dl", "(intercept)"]
 
@@ -172,11 +172,11 @@ def test_names_and_classes_in_sentences_are_printable(name, short_fit, seed):
     model = short_fit(X, y, n_iter=100)
     tables = (
         model.summary(),
-        group_summary(model, {name: [0, 1]}),
+        summary_of_sets(model, {name: [0, 1]}),
         marginal_effects(model, X),
         contributions(model, X[:1]),
     )
-    for table in (*tables, *credible_sets(model, X, groups={name: [0, 1]}, level=0.1)):
+    for table in (*tables, *credible_sets(model, X, sets={name: [0, 1]}, level=0.1)):
         header = table.attrs.get("header", "")
         assert header.replace("\n", "").isprintable()
         assert max(map(len, header.split("\n"))) <= 79
@@ -191,8 +191,8 @@ def test_a_table_of_coefficients_says_which_class_positive_ones_favour(weak_prob
     """In the words of the displays."""
     X, y = weak_problem
     model = short_fit(X, np.array(classes)[y], n_iter=100)
-    found = credible_sets(model, X, groups={"all": [0, 1]}, level=0.1)
-    tables = {"coefficients": model.summary(), "ones": model.group_summary({"all": [0, 1]}), "effects": found.sets}
+    found = credible_sets(model, X, sets={"all": [0, 1]}, level=0.1)
+    tables = {"coefficients": model.summary(), "ones": model.summary_of_sets({"all": [0, 1]}), "effects": found.sets}
     for what, table in tables.items():
         assert f"positive {what} favour {says}" in " ".join(table.attrs["header"].split())
         assert table.attrs["classes"] == classes
@@ -216,7 +216,7 @@ def tables(weak_problem, short_fit):
     model, X = short_fit(*weak_problem, n_iter=200), weak_problem[0]
     some = [{"change": change, "max_draws": most} for change in ("auto", "sd", 0.01) for most in (None, 100, 8)]
     effects = [marginal_effects(model, X, **how) for how in some]
-    return *effects, contributions(model, X[:2]), model.summary(), model.group_summary({"a": [0], "b": [1, 2]})
+    return *effects, contributions(model, X[:2]), model.summary(), model.summary_of_sets({"a": [0], "b": [1, 2]})
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -22,7 +22,7 @@ from sklearn.preprocessing import (
 
 from skhorseshoe import HorseshoeProbitClassifier, inspection, terms
 from skhorseshoe.diagnostics import ess_bulk
-from skhorseshoe.groups import credible_sets
+from skhorseshoe.sets import credible_sets
 
 SHORT = HorseshoeProbitClassifier(n_iter=50, burn_in=50, random_state=0)
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, datasets, diagnostics, inspection, plotting
-from skhorseshoe.groups import correlated_groups, credible_sets
+from skhorseshoe.sets import correlated_sets, credible_sets
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((200, 5))
@@ -34,13 +34,13 @@ METHODS = ("predict", "predict_proba", "predict_log_proba", "decision_function",
 ANSWERS = {
     **{name: lambda model, name=name: getattr(model, name)(FAR) for name in (*METHODS, "predict_proba_samples")},
     "summary": lambda model: repr(model.summary()) + model.summary()._repr_html_(),
-    "group_summary": lambda model: repr(model.group_summary({"both": [0, 4]})),
+    "summary_of_sets": lambda model: repr(model.summary_of_sets({"both": [0, 4]})),
     "to_arviz": lambda model: model.to_arviz(X, Y),
     "marginal_effects": lambda model: repr(inspection.marginal_effects(model, FAR)),
     "contributions": lambda model: repr(inspection.contributions(model, FAR[-8:])),
     "loo": lambda model: inspection.loo(model, X, Y),
-    "groups": lambda model: correlated_groups(X),
-    "sets": lambda model: repr(credible_sets(model, X)),
+    "correlated_sets": lambda model: correlated_sets(X),
+    "credible_sets": lambda model: repr(credible_sets(model, X)),
     "diagnostics": lambda model: diagnostics.convergence(np.append(model.coef_draws_, 0 * model.coef_draws_, axis=-1)),
     "autocorrelation": lambda model: diagnostics.autocorrelation(0 * model.coef_draws_, 3),
     "data": lambda model: datasets.make_rare_events(1000, 8, random_state=0),

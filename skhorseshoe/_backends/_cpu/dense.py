@@ -70,7 +70,7 @@ def hold(X, y, weight):
     return X.astype(np.float32) if X.dtype == np.float16 and not is_on_disk(X) else X, y, weight
 
 
-def place(X, n_chains, sampler):
+def place(X, n_chains, kind):
     """X, and an empty message; memory of the host is forecast elsewhere."""
     return X, ""
 

@@ -18,13 +18,13 @@ class Precision:
     H : (q, q) float64, symmetric positive semi-definite.
     """
 
-    def __init__(self, H, threads, memory_of=None, n_workers=None):
-        """memory_of : a Precision of the same size that is not used while this one is. n_workers : threads that compute
-        Cholesky factors, each with a matrix; all by default."""
+    def __init__(self, H, threads, memory_from=None, n_workers=None):
+        """memory_from : a Precision of the same size that is not used while this one is. n_workers : threads that
+        compute Cholesky factors, each with a matrix; all by default."""
         self.H = H
         self.threads = threads
         n_workers = (n_workers or threads.n) if len(H) >= LEAST_SHARED_COLUMNS else 1
-        self.work = [np.empty_like(H) for _ in range(n_workers)] if memory_of is None else memory_of.work
+        self.work = [np.empty_like(H) for _ in range(n_workers)] if memory_from is None else memory_from.work
 
     @staticmethod
     def noise(ops, shape, key, sweep):

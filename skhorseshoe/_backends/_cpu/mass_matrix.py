@@ -20,12 +20,12 @@ class MassMatrix:
     overwrites the trajectory that it is given.
     """
 
-    def __init__(self, H, b, n_chains, p, threads, memory_of=None):
-        """memory_of : a Precision of the same size that is not used while this computes."""
+    def __init__(self, H, b, n_chains, p, threads, memory_from=None):
+        """memory_from : a Precision of the same size that is not used while this computes."""
         q = len(H)
         self.threads, self.H, self.b = threads, H, b
         n_workers = threads.n if q >= LEAST_SHARED_COLUMNS else 1
-        self.spare = memory_of.work if memory_of else [np.empty((q, q)) for _ in range(n_workers)]
+        self.spare = memory_from.work if memory_from else [np.empty((q, q)) for _ in range(n_workers)]
         self.cholesky_factors, self.mean = np.empty((n_chains, q, q)), np.empty((n_chains, q))
         self.log_norm = np.empty(n_chains)
         self._p, self._last_reference = p, None

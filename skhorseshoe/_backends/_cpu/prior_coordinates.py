@@ -31,7 +31,7 @@ class PriorCoordinates:
         self.record = record("PriorCoordinates", fields | scratch | {"p": p, "q": len(centre) - 1})
         self.shape = n_chains, len(centre)
 
-    def of(self, beta, tau_sq_inv):
+    def from_beta(self, beta, tau_sq_inv):
         """w of the shrunk coefficients, the other coefficients, and log tau; (n_chains, q + 1)."""
         out = np.empty((len(beta), beta.shape[1] + 1))
         _coordinates(self.record, np.ascontiguousarray(beta), tau_sq_inv, len(beta), out)

@@ -75,7 +75,7 @@ class Precision:
 
     work = ()  # no memory that others could use
 
-    def __init__(self, H, threads, memory_of=None, n_workers=None):
+    def __init__(self, H, threads, memory_from=None, n_workers=None):
         self.H = H = gpu_array(H)
         self.cholesky = Cholesky(H)
 

@@ -14,7 +14,7 @@ from .variates import normal
 class MassMatrix:
     """As ``cpu.MassMatrix``; ``set_reference`` gives it H and b."""
 
-    def __init__(self, H, b, n_chains, p, threads, memory_of=None):
+    def __init__(self, H, b, n_chains, p, threads, memory_from=None):
         q = len(H)
         self.p = p
         self.H = gpu_array(H)

@@ -17,18 +17,18 @@ PREDICTED_ROWS = 1024  # number of rows whose linear predictors are computed at 
 _CURE = "Use device='cpu', give X as float32 or float16, lower n_chains, or select columns first."
 
 
-def working_set(n, p, n_chains, sampler, multiprocessors):
-    """An upper bound of the bytes on the GPU without X, mostly of matrices (q, q). sampler : the kind of the chains;
-    for "prior" the GPU computes the score alone."""
+def working_set(n, p, n_chains, kind, multiprocessors):
+    """An upper bound of the bytes on the GPU without X, mostly of matrices (q, q). kind : of the chains, or None for
+    chains on the host, for which the GPU computes the score alone."""
     q = p + 1
-    square = 0 if sampler == "prior" else 8 * q * q
-    factors = factors_at_a_time(n_chains, q) + 2 * n_chains * (sampler == "hmc")
+    square = 0 if kind is None else 8 * q * q
+    factors = factors_at_a_time(n_chains, q) + 2 * n_chains * (kind == "hmc")
     blocks = 3 * max(q, min(n * q, max(WIDENED_NUMBERS, 64 * n)))  # X in float64, and arrays computed from it
     blocks = 8 * max(blocks, 2 * min(PREDICTED_ROWS * q, WIDENED_NUMBERS))
     chains = compiled_chains(min(n_chains, PASS_CHAINS)) * -(-n_chains // PASS_CHAINS)  # in all launches of a pass
     sums = 8 * MOST_BLOCKS * multiprocessors * (q + 1) * chains
     line_sums = 8 * MOST_BLOCKS * multiprocessors * n_chains * (1 + line_moves.LINE_PROPOSALS)
-    vectors = (_VECTORS + _SPLIT_VECTORS * (sampler == "hmc")) * max(8 * n_chains * q, _LEAST_ARRAY_BYTES)
+    vectors = (_VECTORS + _SPLIT_VECTORS * (kind == "hmc")) * max(8 * n_chains * q, _LEAST_ARRAY_BYTES)
     return square * (factors + 9) + blocks + sums + line_sums + vectors + 17 * n + 2**20
 
 
@@ -37,12 +37,12 @@ def factors_at_a_time(n_chains, q):
     return n_chains if 8 * n_chains * q * q <= _FACTOR_BYTES else 1
 
 
-def place(X, n_chains, sampler):
+def place(X, n_chains, kind):
     """X, as ``HostRows`` if it must stay on the host, and the forecast in words; a MemoryError if the fit does not fit
     into the memory of the current GPU."""
     has = cp.cuda.runtime.getDeviceProperties(cp.cuda.runtime.getDevice())
     (n, p), count = X.shape, has["multiProcessorCount"]
-    needed = working_set(n, p, int(n_chains), sampler, count)
+    needed = working_set(n, p, int(n_chains), kind, count)
     X_bytes = 0 if isinstance(X, cp.ndarray) else X.nbytes
     smaller = needed + buffer_bytes(X_bytes, count)
     (free, total), on_disk = _free_and_total(), is_on_disk(X)

@@ -33,7 +33,7 @@ def test_chains_on_the_host_take_little_of_the_card(card, short_fit):
     X, y, _ = make_sparse_probit(30, 2000, random_state=0)
     card.properties["multiProcessorCount"] = 1
     short_fit(X, y, device="cuda", slab_scale=2.0, burn_in=2, n_iter=2)
-    forecast = module("memory").working_set(*X.shape, 4, "prior", 1)
+    forecast = module("memory").working_set(*X.shape, 4, None, 1)
     of_columns = 8 * 2000**2  # a matrix, of which other samplers have a dozen
     assert card.memory.most - X.nbytes < forecast < 2 * of_columns
 
@@ -48,7 +48,7 @@ def test_the_forecast_has_the_sums_of_all_blocks_and_launches(n_chains, card):
     assert taken * (p + 1) / (p + 2) <= forecast - without
 
 
-@pytest.mark.parametrize("after", [1, 6, 23])  # in the climb, in a stage of burn-in, in sampling
+@pytest.mark.parametrize("after", [1, 6, 23])  # in the climb, in a window of burn-in, in sampling
 def test_memory_is_given_back_after_an_error(after, card, problem, short_fit, monkeypatch):
     """While the error is still there, with its traceback."""
 

@@ -42,7 +42,7 @@ def test_a_watch_says_that_steps_go_on_once_too_often(lengths, one_gpu):
         assert said == [True] * (length + 1) + [False]
 
 
-def test_the_host_waits_in_burn_in_only_where_a_stage_ends(card, problem, cholesky_factors):
+def test_the_host_waits_in_burn_in_only_where_a_phase_ends(card, problem, cholesky_factors):
     chains = chains_of("hmc", module("dense"), *problem, 20)
     waited = []
     while (t := chains.state.sweep) < 22:

@@ -1,4 +1,4 @@
-"""Groups of correlated columns, for the posterior of their sums, and credible sets of columns."""
+"""Sets of correlated columns, for the posterior of their sums, and credible sets of columns."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from ._backends import device
 from ._data import validation
 from ._posterior.claim_errors import EFFECT, check_bounds, check_draws, check_share, prob_columns_wrong
-from ._posterior.column_group_weights import column_group_weights
+from ._posterior.column_sets import checked_sets
 from ._posterior.correlated import central, clusters, trees
 from ._posterior.correlations import ROUNDING, among, correlations_of
 from ._posterior.credible_sets import CredibleSetSearch, choose_sets, set_frames
@@ -28,7 +28,7 @@ from ._utils.sklearn_compat import Interval
 if TYPE_CHECKING:
     from ._types import ArrayLike, DataFrame, Missing, Model, RowsLike
 
-__all__ = ["CredibleSets", "correlated_groups", "credible_sets"]
+__all__ = ["CredibleSets", "correlated_sets", "credible_sets"]
 
 _THRESHOLDS, _EFFECTS = Interval(Real, 0, 1, closed="right"), Interval(Real, 0, None, closed="left")
 _UNEVEN = 1e-6  # largest asymmetry of a matrix of correlations that was computed in float32
@@ -60,13 +60,11 @@ class CredibleSets(NamedTuple):
 
 
 @guarded
-def correlated_groups(
-    X: RowsLike, threshold: float = 0.7, *, model: Model | None = None
-) -> dict[str, dict[Any, float]]:
-    """Groups of columns that are correlated, by average linkage of one minus the absolute correlation.
+def correlated_sets(X: RowsLike, threshold: float = 0.7, *, model: Model | None = None) -> dict[str, dict[Any, float]]:
+    """Disjoint sets of columns that are correlated, by average linkage of one minus the absolute correlation.
 
     If columns are strongly correlated, the posterior often cannot say which of them matters, but may well be sure that
-    the group does: ``HorseshoeProbitClassifier.group_summary`` takes what this returns. Weights are in the units of the
+    the set does: ``HorseshoeProbitClassifier.summary_of_sets`` takes what this returns. Weights are in the units of the
     columns, so X has to be as the classifier has it: where steps are before it, such as a scaler, give ``model`` too.
 
     Parameters
@@ -75,20 +73,20 @@ def correlated_groups(
         Numbers without missing values; the columns as the classifier was fitted on them, or, with ``model``, rows as
         that takes them. Sparse ones are not made dense.
     threshold : float, default=0.7
-        Two groups become one while the mean absolute correlation of their columns is at least this, in (0, 1].
+        Two sets become one while the mean absolute correlation of their columns is at least this, in (0, 1].
     model : HorseshoeProbitClassifier, Pipeline, search or None, default=None
-        Fitted. X passes through the steps before its classifier, and the groups are of the columns behind them, as
-        ``inspection.group_summary(model, groups)`` takes them. Each has the name of the column that most probably has
+        Fitted. X passes through the steps before its classifier, and the sets are of the columns behind them, as
+        ``inspection.summary_of_sets(model, sets)`` takes them. Each has the name of the column that most probably has
         an effect, one beyond 0.1 on the score per standard deviation.
 
     Returns
     -------
-    groups : dict
-        For each group the weights of its columns, by name (by number, where X has no names). A weight is the column's
+    sets : dict
+        For each set the weights of its columns, by name (by number, where X has no names). A weight is the column's
         standard deviation, with a sign as the column is correlated with the central one: the weighted sum of the
-        coefficients is what all columns do to the score that move together, each by one standard deviation. A group has
+        coefficients is what all columns do to the score that move together, each by one standard deviation. A set has
         the name of its central column, with ``model`` of another one, and the weight of that column is positive. A
-        column on its own is a group; constant columns are in none.
+        column on its own is a set; constant columns are in none.
 
     Raises
     ------
@@ -97,22 +95,22 @@ def correlated_groups(
     ValueError
         If X is not finite, has one row or other columns than the model, or the threshold is not in (0, 1].
     MemoryError
-        If a copy of a sparse X does not fit, or a set of columns, each correlated with another one of the set by the
-        threshold, is so large that three matrices of their correlations, of 8 bytes an entry, do not fit.
+        If a copy of a sparse X does not fit, or columns of which each is correlated with another one by the threshold
+        are so many that three matrices of their correlations, of 8 bytes an entry, do not fit.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skhorseshoe.groups import correlated_groups
+    >>> from skhorseshoe.sets import correlated_sets
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((200, 4))
     >>> X[:, 2] = 0.1 * X[:, 2] - X[:, 0]
-    >>> [list(group) for group in correlated_groups(X).values()]
+    >>> [list(columns) for columns in correlated_sets(X).values()]
     [[0, 2], [1], [3]]
     """
     _check("threshold", threshold, _THRESHOLDS)
     if model is None:
-        learner = type("correlated_groups", (BaseEstimator,), {})()  # errors name it, and names go to it
+        learner = type("correlated_sets", (BaseEstimator,), {})()  # errors name it, and names go to it
         X = _checked_rows(learner, X, reset=True)
         names = getattr(learner, "feature_names_in_", getattr(learner, "_column_labels", None))
     else:
@@ -123,14 +121,14 @@ def correlated_groups(
     r, sd = correlations_of(X)
     varies = np.flatnonzero(sd)
     r = r if len(varies) == len(sd) else among(r, varies)
-    wrong, groups = None if model is None else prob_columns_wrong(classifier, EFFECT)[varies], {}
-    for members, signs, centre in clusters(r, len(varies), threshold, "correlated_groups"):
+    wrong, sets = None if model is None else prob_columns_wrong(classifier, EFFECT)[varies], {}
+    for members, signs, centre in clusters(r, len(varies), threshold, "correlated_sets"):
         first = centre if wrong is None else wrong[members].argmin()
         weights = signs[first] * signs * sd[varies[members]]
         columns = [int(j) if names is None else names[j] for j in varies[members]]
         title = title_of(f"x{columns[first]}" if names is None else columns[first], len(members))
-        groups[title] = dict(zip(columns, weights.tolist(), strict=True))
-    return groups
+        sets[title] = dict(zip(columns, weights.tolist(), strict=True))
+    return sets
 
 
 @guarded
@@ -139,7 +137,7 @@ def credible_sets(
     X: RowsLike = None,
     *,
     correlations: ArrayLike | None = None,
-    groups: Mapping[str, Any] | None = None,
+    sets: Mapping[str, Any] | None = None,
     terms: Mapping[str, Any] | Literal["auto"] | None = "auto",
     level: float = 0.95,
     effect: float = EFFECT,
@@ -150,7 +148,7 @@ def credible_sets(
     """Disjoint sets of columns, as small as possible, each of which has an effect that the posterior is sure of.
 
     Where columns stand in for one another, the posterior is not sure of any of them, but may well be of them together.
-    Candidates are single columns, groups of correlated columns at every height of their tree, and groups of yours.
+    Candidates are single columns, sets of correlated columns at every height of their tree, and sets of yours.
 
     Parameters
     ----------
@@ -160,9 +158,9 @@ def credible_sets(
         Rows that the model was fitted on, all or a sample: they say which columns are correlated.
     correlations : array-like of shape (n_features, n_features), default=None
         The correlations of the classifier's columns, in place of X.
-    groups : dict or None, default=None
-        Further candidates, as for ``group_summary``: the name of each group with a list of columns or a dict of columns
-        and their weights. Groups may overlap, as gene sets do: no column is in two of the sets that are chosen. Columns
+    sets : dict or None, default=None
+        Further candidates, as for ``summary_of_sets``: the name of each set with a list of columns or a dict of columns
+        and their weights. They may overlap, as gene sets do: no column is in two of the sets that are chosen. Columns
         of a list are added per standard deviation, each with the sign of its correlation with the central one where
         correlations are known, and weights are taken as they are.
     terms : dict, "auto" or None, default="auto"
@@ -174,14 +172,14 @@ def credible_sets(
     effect : float, default=0.1
         The least effect that counts, as for the selector's rule "fsr": what all columns of the set do to the score if
         they move together, each by one standard deviation and in the direction in which they are correlated. Of a rare
-        level that is little of its difference from the others, which ``groups`` with weights of 1 ask for.
+        level that is little of its difference from the others, which ``sets`` with weights of 1 ask for.
     q : float, default=0.1
         Largest expected share, in (0, 1), of false sets. It matters where it is below 1 - ``level``.
     threshold : float, default=0.5
-        Two groups in the tree become one while the mean absolute correlation of their columns is at least this, in
+        Two sets in the tree become one while the mean absolute correlation of their columns is at least this, in
         (0, 1].
     missing : {"raise", "ignore"}, default="raise"
-        What becomes of names in ``groups`` and ``terms`` that are none of the columns: an error, or they are left out,
+        What becomes of names in ``sets`` and ``terms`` that are none of the columns: an error, or they are left out,
         which the header tells.
 
     Returns
@@ -194,15 +192,15 @@ def credible_sets(
     ------
     TypeError
         If ``model`` does not end with a HorseshoeProbitClassifier, X behind its steps is a Dask collection, or
-        ``groups`` or ``terms`` are none of those above.
+        ``sets`` or ``terms`` are none of those above.
     NotFittedError
         If it is not fitted.
     ValueError
-        If X, correlations and groups are all None or cannot be used, groups or terms have unknown columns, ``level``,
+        If X, correlations and sets are all None or cannot be used, sets or terms have unknown columns, ``level``,
         ``q``, ``threshold`` or ``effect`` is out of range, or the draws are too few to tell errors as rare as ``level``
         or ``q`` asks for.
     MemoryError
-        As for `correlated_groups`.
+        As for `correlated_sets`.
 
     Notes
     -----
@@ -215,7 +213,7 @@ def credible_sets(
 
     Among all choices of disjoint candidates with an expected share of false sets of at most ``q`` it is the one with
     the largest sum of probabilities divided by sizes (Spector & Janson 2024), by `scipy.optimize.milp`. Columns that
-    are not shrunk (``unpenalized``) are no candidates, unless they are in ``groups``.
+    are not shrunk (``unpenalized``) are no candidates, unless they are in ``sets``.
 
     References
     ----------
@@ -226,7 +224,7 @@ def credible_sets(
     --------
     >>> import numpy as np
     >>> from skhorseshoe import HorseshoeProbitClassifier
-    >>> from skhorseshoe.groups import credible_sets
+    >>> from skhorseshoe.sets import credible_sets
     >>> rng = np.random.default_rng(0)
     >>> X = rng.standard_normal((400, 6))
     >>> X[:, 5] = X[:, 0] + 0.1 * rng.standard_normal(400)
@@ -248,13 +246,13 @@ def credible_sets(
     r = _given_correlations(classifier, None if X is None else prepared(steps, X), correlations, scale)
     classifier = named(steps, classifier)
     several, left_out = _several(terms, steps, classifier, inputs, r, scale, missing)
-    is_empty = all(c is None for c in (X, correlations, groups)) and not several
+    is_empty = all(c is None for c in (X, correlations, sets)) and not several
     if is_empty or (X is not None and correlations is not None):
-        raise ValueError("Give X, the rows of the fit, or correlations, or groups with either or neither of them.")
-    if groups is None and not (classifier.shrinkage_ > 0).any():
+        raise ValueError("Give X, the rows of the fit, or correlations, or sets with either or neither of them.")
+    if sets is None and not (classifier.shrinkage_ > 0).any():
         raise ValueError(
-            "All columns of this model are unpenalized, and such columns are no candidates by themselves: give groups "
-            "of them, as groups={'age': ['age']}, or ask summary(), whose intervals are theirs."
+            "All columns of this model are unpenalized, and such columns are no candidates by themselves: give sets "
+            "of them, as sets={'age': ['age']}, or ask summary(), whose intervals are theirs."
         )
     search = CredibleSetSearch(classifier, level, effect)
     is_shrunk = (scale > 0) & (classifier.shrinkage_ > 0)
@@ -269,13 +267,12 @@ def credible_sets(
         for members, merges in trees(within, len(shrunk), threshold, "credible_sets"):
             if len(merges := merges[merges[:, 2] <= 1 - threshold + ROUNDING]):
                 candidates += search.of_tree(shrunk[members], r(shrunk[members], shrunk[members]), merges)
-    if groups is not None:
-        members, of_groups = _user_groups(classifier, groups, scale, r, missing)
-        candidates += [candidate for group in members for candidate in search.of_group(*group)]
-        left_out += of_groups
+    if sets is not None:
+        given, unknown = _given_sets(classifier, sets, scale, r, missing)
+        candidates += [candidate for columns in given for candidate in search.of_given(*columns)]
+        left_out += unknown
     chosen = choose_sets(candidates, q)
-    sets, members = set_frames(search, chosen, r, q, level_of(classifier, None), left_out)
-    return CredibleSets(sets, members)
+    return CredibleSets(*set_frames(search, chosen, r, q, level_of(classifier, None), left_out))
 
 
 def _several(terms, steps, classifier, inputs, r, scale, missing):
@@ -326,17 +323,17 @@ def _checked_rows(estimator, X, reset=False):
     return X
 
 
-def _user_groups(model, groups, scale, r, missing):
-    """Columns, weights and title of each group of the user; and in words what is left out."""
-    groups, weights, left_out = column_group_weights(groups, model, missing)
+def _given_sets(model, sets, scale, r, missing):
+    """Columns, weights and title of each set of the user; and in words what is left out."""
+    sets, weights, left_out = checked_sets(sets, model, missing)
     members = []
-    for k, (title, group) in enumerate(groups.items()):
+    for k, (title, given) in enumerate(sets.items()):
         entries = slice(weights.indptr[k], weights.indptr[k + 1])
-        columns, group_weights = weights.indices[entries], weights.data[entries]
-        if not isinstance(group, Mapping):
-            group_weights = scale[columns]
+        columns, own_weights = weights.indices[entries], weights.data[entries]
+        if not isinstance(given, Mapping):
+            own_weights = scale[columns]
             if r is not None:
                 correlation = r(columns, columns)
-                group_weights = group_weights * np.where(correlation[central(correlation)] < 0, -1.0, 1.0)
-        members.append((columns, group_weights, title))
+                own_weights = own_weights * np.where(correlation[central(correlation)] < 0, -1.0, 1.0)
+        members.append((columns, own_weights, title))
     return members, left_out

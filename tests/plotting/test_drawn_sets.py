@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from artists import drawn, outside, row_names, segments, texts
 
-from skhorseshoe.groups import credible_sets
 from skhorseshoe.plotting import CredibleSetsDisplay
+from skhorseshoe.sets import credible_sets
 
 
 @pytest.fixture(scope="module")

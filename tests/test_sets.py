@@ -1,4 +1,4 @@
-"""Groups of columns: how they are found, and what the posterior says of each as a whole."""
+"""Sets of columns: how they are found, and what the posterior says of each as a whole."""
 
 import numpy as np
 import pandas as pd
@@ -12,8 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe._posterior.correlations import correlations_of
 from skhorseshoe.diagnostics import ess_bulk
-from skhorseshoe.groups import correlated_groups
-from skhorseshoe.inspection import group_summary
+from skhorseshoe.inspection import summary_of_sets
+from skhorseshoe.sets import correlated_sets
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def model(blocks, short_fit):
 
 
 @pytest.mark.parametrize("block", [1, 10_000])
-def test_groups_are_those_of_a_linkage_of_all_columns(block, sizes, seed):
+def test_sets_are_those_of_a_linkage_of_all_columns(block, sizes, seed):
     sizes(correlations_of_a_block=block)
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((30, 40)) + rng.standard_normal((30, 5))[:, rng.integers(0, 5, 40)]
@@ -41,19 +41,19 @@ def test_groups_are_those_of_a_linkage_of_all_columns(block, sizes, seed):
         labels = fcluster(linkage(distance[np.triu_indices(40, 1)], "average"), 1 - threshold, "distance")
         expected = {tuple(np.flatnonzero(labels == label)) for label in labels}
         assert 1 < len(expected) < 40
-        assert {tuple(group) for group in correlated_groups(X, threshold).values()} == expected
+        assert {tuple(columns) for columns in correlated_sets(X, threshold).values()} == expected
 
 
 def test_numbers_constants_single_columns_and_copies():
     X = np.random.default_rng(0).standard_normal((50, 5))
     X[:, 3], X[:, 1] = 7.0, -2 * X[:, 4]
-    groups = correlated_groups(X, 1.0)
-    assert [sorted(group) for group in groups.values()] == [[0], [1, 4], [2]]
-    assert list(groups) == ["x0", "x1 and 1 more", "x2"]
-    assert groups["x1 and 1 more"][4] < 0 < groups["x1 and 1 more"][1]
-    assert correlated_groups(np.ones((5, 2))) == {}
-    assert [list(group) for group in correlated_groups(X[:, [3, 0]]).values()] == [[1]]
-    assert list(correlated_groups(pl.DataFrame(X, schema=list("abcde")), 1.0)) == ["a", "b and 1 more", "c"]
+    sets = correlated_sets(X, 1.0)
+    assert [sorted(columns) for columns in sets.values()] == [[0], [1, 4], [2]]
+    assert list(sets) == ["x0", "x1 and 1 more", "x2"]
+    assert sets["x1 and 1 more"][4] < 0 < sets["x1 and 1 more"][1]
+    assert correlated_sets(np.ones((5, 2))) == {}
+    assert [list(columns) for columns in correlated_sets(X[:, [3, 0]]).values()] == [[1]]
+    assert list(correlated_sets(pl.DataFrame(X, schema=list("abcde")), 1.0)) == ["a", "b and 1 more", "c"]
 
 
 @pytest.mark.parametrize("block", [1, 10_000])
@@ -67,9 +67,9 @@ def test_correlations_of_sparse_columns_are_those_of_the_array(block, sizes, see
         np.testing.assert_allclose(sd, X.std(axis=0), atol=1e-12)
         for columns in (slice(3, None), np.array([9, 2, 20])):
             np.testing.assert_allclose(r(slice(1, 30), columns), of_array(slice(1, 30), columns), atol=1e-9)
-        found, expected = (correlated_groups(rows.astype(dtype), 0.4) for rows in (csr_array(X), X))
-        assert [[*group] for group in found.values()] == [[*group] for group in expected.values()]
-        assert not {9, 10} & {j for group in found.values() for j in group}
+        found, expected = (correlated_sets(rows.astype(dtype), 0.4) for rows in (csr_array(X), X))
+        assert [[*columns] for columns in found.values()] == [[*columns] for columns in expected.values()]
+        assert not {9, 10} & {j for columns in found.values() for j in columns}
         for one, two in zip(found.values(), expected.values(), strict=True):
             np.testing.assert_allclose([*one.values()], [*two.values()])
 
@@ -77,30 +77,30 @@ def test_correlations_of_sparse_columns_are_those_of_the_array(block, sizes, see
 def test_sparse_columns_are_never_made_dense(sizes):
     sizes(correlations_of_a_block=2**18)
     X = random_array((3000, 3000), density=1e-3, rng=np.random.default_rng(0))
-    assert peak_memory(lambda: correlated_groups(X, 0.95)) < 8 * 3000**2 / 8
+    assert peak_memory(lambda: correlated_sets(X, 0.95)) < 8 * 3000**2 / 8
 
 
-def test_what_cannot_be_grouped_is_refused(blocks, free_memory):
+def test_what_cannot_be_correlated_is_refused(blocks, free_memory):
     X, _ = blocks
     for wrong in (0, 1.5, np.nan):
         with pytest.raises(ValueError, match="threshold"):
-            correlated_groups(X, wrong)
-    assert correlated_groups(X, np.float32(0.5)) == correlated_groups(X, 0.5)
+            correlated_sets(X, wrong)
+    assert correlated_sets(X, np.float32(0.5)) == correlated_sets(X, 0.5)
     with pytest.raises(ValueError, match=r"NaN: .* of column 'gene3'"):
-        correlated_groups(X.assign(gene3=X["gene3"].where(X["gene3"] < 0.5)))
+        correlated_sets(X.assign(gene3=X["gene3"].where(X["gene3"] < 0.5)))
     with pytest.raises(ValueError, match="Column 'gene3' is not numeric"):
-        correlated_groups(X.assign(gene3="a"))
+        correlated_sets(X.assign(gene3="a"))
     with pytest.raises(ValueError, match="2 columns named 'gene0'"):
-        correlated_groups(X.rename(columns={"gene3": "gene0"}))
+        correlated_sets(X.rename(columns={"gene3": "gene0"}))
     free_memory(383)
     with pytest.raises(MemoryError, match=r"threshold=0\.7.*4 x 4"):
-        correlated_groups(X)
-    assert len(correlated_groups(X, 0.999)) == 12
+        correlated_sets(X)
+    assert len(correlated_sets(X, 0.999)) == 12
 
 
-def test_a_group_is_the_sum_of_its_draws(model):
-    groups = {"sum": ["gene0", "gene1"], "weighted": {"gene2": 2.0, "gene5": -1}, "number": [-1, 3]}
-    frame = model.group_summary(groups, level=0.8)
+def test_a_set_is_the_sum_of_its_draws(model):
+    sets = {"sum": ["gene0", "gene1"], "weighted": {"gene2": 2.0, "gene5": -1}, "number": [-1, 3]}
+    frame = model.summary_of_sets(sets, level=0.8)
     draws = model.coef_draws_
     sums = {
         "sum": draws[..., 0] + draws[..., 1],
@@ -108,7 +108,7 @@ def test_a_group_is_the_sum_of_its_draws(model):
         "number": draws[..., 11] + draws[..., 3],
     }
     assert list(frame.index) == list(sums)
-    assert list(model.group_summary({("a", "pair"): ["gene0"]}).index) == [("a", "pair")]
+    assert list(model.summary_of_sets({("a", "pair"): ["gene0"]}).index) == [("a", "pair")]
     for title, values in sums.items():
         row = frame.loc[title]
         assert row["mean"] == pytest.approx(values.mean())
@@ -121,43 +121,43 @@ def test_a_group_is_the_sum_of_its_draws(model):
 
 
 def test_names_that_are_no_columns_are_left_out_on_demand(model):
-    groups = {"some": {"gene1", "TP53", "gene0"}, "weighted": {"TP53": 5.0, "gene5": -2.0}, "none": ["TP53", None]}
-    frame = model.group_summary(groups, missing="ignore")
-    alone = model.group_summary({"some": ["gene0", "gene1"], "weighted": {"gene5": -2.0}})
+    sets = {"some": {"gene1", "TP53", "gene0"}, "weighted": {"TP53": 5.0, "gene5": -2.0}, "none": ["TP53", None]}
+    frame = model.summary_of_sets(sets, missing="ignore")
+    alone = model.summary_of_sets({"some": ["gene0", "gene1"], "weighted": {"gene5": -2.0}})
     pd.testing.assert_frame_equal(frame, alone)
-    assert "Left out: 4 names that are no columns, 1 of 3 groups as a whole" in " ".join(frame.attrs["header"].split())
-    assert "Left out" not in model.group_summary({"a": ["gene0"]}, missing="ignore").attrs["header"]
-    pd.testing.assert_frame_equal(group_summary(model, groups, missing="ignore"), frame)
-    with pytest.raises(ValueError, match="None of the groups has a column of this model, whose columns are 'gene0'"):
-        model.group_summary({"none": ["TP53"]}, missing="ignore")
+    assert "Left out: 4 names that are no columns, 1 of 3 sets as a whole" in " ".join(frame.attrs["header"].split())
+    assert "Left out" not in model.summary_of_sets({"a": ["gene0"]}, missing="ignore").attrs["header"]
+    pd.testing.assert_frame_equal(summary_of_sets(model, sets, missing="ignore"), frame)
+    with pytest.raises(ValueError, match="None of the sets has a column of this model, whose columns are 'gene0'"):
+        model.summary_of_sets({"none": ["TP53"]}, missing="ignore")
     with pytest.raises(ValueError, match="there is no 7157"):  # a number is a place in a table with names
-        model.group_summary({"entrez": ["gene0", 7157]}, missing="ignore")
+        model.summary_of_sets({"entrez": ["gene0", 7157]}, missing="ignore")
     with pytest.raises(ValueError, match="missing=True"):
-        model.group_summary(groups, missing=True)
+        model.summary_of_sets(sets, missing=True)
 
 
 @pytest.mark.parametrize("named", [True, False])
-def test_groups_of_a_pipeline_are_in_the_units_of_its_classifier(blocks, short_fit, named):
+def test_sets_of_a_pipeline_are_in_the_units_of_its_classifier(blocks, short_fit, named):
     X, y = blocks[0] * np.repeat([1.0, 1000.0], 6), blocks[1]
     scaler = StandardScaler().set_output(transform="pandas" if named else None).fit(X)
     rows = scaler.transform(X)
     clf = short_fit(rows, y)
     whole = make_pipeline(scaler, clf)
-    found, alone = correlated_groups(X, model=whole), correlated_groups(pd.DataFrame(rows, columns=X.columns))
+    found, alone = correlated_sets(X, model=whole), correlated_sets(pd.DataFrame(rows, columns=X.columns))
     for (title, one), two in zip(found.items(), alone.values(), strict=True):  # but for the column that is positive
         sign = np.sign(two[title.split()[0]])
         assert one == {name: sign * weight for name, weight in two.items()}
-    frame = clf.group_summary(correlated_groups(rows, model=clf))
-    pd.testing.assert_frame_equal(group_summary(whole, found), frame.set_axis(list(found)).rename_axis("group"))
+    frame = clf.summary_of_sets(correlated_sets(rows, model=clf))
+    pd.testing.assert_frame_equal(summary_of_sets(whole, found), frame.set_axis(list(found)).rename_axis("set"))
     with pytest.raises(ValueError, match="feature names"):
-        correlated_groups(X.rename(columns={"gene0": "gene"}), model=whole)
+        correlated_sets(X.rename(columns={"gene0": "gene"}), model=whole)
 
 
 @pytest.mark.parametrize(
-    ("groups", "error", "says"),
+    ("sets", "error", "says"),
     [
-        (["gene0"], TypeError, "groups"),
-        ({}, ValueError, "groups is empty"),
+        (["gene0"], TypeError, "sets"),
+        ({}, ValueError, "sets is empty"),
         ({"a": []}, ValueError, "'a'"),
         ({"a": "gene0"}, ValueError, r"'a' .* got 'gene0'"),
         ({"a": 3}, ValueError, "'a' .* got 3"),
@@ -166,47 +166,47 @@ def test_groups_of_a_pipeline_are_in_the_units_of_its_classifier(blocks, short_f
         ({"b": ["gene0"], "a": ["gene0", "gene0"]}, ValueError, "'a' has a column more than once"),
         ({"a": {"gene0": 1.0, 0: -1.0}}, ValueError, "'a' has a column more than once"),
         ({"a": {"gene0": np.inf}}, ValueError, "finite"),
-        ({"a": {"gene0": None}}, ValueError, "weights .* group 'a' must be finite numbers"),
+        ({"a": {"gene0": None}}, ValueError, "weights .* set 'a' must be finite numbers"),
         ({"a": pd.Series([1, -1], index=["gene0", "gene1"])}, ValueError, r"'a' .*dict .*\.to_dict\(\)"),
-        ({"a": [["gene0"]]}, ValueError, r"The group 'a': there is no \['gene0'\]"),
+        ({"a": [["gene0"]]}, ValueError, r"The set 'a': there is no \['gene0'\]"),
     ],
 )
-def test_groups_that_are_none_are_refused(model, groups, error, says):
+def test_sets_that_are_none_are_refused(model, sets, error, says):
     with pytest.raises(error, match=says):
-        model.group_summary(groups)
+        model.summary_of_sets(sets)
 
 
 def test_a_model_without_names_and_a_sum_that_is_zero(problem, short_fit):
     model = short_fit(np.column_stack([problem[0], np.ones(200)]), problem[1])
-    assert model.group_summary({"ones": [8]})["prob_positive"].item() == 0.5
+    assert model.summary_of_sets({"ones": [8]})["prob_positive"].item() == 0.5
     with pytest.raises(ValueError, match=r"'gene0'.*without names"):
-        model.group_summary({"a": ["gene0"]})
+        model.summary_of_sets({"a": ["gene0"]})
 
 
 def test_of_two_columns_the_first_is_central(seed):
     X = np.random.default_rng(seed).standard_normal((200, 40))
     X[:, 1::2] = 0.3 * X[:, 1::2] - X[:, ::2]
-    assert list(correlated_groups(X)) == [f"x{j} and 1 more" for j in range(0, 40, 2)]
+    assert list(correlated_sets(X)) == [f"x{j} and 1 more" for j in range(0, 40, 2)]
 
 
 @pytest.mark.parametrize("probable", [0, 1, 2, 3])
-def test_with_a_model_the_column_that_most_probably_has_an_effect_gives_a_group_its_name(probable, short_fit, seed):
+def test_with_a_model_the_column_that_most_probably_has_an_effect_gives_a_set_its_name(probable, short_fit, seed):
     """On whichever side. Its weight is then positive."""
     z = np.random.default_rng(seed).standard_normal((400, 5))
     X, signs = z[:, [0]] + 0.5 * z[:, :4] * [0, 1, 1, 1], np.array([1, 1, -1, 1])
     model = short_fit(X * signs, z[:, 4] > 0)
     model.coef_draws_ = np.where(np.arange(4) == probable, -3.0, 0.01) + 0 * model.coef_draws_
-    ((title, weights),) = correlated_groups(X * signs, 0.5, model=model).items()
+    ((title, weights),) = correlated_sets(X * signs, 0.5, model=model).items()
     assert title == f"x{probable} and 3 more"
     assert np.sign(list(weights.values())).tolist() == (signs * signs[probable]).tolist()
 
 
-def test_the_central_column_gives_a_group_its_name_and_its_signs(seed):
+def test_the_central_column_gives_a_set_its_name_and_its_signs(seed):
     z = np.random.default_rng(seed).standard_normal((2000, 4))
     X = z[:, [0]] + 0.6 * z * [0, 1, 1, 1]
     X[:, 1] *= -10
     for order in ([1, 2, 0, 3], [0, 1, 2, 3]):
-        ((title, weights),) = correlated_groups(X[:, order]).items()
+        ((title, weights),) = correlated_sets(X[:, order]).items()
         assert title == f"x{order.index(0)} and 3 more"
         sign = np.where(np.array(order) == 1, -1, 1)
         np.testing.assert_allclose([weights[place] for place in range(4)], sign * X[:, order].std(axis=0))
