@@ -73,11 +73,13 @@ class PredictionsMixin(PosteriorMixin):
 
         Parameters
         ----------
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
+            The columns of ``fit``, in the same order.
         max_draws : int or None, default=None
             Maximum number of draws to use, evenly spaced, equally many from each chain; at least ``n_chains``. None
             uses all. With ``groups``, of those that effects of groups are kept of.
-        X, groups, offset, new_groups : see ``predict_proba``
-            The rows, their groups and their offsets.
+        groups, offset, new_groups : see ``predict_proba``
+            The groups of the rows, and their offsets.
 
         Returns
         -------
@@ -115,10 +117,12 @@ class PredictionsMixin(PosteriorMixin):
 
         Parameters
         ----------
+        X : array-like, table or sparse matrix of shape (n_samples, n_features)
+            The columns of ``fit``, in the same order.
         level : float or None, default=0.9
             Posterior probability of the interval, in (0, 1); None takes ``credible_level``.
-        X, groups, offset, new_groups : see ``predict_proba``
-            The rows, their groups and their offsets.
+        groups, offset, new_groups : see ``predict_proba``
+            The groups of the rows, and their offsets.
 
         Returns
         -------
