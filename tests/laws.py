@@ -331,7 +331,7 @@ class RowsOfManyDataSets:
         self.ops, self.given, self.takes_fused_calls = ops, given, takes_fused_calls
         self.threads = SimpleNamespace(n=2, run=ALONE.run)
         self.whole = given.rows(sampler, ops)  # of some data set
-        self.n, self.columns = self.whole.n, self.whole.columns
+        self.n, self.columns, self.likelihood = self.whole.n, self.whole.columns, self.whole.likelihood
         self.rows = [[self._row_alone(sampler, i, ones) for ones in range(given.trials + 1)] for i in range(6)]
 
     def _row_alone(self, sampler, i, ones):
