@@ -1,6 +1,7 @@
 """The shape of the code: imports point one way, files and functions stay short."""
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
@@ -26,3 +27,12 @@ def test_imports_point_one_way_and_nothing_is_long(file):
                 one, other = (name if name in FLOORS else "public" for name in (here[0], path.partition(".")[0]))
                 assert one == other or FLOORS.get(one, 0) < FLOORS.get(other, 0), path
                 assert not {"_cpu", "_gpu"} <= {*here, *path.split(".")}, path
+
+
+def test_only_the_room_of_a_likelihood_knows_its_law():
+    files = {path for kind in ("hpp", "cpp", "cuh", "py") for path in ROOT.rglob(f"*.{kind}")}
+    others = [path for path in files if path.parent.name not in ("likelihoods", "_model")]
+    assert len(files) > len(others) > 200
+    for path in others:
+        words = "log_ndtr" if path.suffix == ".py" else r"\bPhi\b|cdf_parts|mills|upper_tail|truncated_normal"
+        assert not re.search(words, path.read_text()), path

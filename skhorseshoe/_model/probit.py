@@ -17,6 +17,7 @@ class Probit:
     name = "probit"
     number = 0  # in ``exports/on_likelihood.hpp``
     has_latents = True  # whether there are latents z for data augmentation
+    averages_exactly = True  # whether ``shrunk_by`` is exact, as groups of rows need it
     largest_information = 2 / pi  # of a row about its linear predictor; and what rows typically have
     typical_information = 0.25
     series = phi_series  # sums of changes of P(y = 1) over rows, or None
@@ -46,7 +47,7 @@ class Probit:
         return np.exp(-(special.ndtri(p) ** 2)) / (2 * pi * p * (1 - p))
 
     def shrunk_by(self, variance):
-        """By which eta is divided so that P(y = 1) is its mean over eta + u, u ~ N(0, variance)."""
+        """By which eta is divided so that P(y = 1) is its mean over eta + u, u ~ N(0, variance), at least roughly."""
         return np.sqrt(1 + variance)
 
     def outcomes(self, p, u, variance, noise):

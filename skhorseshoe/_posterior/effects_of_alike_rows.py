@@ -31,7 +31,7 @@ class AlikeRows:
             return
         series, shifts = self._likelihood.series, (self._shifts @ coef.T).T
         furthest = np.abs(shifts).max(axis=0)
-        is_near = np.maximum.reduceat(furthest, self._starts) <= series.FURTHEST
+        is_near = np.maximum.reduceat(furthest, self._starts) <= (series.FURTHEST if series else -1.0)
         for k in np.flatnonzero(~is_near):
             yield self._changes[k], None
         if not is_near.any():
