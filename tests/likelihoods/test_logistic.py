@@ -9,7 +9,7 @@ from mcmc import test_hmc_prior_coordinates_law, test_line_moves_law
 from scipy.special import expit, log_expit
 
 import build_core
-from skhorseshoe import inspection
+from skhorseshoe import HorseshoeProbitClassifier, inspection
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import fused_line_moves, library
 from skhorseshoe._data.rows import Rows
@@ -162,6 +162,18 @@ def test_a_fit_has_the_posterior_of_a_grid(kind, seed):
 def test_data_augmentation_is_refused_with_what_to_do(sampler):
     with pytest.raises(ValueError, match=f"sampler='{sampler}' does not take a logistic likelihood. Use sampler='hmc'"):
         HorseshoeLogisticClassifier(sampler=sampler).fit(*binary(30, 0))
+
+
+def test_what_cannot_have_it_is_refused():
+    with pytest.raises(ValueError, match="A fit with a logistic likelihood runs on the CPU, and 'cuda' is asked for"):
+        HorseshoeLogisticClassifier(device="cuda").fit(*binary(30, 0))
+
+
+def test_a_checkpoint_of_probit_is_not_gone_on_with(tmp_path):
+    how = {"n_iter": 20, "burn_in": 10, "random_state": 1, "checkpoint": tmp_path / "run", "checkpoint_interval": 0}
+    HorseshoeProbitClassifier(**how).fit(*binary(30, 0))
+    with pytest.raises(ValueError, match="likelihood"):
+        HorseshoeLogisticClassifier(**how).fit(*binary(30, 0))
 
 
 def test_groups_are_refused_since_their_average_is_not_known():

@@ -167,7 +167,7 @@ template <class L> struct MovingChain {
 
     // The global move, or a split one; ``change`` has been computed.
     void move_all(i64 move, const double* u) {
-        const i64 p = rows.p, q = rows.q;
+        const i64 q = rows.q;
         for (i64 i = 0; is_along_eta && i < rows.n; ++i)
             work.change[i] = work.eta[i] - (rows.offset ? rows.offset[i] : 0.0);
         i64 n_moved = 0;
