@@ -21,6 +21,7 @@ from skhorseshoe._data.rows import Columns, Rows
 from skhorseshoe._data.weights import arrange, is_whole
 from skhorseshoe._mcmc import run
 from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._model import PROBIT
 from skhorseshoe._utils.threads import Threads
 from skhorseshoe.diagnostics import ess_bulk, mcse_mean
 
@@ -272,6 +273,7 @@ class Given(NamedTuple):
     unpenalized: object = None
     trials: int = 1
     shares: tuple = (1.0,)
+    likelihood: object = PROBIT
 
     def predictors(self, beta):
         """Linear predictors at beta (n_chains, 4), whose unpenalised columns come after the others; (n_chains, 6)."""
@@ -281,6 +283,8 @@ class Given(NamedTuple):
     def redrawn(self, beta, rng):
         """y given beta; (n_chains, 6) float64."""
         eta = self.predictors(beta)
+        if self.likelihood is not PROBIT:
+            return rng.binomial(self.trials, self.likelihood.probability(eta)).astype(float)
         return (eta + rng.standard_normal((self.trials, *eta.shape)) > 0).sum(axis=0).astype(float)
 
     def rows(self, sampler, ops=None, numbers=range(6), ones=0):
@@ -294,7 +298,7 @@ class Given(NamedTuple):
             weight = None
         elif is_whole(weight):  # others would be put together again
             X, y, weight = arrange(X, y, weight, sampler)
-        of_columns = {"unpenalized": self.unpenalized, "standardize": self.standardize}
+        of_columns = {"unpenalized": self.unpenalized, "standardize": self.standardize, "likelihood": self.likelihood}
         return Rows(X, y, True, ops or self.ops, ALONE, weight=weight, **of_columns)
 
 
@@ -331,7 +335,7 @@ class RowsOfManyDataSets:
         self.ops, self.given, self.takes_fused_calls = ops, given, takes_fused_calls
         self.threads = SimpleNamespace(n=2, run=ALONE.run)
         self.whole = given.rows(sampler, ops)  # of some data set
-        self.n, self.columns = self.whole.n, self.whole.columns
+        self.n, self.columns, self.likelihood = self.whole.n, self.whole.columns, self.whole.likelihood
         self.rows = [[self._row_alone(sampler, i, ones) for ones in range(given.trials + 1)] for i in range(6)]
 
     def _row_alone(self, sampler, i, ones):

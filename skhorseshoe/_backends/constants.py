@@ -36,12 +36,6 @@ STARTS, LEAST_LOG = 20.0, -11.0  # the table of the inverse: intervals to a unit
 # Rows in an array are read by tiles, and sums over rows in X's own type are added in float64 after at most FLUSH_ROWS.
 TILE_BYTES, FLUSH_ROWS = 2**18, 256  # bytes of a tile, half of a common second-level cache; a number of rows
 
-# Truncated normals, and the tail of the normal distribution.
-GAUSSIAN_ABOVE = 0.47  # least mean for which the proposal of a truncated normal is an untruncated one
-DENSITY_AT_0 = 0.3989422804014327  # phi(0)
-CERTAIN = 8.3  # least t for which Phi(t) is 1 in float64
-FAR = 1e150  # a large number whose square is finite
-TAIL_END = 37.3  # t beyond which the tail is taken as constant, 1e-304, so that it is never zero
 EULER = 0.5772156649015329  # the constant of Euler and Mascheroni
 
 # Polynomials, the highest power first: (1 + 2x) erfcx(x) in (x - 3.75) / (x + 3.75), a Chebyshev expansion to 1.3e-16

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .._backends.moments import merge_moments
+from .._model import PROBIT
 from .._utils.memmap import check_whole
 from .column_checks import extremes, sample, widest
 from .contrasts import absolute_deviations
@@ -69,26 +70,29 @@ class Segment(NamedTuple):
     weight: object  # (n,) float64, or (0,) for none
     bounds: object  # of its blocks, int64, from 0 to n
     start: int  # number of its first row among all rows; random numbers are functions of it
+    likelihood: object = PROBIT
 
     # With a ``shift``, offsets and effects of groups are added to the linear predictors.
 
     def latent(self, ops, threads, coef, sweep, key, shift=None):
         """X'z (n_chains, q) and z'z (n_chains,)."""
-        latent, coef = _bind(ops.latent, shift), ops.to_device(coef)
+        latent, coef = self._bind(ops.latent, shift), ops.to_device(coef)
         return latent(self.X, self.y, coef, self.bounds, sweep, key, threads, self.start)
 
     def score(self, ops, threads, coef, shift=None):
         """Log-likelihood (n_chains,) and its gradient (n_chains, q)."""
-        return _bind(ops.score, shift)(self.X, self.y, self.weight, ops.to_device(coef), self.bounds, threads)
+        return self._bind(ops.score, shift)(self.X, self.y, self.weight, ops.to_device(coef), self.bounds, threads)
 
     def line(self, ops, threads, coef, direction, steps, shift=None):
         """Log-likelihoods at coef + step direction, for the steps (n_chains, k) of each chain; (n_chains, k)."""
         coef, direction, steps = ops.to_device((coef, direction, steps))
-        return (_bind(ops.line, shift)(self.X, self.y, self.weight, coef, direction, steps, self.bounds, threads),)
+        line = self._bind(ops.line, shift)
+        return (line(self.X, self.y, self.weight, coef, direction, steps, self.bounds, threads),)
 
     def gram(self, ops, threads, centre, scale, fit_intercept, beta=None, spare=()):
         """X' diag(weight) X, or the information averaged over beta; (q, q). spare : as in ``ops.gram``."""
-        return (ops.gram(self.X, self.weight, centre, scale, fit_intercept, threads, beta, spare),)
+        gram = self._bind(ops.gram)
+        return (gram(self.X, self.weight, centre, scale, fit_intercept, threads, beta, spare),)
 
     def moments(self, ops, threads, by_label=False):
         """Total weight, weight of the second class, and mean and variance of the columns (p,).
@@ -127,6 +131,12 @@ class Segment(NamedTuple):
         """One of every ``step`` rows, counted among all rows; (m, p)."""
         return (sample(self.X, self.start, step),)
 
+    def _bind(self, function, shift=None):
+        """A function of a back end, with a shift if there is one, and a likelihood other than probit: only back ends of
+        the host take them."""
+        function = function if shift is None else partial(function, shift=shift)
+        return function if self.likelihood is PROBIT else partial(function, likelihood=self.likelihood)
+
     def _misplaced(self, ops, threads, coef, intercept, rows):
         misplaced, y = [], ops.to_host(self.y[rows])
 
@@ -141,11 +151,6 @@ class Segment(NamedTuple):
         check_whole(self.X)
         of_X = (self.X.data, self.X.indices, self.X.indptr) if issparse(self.X) else (self.X,)
         return _checksum(of_X), _checksum([self.y]), _checksum([self.weight])
-
-
-def _bind(function, shift):
-    """A function of a back end, with a shift if there is one: only back ends of the host take it."""
-    return function if shift is None else partial(function, shift=shift)
 
 
 def _checksum(arrays):

@@ -11,6 +11,7 @@ from scipy.sparse import issparse
 
 from .._backends.device import on_gpu
 from .._backends.line_moves import choose
+from .._model import PROBIT
 from .._utils.memmap import cut, is_on_disk
 from .._utils.threads import Threads
 from .column_checks import OneSidedColumns, evidence, far_out, find_one_sided, sample, step_of, two_valued, usual_values
@@ -33,9 +34,9 @@ _MOST_NUMBERS_READ_AGAIN = 2**25  # largest X on a GPU or on disk, in numbers, t
 class Rows:
     """The contract of rows, and rows in memory or on disk, each read once per question.
 
-    Every kind of rows has ``n``, ``shape``, ``columns``, ``ops``, ``threads``, ``groups`` and ``takes_fused_calls``. It
-    answers ``size``, ``gram``, ``information``, ``score``, ``line``, ``lines`` and ``separated_by``. ``groups``,
-    ``offset`` and ``numbers`` may be None, ``weight`` empty, ``X`` and ``held`` on a GPU or in a file. Also:
+    Every kind of rows has ``n``, ``shape``, ``columns``, ``likelihood``, ``ops``, ``threads``, ``groups`` and
+    ``takes_fused_calls``, and answers ``size``, ``gram``, ``information``, ``score``, ``line``, ``lines`` and
+    ``separated_by``. ``groups``, ``offset``, ``numbers`` may be None, ``weight`` empty, ``X`` on a GPU or in a file.
 
     - ``Rows``: all methods below. Offsets and groups are for rows of the host, as is ``shift``.
     - ``DaskRows``, on a cluster: the same, but X, y and the weights are None, ``separation`` gives None, and ``held``,
@@ -48,25 +49,26 @@ class Rows:
     end for such an X. threads : the threads to use. weight : (n,) float64 that multiplies the rows' terms of the
     log-likelihood, or None. unpenalized : (p,) bool, or None. standardize : whether the coefficients are those of
     columns of unit variance. offset : (n,) float64 that is added to linear predictors, or None. groups : ``Groups`` of
-    the rows, or None. numbers : (p,) of the columns in a wider X, whose other columns are empty, or None. prior_scale :
-    as in ``Columns``.
+    the rows, or None. numbers : (p,) of the columns in a wider X, whose others are empty, or None. prior_scale : as in
+    ``Columns``.
     """
 
-    offset = groups = numbers = None
+    offset, groups, numbers, likelihood = None, None, None, PROBIT
 
     def __init__(
         self, X, y, fit_intercept, ops, threads, *,
         weight=None, unpenalized=None, standardize=False, offset=None, groups=None, numbers=None, prior_scale=None,
+        likelihood=PROBIT,
     ):  # fmt: skip
         self.X, self.y, self.offset, self.groups, self.numbers = X, y, offset, groups, numbers
         self.weight = np.empty(0) if weight is None else weight
         self.held = ops.hold(X, y, self.weight)
-        self.ops, self.threads = ops, threads
+        self.ops, self.threads, self.likelihood = ops, threads, likelihood
         self.shape, self.dtype, self.is_sparse = X.shape, X.dtype, issparse(X)
         # The layout depends only on the size of X, so sums over rows have the same bits for any number of threads.
         self.bounds, self.edges = block_bounds(X.shape, X.size)
         held_X, held_y, held_weight = self.held
-        self._all_rows = Segment(held_X, held_y, held_weight, self.bounds, 0)
+        self._all_rows = Segment(held_X, held_y, held_weight, self.bounds, 0, likelihood)
         self.takes_fused_calls = len(y) <= ops.MOST_FUSED_ROWS and not is_on_disk(X)
         if not ops.SEGMENTED:
             self.edges = self.edges[[0, -1]]
@@ -87,7 +89,7 @@ class Rows:
     @property
     def _input(self):
         """All rows as they were given, where the back end may hold others."""
-        return Segment(self.X, self.y, self.weight, self.bounds, 0)
+        return Segment(self.X, self.y, self.weight, self.bounds, 0, self.likelihood)
 
     def _total(self, question, *args, rows=None, **options):
         """The answer of all rows to a question, a method of ``Segment``.
@@ -114,7 +116,8 @@ class Rows:
     def _segment(self, i, rows):
         bounds = self.bounds[self.edges[i] : self.edges[i + 1] + 1]
         at = slice(bounds[0], bounds[-1])
-        return Segment(rows.X[at], rows.y[at], rows.weight[at], bounds - bounds[0], int(bounds[0]))
+        part = rows._replace(X=rows.X[at], y=rows.y[at], weight=rows.weight[at])
+        return part._replace(bounds=bounds - bounds[0], start=int(bounds[0]))
 
     def checksums(self):
         """The checksums of X, y and the weights, and, or None, of the groups, the offset and ``numbers``; by name."""
@@ -155,7 +158,7 @@ class Rows:
         return c.matrix(H)
 
     def information(self, beta, spare=()):
-        """The Fisher information of the probit likelihood, averaged over the rows of beta (m, q); (q, q).
+        """The Fisher information of the likelihood, averaged over the rows of beta (m, q); (q, q).
 
         spare : matrices of that shape that may be overwritten.
         """
@@ -178,7 +181,7 @@ class Rows:
                 eta += self.offset[block, None]
             if shift.codes is not None:
                 eta += shift.effects[shift.codes[block]]
-            weight[block] = self.ops.fisher_weight(eta).mean(axis=1)
+            weight[block] = self.likelihood.information(eta).mean(axis=1)
         return weight * (self.weight if len(self.weight) else 1.0)
 
     def sums_by_group(self, weight):

@@ -261,13 +261,15 @@ def _open_rows(params, data, plan, threads):
             offset=offset,
             groups=groups,
             numbers=plan.stored,
+            likelihood=params.likelihood,
         )
     )
 
 
 def _problem(params, rows, n_shrunk):
     """The ``Problem``: the rows, the prior and the seed. n_shrunk : columns of X that are shrunk, empty ones too."""
-    tau_0 = scale_of_tau_prior(params.global_scale, params.expected_nonzero, n_shrunk, rows.size(), rows.share())
+    scale, expected, n = params.global_scale, params.expected_nonzero, rows.size()
+    tau_0 = scale_of_tau_prior(scale, expected, n_shrunk, n, rows.share(), rows.likelihood)
     seed = params.random_state
     if seed is None:  # not from NumPy's global generator, which no fit changes
         key = np.random.SeedSequence().generate_state(2)
@@ -370,7 +372,8 @@ def _summarise(params, data, run, known, indicator_sets):
     fitted.n_iter_, fitted.burn_in_, fitted.stopped_by_ = run.done, run.burn_in, run.stopped_by
     fitted.tuning_ = run.chains.tuning_report
     n, columns = rows.size(), rows.columns
-    fitted.prior_ = describe_prior(tau_0, fixed.slab_scale, columns.sd[: columns.n_shrunk], n, rows.share())
+    sd, share = columns.sd[: columns.n_shrunk], rows.share()
+    fitted.prior_ = describe_prior(tau_0, fixed.slab_scale, sd, n, share, rows.likelihood)
     if np.ndim(fixed.slab_scale):
         free = np.full(len(columns.order) - columns.n_shrunk, np.inf)
         fitted.prior_["slab_scale"] = np.append(fixed.slab_scale, free)[columns.place]

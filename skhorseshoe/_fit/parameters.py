@@ -83,6 +83,7 @@ def _plain(value):
 def validated(model):
     """The parameters of a classifier by name; a ValueError where they contradict one another."""
     params = SimpleNamespace(**{name: _plain(getattr(model, name)) for name in CONSTRAINTS})
+    params.likelihood = model._likelihood
     n_iter, thin, target, max_draws = params.n_iter, params.thin, target_ess_or_default(params), params.max_draws
     if sweeps_or_default(n_iter) < thin:
         name = f"the {DEFAULT_SWEEPS} sweeps of n_iter='auto'" if n_iter == AUTO else "n_iter"

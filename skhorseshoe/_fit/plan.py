@@ -16,6 +16,7 @@ from .._mcmc.burn_in import AUTO
 from .._mcmc.marginal_precision import products_kept
 from .._mcmc.prior import PER_CONTRAST
 from .._mcmc.run import PRIOR_COORDINATES, Settings
+from .._model import PROBIT
 from .._utils import memory
 from .._utils.memmap import is_on_disk
 from .._utils.memory import addresses_left, check_copy, size_text
@@ -53,6 +54,12 @@ def plan_fit(params, data, done):
     settings = Settings(**settings)
     sampler, in_prior_coordinates = settings.sampler, settings.kind == PRIOR_COORDINATES
     n_threads = count_threads(params.n_jobs)
+    extras = data.extras
+    if params.likelihood is not PROBIT:
+        extras = f"a {params.likelihood.name} likelihood"
+        if data.rows is None or (data.groups is not None and not params.likelihood.averages_exactly):
+            where = "rows of a Dask cluster" if data.rows is None else "groups of rows"
+            raise ValueError(f"{where[0].upper()}{where[1:]} cannot have {extras} yet.")
     if data.rows is None:
         if data.weighted_by and sampler != "hmc":
             why = "weights (sample_weight, class_weight)"
@@ -61,7 +68,7 @@ def plan_fit(params, data, done):
         return Plan(settings, device, n_threads, data.shape, None, 0, [])
     X, *labels = data.rows
     X = array_if_as_small(X) if in_prior_coordinates and params.device in (AUTO, "cpu") else X
-    device, copied = _choose_device(params, settings.kind_on_device, X, data.extras), 0
+    device, copied = _choose_device(params, settings.kind_on_device, X, extras), 0
     if X.dtype == np.float16 and device.name == "cpu" and not is_on_disk(X):  # no kernel reads float16
         copied = 4 * X.size
         check_copy(copied, "Computing with float16", " Have it on disk (skhorseshoe.disk).")
@@ -90,7 +97,9 @@ def choose_kind(params, data):
     """
     too_wide, in_prior_coordinates = needs_conjugate_gradients(data.shape[1]), fits_prior_coordinates(params, data)
     sampler, taking = params.sampler, ("hmc", "gibbs", "pxda")
-    if data.extras:
+    if not params.likelihood.has_latents:
+        taking = ("hmc",)
+    elif data.extras:
         taking = ("hmc",) if data.groups is not None and too_wide else ("hmc", "gibbs")
     if sampler == "auto":
         can_tune = params.burn_in == AUTO or params.burn_in >= _FEWEST_TUNING_SWEEPS
@@ -98,7 +107,8 @@ def choose_kind(params, data):
         sampler = "hmc" if in_prior_coordinates or (can_tune and not too_wide) or not can_repeat else taking[-1]
     elif sampler not in taking:
         here = " with so many columns" if sampler == "gibbs" else ""
-        raise ValueError(f"sampler={sampler!r} does not take {data.extras}{here}. Use sampler={taking[0]!r} or 'auto'.")
+        what = f"{data.extras}{here}" if params.likelihood.has_latents else f"a {params.likelihood.name} likelihood"
+        raise ValueError(f"sampler={sampler!r} does not take {what}. Use sampler={taking[0]!r} or 'auto'.")
     return PRIOR_COORDINATES if in_prior_coordinates and sampler == "hmc" else sampler
 
 

@@ -44,6 +44,7 @@ def dependencies(params, problem, settings):
     """
     rows, columns, slab_scale = problem.rows, problem.rows.columns, problem.fixed.slab_scale
     return {
+        "likelihood": rows.likelihood.name,
         "sampler": settings.sampler,
         "burn_in": settings.burn_in,
         "n_chains": settings.n_chains,

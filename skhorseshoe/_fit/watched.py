@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import csc_array, issparse
-from scipy.special import ndtr
 
 from .._mcmc.draws import moving
 from .._posterior.correlated import clusters
@@ -27,7 +26,7 @@ class Watched:
     """
 
     def __init__(self, rows, is_rough):
-        self.is_rough = is_rough
+        self.is_rough, self.likelihood = is_rough, rows.likelihood
         columns, X = rows.columns, rows.evenly_spaced(MOST_ROWS)
         # A column far from zero leaves float32 few digits for its part of eta, so dense X is centred.
         self.centre = np.zeros(X.shape[1]) if issparse(X) else columns.mean_of_X
@@ -61,7 +60,8 @@ class Watched:
         flat = coef.reshape(-1, coef.shape[-1])
         at_centre = (intercept.ravel() + flat @ self.centre).astype(np.float32)
         flat = flat.astype(np.float32)
-        values = np.hstack([ndtr((self.X @ flat.T).T + at_centre[:, None]), flat @ self.weights])
+        probabilities = self.likelihood.probability((self.X @ flat.T).T + at_centre[:, None])
+        values = np.hstack([probabilities, flat @ self.weights])
         # Unbounded coefficients may overflow float32, which is no reason to end a fit.
         return np.nan_to_num(values, copy=False).reshape(*coef.shape[:2], -1)
 

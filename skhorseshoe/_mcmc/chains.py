@@ -11,8 +11,6 @@ from . import conjugate_gradients, gibbs
 from .adaptation_window import chosen_points
 from .burn_in import BurnIn, untuned_phases
 
-_TYPICAL_INFORMATION = 0.25  # typical information of a row about its linear predictor; the largest is 2 / pi
-
 
 class Chains:
     """What chains of all kinds share."""
@@ -114,7 +112,8 @@ class PxdaChains(GibbsChains):
         columns, n = rows.columns, rows.size()
         square = np.append(n * (columns.mean**2 + columns.sd**2), n)[: len(fixed.anchor)]  # x_j'x_j
         # Widths are from the rows alone, before anything is sampled.
-        self.lines = rows.lines(fixed, line_widths(columns.n_shrunk, fixed, _TYPICAL_INFORMATION * square))
+        information = rows.likelihood.typical_information * square
+        self.lines = rows.lines(fixed, line_widths(columns.n_shrunk, fixed, information))
 
 
 def shrinkage(information, state, fixed, ops):

@@ -86,7 +86,7 @@ class GramByPasses:
         points = rows.columns.of_X(rows.ops.to_host(beta))
         intercepts = points[:, p] if rows.columns.fit_intercept else np.zeros(len(points))
         weights = (
-            rows.ops.information_weights(self.X, point[None, :p], intercept)
+            rows.likelihood.information(self.X @ point[None, :p].T + intercept)[:, 0]
             for point, intercept in zip(points, intercepts, strict=True)
         )
         return GramByPasses(rows, self.prior, self.key, sum(weights) / len(points))

@@ -19,7 +19,8 @@ _FIRST_SHARES = 0.05, 0.95  # shares of the prior of s between which chains star
 # variance is half the mean square of a step from draw to draw.
 _FIRST_WIDTH, _LEAST_WIDTH, _LARGEST_WIDTH, _WIDTH_IN_DEVIATIONS = 14.0, 1e-3, 4.0, 8.0
 _FEWEST_TUNING_SWEEPS = 25  # least number of sweeps whose steps tune the width
-_SHARED = "n", "shape", "columns", "is_sparse", "ops", "threads", "groups", "size", "gram", "lines", "separated_by"
+_SHARED = "n", "shape", "columns", "is_sparse", "likelihood", "ops", "threads", "groups"
+_SHARED += "size", "gram", "lines", "separated_by"
 
 
 class GroupedRows:
@@ -38,7 +39,7 @@ class GroupedRows:
         _, y, weight = rows.held
         dtype = np.promote_types(rows.dtype, np.float32)
         self.row_groups = rows.ops.RowGroups(
-            y, weight, rows.offset, codes, self.n_groups, n_chains, dtype, rows.bounds, rows.threads
+            y, weight, rows.offset, codes, self.n_groups, n_chains, dtype, rows.bounds, rows.threads, rows.likelihood
         )
         self.follows = False  # whether u follows beta; not before the first reference
         self.map, self.pending = GroupMap.none(self.n_groups), None  # and what the next map is computed from

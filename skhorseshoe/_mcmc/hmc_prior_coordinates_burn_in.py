@@ -19,10 +19,9 @@ _STEP_ACCEPTANCE = 0.8  # acceptance to which the step size is tuned
 _FIRST_STEP, _LARGEST_STEP = 0.2, pi / 2  # step sizes: the first, and the largest
 _FIRST_SWEEPS = 20, 10  # number of sweeps at the start, and the largest number of steps of a trajectory in them
 _MOST_LEAPFROG_STEPS = 400  # largest number of steps of a trajectory afterwards
-_LARGEST_INFORMATION = 2 / pi  # largest information of a row about its linear predictor
-# Unit of a coordinate far from zero, in standard deviations by that information: of arrays, and of sparse rows.
+# Unit of a coordinate far from zero, in standard deviations by the largest information: of arrays, and of sparse rows.
 _FAR_UNIT_IN_DEVIATIONS = 10.0, 20.0
-_KNOWN_SHARE = 0.125  # share of that information which a coefficient away from zero is assumed to have
+_KNOWN_SHARE = 0.125  # share of the largest information that a coefficient away from zero is assumed to have
 _SIGNAL_IN_SIZES = 3.0  # least distance from zero to the mean of a coordinate that gets a centre, in sizes
 _LEAST_SIZE, _LARGEST_SIZE = 0.02, 1.0  # bounds of the size of such a coordinate
 _LOG_TAU_SIZES = 0.05, 0.7, 2.0  # size of log tau: the least, the first, and the largest
@@ -73,7 +72,7 @@ class PriorCoordinateChains(PlainChains):
         """The units of coordinates: d of the shrunk columns, the precision of a shrunk coefficient away from zero, and
         first standard deviations of the others."""
         rows, fixed, _, _ = self.problem
-        information, p = _LARGEST_INFORMATION * rows.size(), len(square)
+        information, p = rows.likelihood.largest_information * rows.size(), len(square)
         distance = _FAR_UNIT_IN_DEVIATIONS[rows.is_sparse] / np.sqrt(information * np.where(square > 0, square, 1.0))
         if fixed.slab_scale is not None:
             distance = np.minimum(distance, fixed.slab_scale)

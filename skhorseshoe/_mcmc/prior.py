@@ -6,16 +6,17 @@ from math import log, pi
 
 import numpy as np
 from scipy.interpolate import CubicSpline
-from scipy.special import ndtri
+
+from .._model import PROBIT
 
 LEAST_SCALE, LARGEST_SCALE = 1e-100, 1e100  # bounds of tau_0
-WIDE = 100.0  # standard deviation of intercept and unpenalised coefficients; wide on the probit scale
+WIDE = 100.0  # standard deviation of intercept and unpenalised coefficients; wide for a linear predictor
 PER_CONTRAST = "per_contrast"  # the parameter ``slab_scale`` of a slab for each column, in the unit of its contrast
-SLAB = 4  # standard deviation of such a slab, on the probit scale per contrast of a column
+SLAB = 4  # standard deviation of such a slab, of the linear predictor per contrast of a column
 SLAB_TEXT = f"{SLAB} per contrast of each column"
 
 
-def scale_of_tau_prior(global_scale, expected_nonzero, p, n, rate):
+def scale_of_tau_prior(global_scale, expected_nonzero, p, n, rate, likelihood=PROBIT):
     """tau_0 of tau ~ C+(0, tau_0): as given, 1, or from the expected number of nonzero coefficients.
 
     p0 / (p - p0) s / sqrt(n) (Piironen & Vehtari 2017, eq. 3.12), where 1 / s^2 is the information of a row at the
@@ -35,7 +36,7 @@ def scale_of_tau_prior(global_scale, expected_nonzero, p, n, rate):
             f"expected_nonzero={expected_nonzero} must be below the number of columns that are shrunk, which is "
             f"{p}.{cure}"
         )
-    scale = float(expected_nonzero / (p - expected_nonzero) / np.sqrt(row_information(rate) * n))
+    scale = float(expected_nonzero / (p - expected_nonzero) / np.sqrt(likelihood.information_at(rate) * n))
     if not LEAST_SCALE <= scale <= LARGEST_SCALE:
         raise ValueError(
             f"expected_nonzero={expected_nonzero} of {p} columns makes the scale of the prior {scale:.1g}: it must be "
@@ -103,12 +104,7 @@ _STEP, _END = 0.4, 20.0  # of a grid of log(tau / tau_0): sums over it are integ
 _SLABS_AT_A_TIME = 100
 
 
-def row_information(rate):
-    """phi(Phi^-1(r))^2 / (r (1 - r)): the Fisher information of a probit row whose probability is r."""
-    return np.exp(-(ndtri(rate) ** 2)) / (2 * pi * rate * (1 - rate))
-
-
-def describe_prior(tau_0, slab_scale, sd, n, rate):
+def describe_prior(tau_0, slab_scale, sd, n, rate, likelihood=PROBIT):
     """The fitted attribute ``prior_``: the scales, and the prior mean of m_eff, for columns as if orthogonal.
 
     slab_scale : as ``FixedPrior`` has it. sd : (p,) of the columns whose coefficients are shrunk, in the unit in which
@@ -116,10 +112,10 @@ def describe_prior(tau_0, slab_scale, sd, n, rate):
     mean over the prior of tau, "m_eff_at_tau_0" that given tau = tau_0 (Piironen & Vehtari 2017, section 3),
     "tau_median" the median of tau.
 
-    The working model of the probit likelihood is Gaussian with the Fisher information of a row at the base rate. Column
+    The working model of the likelihood is Gaussian with the Fisher information of a row at the base rate. Column
     j then has information h_j = n sd_j^2 times that, and 1 - kappa_j = h_j / (h_j + 1 / (tau lambda_j)^2 + 1/c_j^2).
     """
-    slabs, root = each_slab(slab_scale, len(sd)), np.sqrt(n * row_information(rate)) * sd
+    slabs, root = each_slab(slab_scale, len(sd)), np.sqrt(n * likelihood.information_at(rate)) * sd
     log_x, log_density = _on_grid(tau_0, slabs)
     log_density -= log_density.max()
     m_eff, weights = _m_eff(tau_0 * np.exp(log_x), root, slabs), np.exp(log_density)

@@ -5,9 +5,9 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from .._backends import device
+from .._model import PROBIT
 from .._utils.interrupts import ctrl_c_noted
 from .chains import GibbsChains, PxdaChains
 from .draws import Draws
@@ -95,7 +95,8 @@ class Run:
         self.unbounded, self.watched = unbounded, watched
         self.target = float(settings.target_ess or 0.0)  # 0 where there is none
         rows = problem.rows
-        start = initial_state(settings.n_chains, rows.columns, rows.base_rate(), problem.tau_0, problem.key)
+        rate, tau_0 = rows.base_rate(), problem.tau_0
+        start = initial_state(settings.n_chains, rows.columns, rate, tau_0, problem.key, rows.likelihood)
         start = rows.ops.to_device(start)
         chains = _CHAINS if problem.rows.groups is None else _GROUPED_CHAINS
         self.chains = chains[settings.kind](problem, start, settings.burn_in, saved and saved["chains"])
@@ -235,7 +236,7 @@ def _room(planned, saved, n_draws):
     return max(limit, planned or 0, n_kept) if limit or planned else None
 
 
-def initial_state(n_chains, columns, base_rate, tau_0, key):
+def initial_state(n_chains, columns, base_rate, tau_0, key, likelihood=PROBIT):
     """The start of the chains, spread more widely than the posterior, so that R-hat tells whether they have met: random
     directions of equal predictive strength, an intercept that keeps the base rate, tau log-normal.
 
@@ -251,7 +252,7 @@ def initial_state(n_chains, columns, base_rate, tau_0, key):
     beta = np.zeros((n_chains, p + fit_intercept))
     beta[:, :p] = rng.standard_normal((n_chains, p)) * unit
     if fit_intercept:
-        centre = ndtri(base_rate) * np.hypot(1.0, _START_PREDICTOR_DEVIATION)
+        centre = likelihood.predictor(base_rate) * likelihood.shrunk_by(_START_PREDICTOR_DEVIATION**2)
         beta[:, p] = centre + rng.standard_normal(n_chains) - beta[:, :p] @ mean
     log_tau = np.log(tau_0) + _START_LOG_TAU_DEVIATION * rng.standard_normal(n_chains)
     ones = np.ones((n_chains, columns.n_shrunk))

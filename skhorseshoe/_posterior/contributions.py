@@ -5,6 +5,7 @@ Under a draw a term adds sum_l (x_l - reference_l) beta_l over its columns. The 
 
 from __future__ import annotations
 
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -258,12 +259,13 @@ def _described(model, difference, level, columns=slice(None)):
 
 def _row_probabilities(model, rows, level):
     """Mean, standard deviation and ends of the interval for the probability of each row; (n, 4)."""
-    out, (coef, intercept) = np.empty((len(rows), 4)), predict.flat_draws(model)
+    out, (coef, intercept), likelihood = np.empty((len(rows), 4)), predict.flat_draws(model), model._likelihood
 
     def use(eta, block, ops):
-        out[block, 0] = ops.to_host(ops.average_phi(eta))[:, 1]
-        out[block, 1] = ops.to_host(ops.ndtr(eta)).std(axis=1, ddof=1) if len(coef) > 1 else np.nan
-        out[block, 2:] = ops.to_host(ops.quantiles(eta, ends_of(level), ops.ndtr))  # may overwrite eta
+        probability = partial(likelihood.probability, ops=ops)
+        out[block, 0] = ops.to_host(ops.average_probabilities(eta, likelihood))[:, 1]
+        out[block, 1] = ops.to_host(probability(eta)).std(axis=1, ddof=1) if len(coef) > 1 else np.nan
+        out[block, 2:] = ops.to_host(ops.quantiles(eta, ends_of(level), probability))  # may overwrite eta
 
     predict.each_predictor(model, GivenRows(rows), coef, intercept, use)
     return out

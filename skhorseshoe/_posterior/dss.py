@@ -57,7 +57,7 @@ def weighted_root(model, X, weight, informed=True, offset=None):
     """
     fit_intercept = model._fit_facts["fit_intercept"]
     centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
-    points, ops = None, device.resolve("cpu", sparse=issparse(X)).ops
+    points, likelihood, ops = None, model._likelihood, device.resolve("cpu", sparse=issparse(X)).ops
     if fit_intercept:  # columns about their means keep their digits next to the intercept
         centre, _ = ops.moments(X, weight)
     if informed and offset is not None:
@@ -67,9 +67,9 @@ def weighted_root(model, X, weight, informed=True, offset=None):
         if fit_intercept:
             points = np.column_stack([points, intercept + points @ centre])
     if X.shape[0] < X.shape[1]:
-        return weighted_rows(ops, X, weight, centre, points, fit_intercept), centre
+        return weighted_rows(X, weight, centre, points, fit_intercept, likelihood), centre
     with open_threads(count_threads(model.n_jobs)) as threads:
-        S = ops.gram(X, weight, centre, scale, fit_intercept, threads, points)
+        S = ops.gram(X, weight, centre, scale, fit_intercept, threads, points, likelihood=likelihood)
     return factor(S), centre
 
 
@@ -79,7 +79,7 @@ def _information(model, X, weight, offset):
     coef, intercept = flat_draws(model, most)
 
     def use(eta, block, ops):
-        out[block] = device.host_back_end().fisher_weight(ops.to_host(eta)).mean(axis=1)
+        out[block] = model._likelihood.information(ops.to_host(eta)).mean(axis=1)
 
     each_predictor(model, GivenRows(X, None, offset), coef, intercept, use, offset_factors(model, most))
     return out * weight if len(weight) else out
@@ -190,7 +190,7 @@ def _nested_distances(R, supports):
     return residual @ residual + added[supports.sum(axis=1)]
 
 
-def weighted_rows(ops, X, weight, centre, points, fit_intercept):
+def weighted_rows(X, weight, centre, points, fit_intercept, likelihood):
     """W^(1/2) (X - centre), with a column for the intercept if there is one; (n, q) float64.
 
     weight : (n,) or (0,) for none. points : (m, q), over which the Fisher information of a row is averaged; None if W
@@ -202,7 +202,7 @@ def weighted_rows(ops, X, weight, centre, points, fit_intercept):
     R[:, :p] -= centre
     squared = weight if len(weight) else np.ones(n)
     if points is not None:
-        squared = squared * ops.information_weights(R, points, 0.0)
+        squared = squared * likelihood.information(R @ points.T).mean(axis=1)
     R *= np.sqrt(squared)[:, None]
     return R
 

@@ -15,7 +15,6 @@ projection. With all columns it is the draw itself.
 from warnings import catch_warnings
 
 import numpy as np
-from scipy.special import ndtr
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing, gen_batches, indexable
@@ -199,6 +198,7 @@ class Projection:
     """
 
     def __init__(self, model, X, weight):
+        self._likelihood = model._likelihood
         self._X, self._weight = X, weight if len(weight) else np.ones(X.shape[0])
         self._root, self._centre = weighted_root(model, X, weight, informed=False)
         self._has_intercept = self._root.shape[1] > X.shape[1]
@@ -209,7 +209,8 @@ class Projection:
         self._scores = self._root @ self.draws.T
         self._target = np.empty((X.shape[0], len(coef)), np.float32)
         for rows in self._batches(X):
-            self._target[rows] = ndtr(self._block(X, rows, np.arange(X.shape[1])) @ self.draws.T)
+            eta = self._block(X, rows, np.arange(X.shape[1])) @ self.draws.T
+            self._target[rows] = self._likelihood.probability(eta)
 
     def onto(self, columns):
         """Coefficients (m, k) of these columns, an array of numbers, and of the intercept if there is one."""
@@ -229,7 +230,8 @@ class Projection:
         """Log of the probability of the label of each row, averaged over draws (m, k) from ``onto``; (n,)."""
         out, sign = np.empty(X.shape[0]), np.where(positive, 1.0, -1.0)
         for rows in self._batches(X):
-            out[rows] = ndtr(sign[rows, None] * (self._block(X, rows, columns) @ coef.T)).mean(axis=1)
+            t = sign[rows, None] * (self._block(X, rows, columns) @ coef.T)
+            out[rows] = self._likelihood.probability(t).mean(axis=1)
         return np.log(np.maximum(out, np.finfo(float).tiny))  # as ``predict_log_proba``
 
     def _latent(self, columns):
@@ -238,7 +240,7 @@ class Projection:
         inside = self._root[:, columns]
         gamma = _solved(inside.T @ inside, inside.T @ self._scores)
         mean_square = ((self._scores - inside @ gamma) ** 2).sum(axis=0) / self._weight.sum()
-        return (gamma / np.sqrt(1 + mean_square)).T
+        return (gamma / self._likelihood.shrunk_by(mean_square)).T
 
     def _step(self, columns, coef):
         """Minus the divergence at coef (m, k) up to a constant, the gain that a step promises, and the steps."""
@@ -247,7 +249,8 @@ class Projection:
         for rows in self._batches(self._X):
             block, weight, target = self._block(self._X, rows, columns), self._weight[rows], self._target[rows]
             eta = np.clip(block @ coef.T, -_FAR_PREDICTOR, _FAR_PREDICTOR)
-            above, below, density = ndtr(eta), ndtr(-eta), np.exp(-0.5 * eta**2) / np.sqrt(2 * np.pi)
+            above, below = self._likelihood.probability(eta), self._likelihood.probability(-eta)
+            density = self._likelihood.density(eta)
             value += weight @ (target * np.log(above) + (1 - target) * np.log(below))
             ratio = weight[:, None] * density / (above * below)
             gradient += (ratio * (target - above)).T @ block

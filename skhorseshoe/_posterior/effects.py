@@ -227,12 +227,15 @@ def _add_effects(model, X, column_changes, first, share, coef, fixed, states):
     first : number of the first state of each change. share : of these rows among all, or (n,) of each of them. fixed :
     function of the draws that returns intercept plus offset, (k, n) or (k, 1).
     """
-    alike = AlikeRows(column_changes, share / len(X) * np.ones(len(X)) if np.ndim(share) == 0 else share, coef.shape[1])
+    likelihood, of_rows = model._likelihood, share / len(X) * np.ones(len(X)) if np.ndim(share) == 0 else share
+    alike = AlikeRows(column_changes, of_rows, coef.shape[1], likelihood)
     one_by_one = [column_change for column_change in column_changes if column_change.groups is None]
 
     def use(eta, draws, ops):
         def average(eta):
-            return share * ops.average_phi(eta)[:, 1] if np.ndim(share) == 0 else ops.ndtr(eta) @ ops.to_device(share)
+            if np.ndim(share) == 0:
+                return share * ops.average_probabilities(eta, likelihood)[:, 1]
+            return likelihood.probability(eta, ops) @ ops.to_device(share)
 
         # Blocks of draws with all rows, not of rows with all draws, so that each sum over rows is made in one place.
         eta += ops.to_device(fixed(draws))

@@ -3,16 +3,15 @@
 import numpy as np
 from scipy.sparse import csr_array
 
-from . import phi_series
-
 
 class AlikeRows:
     """``ColumnChange``s of groups of rows, under blocks of draws.
 
-    weight : (n,) of the rows in sums. p : number of columns of the classifier.
+    weight : (n,) of the rows in sums. p : number of columns of the classifier. likelihood : of the classifier.
     """
 
-    def __init__(self, changes, weight, p):
+    def __init__(self, changes, weight, p, likelihood):
+        self._likelihood = likelihood
         self._changes = [c for c in changes if c.groups is not None and c.values.size]
         self._weights, offsets = _weights_by_group(self._changes, weight)
         sizes = [len(c.values) for c in self._changes]
@@ -23,16 +22,16 @@ class AlikeRows:
         self._shifts = _matrix(self._changes, p)
 
     def effects(self, eta, coef, ops):
-        """Yields each change with its effect on the sum over rows of Phi(eta) under each of these draws, (m,) on the
+        """Yields each change with its effect on the sum over rows of P(y = 1) under each of these draws, (m,) on the
         host; or with None, if it is too large for a series.
 
         eta : (m, n) on the device of the back end ``ops``. coef : (m, p).
         """
         if not self._changes:
             return
-        shifts = (self._shifts @ coef.T).T
+        series, shifts = self._likelihood.series, (self._shifts @ coef.T).T
         furthest = np.abs(shifts).max(axis=0)
-        is_near = np.maximum.reduceat(furthest, self._starts) <= phi_series.FURTHEST
+        is_near = np.maximum.reduceat(furthest, self._starts) <= (series.FURTHEST if series else -1.0)
         for k in np.flatnonzero(~is_near):
             yield self._changes[k], None
         if not is_near.any():
@@ -43,8 +42,8 @@ class AlikeRows:
         order = np.argsort(-of_group, kind="stable")
         place = np.argsort(order)
         weights = np.ascontiguousarray(self._weights[:, order])
-        sums = phi_series.term_sums(eta, ops.to_device(weights), phi_series.n_terms(of_group[order]), ops)
-        shift_effects = phi_series.changes([ops.to_host(array) for array in sums], place[self._group], shifts)
+        sums = series.term_sums(eta, ops.to_device(weights), series.n_terms(of_group[order]), ops)
+        shift_effects = series.changes([ops.to_host(array) for array in sums], place[self._group], shifts)
         for k, total in enumerate(np.add.reduceat(shift_effects, self._starts, axis=1).T):
             if is_near[k]:
                 yield self._changes[k], total

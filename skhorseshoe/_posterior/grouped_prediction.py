@@ -1,7 +1,8 @@
 """Rows to predict, with their groups and offsets, and the draws to predict with.
 
 A row of a group of the fit has the linear predictor x beta + u_g. A row of another group has a new u ~ N(0, s^2), and
-the mean of Phi(x beta + u) over u is Phi(x beta / sqrt(1 + s^2)). A row's offset is added to x beta.
+the mean of its probability over u is that at x beta divided by ``shrunk_by`` of the likelihood. A row's offset is added
+to x beta.
 """
 
 from copy import copy
@@ -34,7 +35,7 @@ class DrawsForRows(NamedTuple):
 
     coef: Any  # (m, p)
     intercept: Any  # (m,)
-    root: Any = None  # (m,) sqrt(1 + s^2), or None without groups
+    root: Any = None  # (m,) from ``group_roots``, or None without groups
     effects: Any = None  # (k, number of groups) draws of the groups' effects
     places: Any = None  # of these k draws among the m, or None for all
 
@@ -93,8 +94,8 @@ def matched_groups(model, X, groups, new_groups):
 
 
 def group_roots(model):
-    """sqrt(1 + s^2) of each draw, (n_chains, n_draws), by which coefficients are divided to average over groups."""
-    return np.sqrt(1 + np.square(model.group_scale_draws_))
+    """By which coefficients are divided to average over groups, for each draw; (n_chains, n_draws)."""
+    return model._likelihood.shrunk_by(np.square(model.group_scale_draws_))
 
 
 def draws_with_effects(model):
@@ -104,7 +105,7 @@ def draws_with_effects(model):
 
 
 def population(model):
-    """The model averaged over groups: a copy whose coefficients are divided by sqrt(1 + s^2), draw by draw. A model
+    """The model averaged over groups: a copy whose coefficients are divided by ``group_roots``. A model
     without groups is returned unchanged."""
     if not is_grouped(model):
         return model

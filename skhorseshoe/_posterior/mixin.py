@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._data import validation
 from .._data.row_groups import warn_if_reordered
+from .._model import PROBIT
 from .._utils.errstate import guarded
 from . import predict as _predict
 from .arviz import from_model
@@ -49,6 +50,7 @@ class PosteriorMixin:
     device_: str
     n_features_in_: int
     feature_names_in_: NDArray[Any]
+    _likelihood = PROBIT
 
     @guarded
     def summary(self, level: float | None = None, sort_by: str | None = None) -> DataFrame:

@@ -2,7 +2,6 @@
 
 import numpy as np
 import sklearn
-from scipy.special import log_ndtr
 
 from .._backends import device
 from .._data.labels import is_second
@@ -108,7 +107,7 @@ def each_log_likelihood(model, rows, positive, weight, coef, intercept, use):
     def use_predictors(eta, block, ops):
         values = ops.to_host(eta)
         values *= sign[block]
-        log_ndtr(values, out=values)
+        model._likelihood.log_density(values, out=values)
         if weight is not None:
             values *= weight[block, None]
         use(values, block)

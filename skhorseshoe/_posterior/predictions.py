@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import ndtri
 
 from .._backends import device
 from .._data.dask_lazy import by_blocks
@@ -98,7 +98,8 @@ class PredictionsMixin(PosteriorMixin):
         draws = _predict.draws_for_rows(self, rows, max_draws, alike=True)
         n_draws = draws.intercept.size
         check_result(rows.X.shape[0], n_draws)
-        samples = _predict.values_by_row(self, rows, n_draws, lambda eta, ops: ops.ndtr(eta, out=eta), draws)
+        probability = self._likelihood.probability
+        samples = _predict.values_by_row(self, rows, n_draws, lambda eta, ops: probability(eta, ops, out=eta), draws)
         return device.put_on_device_of(rows.X, samples)
 
     @by_blocks
@@ -135,7 +136,11 @@ class PredictionsMixin(PosteriorMixin):
             If ``level`` is not between 0 and 1.
         """
         rows, level = self._given_rows(X, groups, offset, new_groups), level_of(self, level)
-        interval = _predict.values_by_row(self, rows, 2, lambda eta, ops: ops.quantiles(eta, ends_of(level), ops.ndtr))
+
+        def ends(eta, ops):
+            return ops.quantiles(eta, ends_of(level), partial(self._likelihood.probability, ops=ops))
+
+        interval = _predict.values_by_row(self, rows, 2, ends)
         return device.put_on_device_of(rows.X, interval)
 
     @by_blocks
@@ -175,8 +180,8 @@ class PredictionsMixin(PosteriorMixin):
         """
 
         def quantile(proba):
-            lower, upper = _positive(proba).T
-            return np.where(upper > lower, -ndtri(lower), ndtri(upper))
+            (lower, upper), predictor = _positive(proba).T, self._likelihood.predictor
+            return np.where(upper > lower, -predictor(lower), predictor(upper))
 
         return self._from_probabilities((X, groups, offset, new_groups), quantile)
 
@@ -203,7 +208,11 @@ class PredictionsMixin(PosteriorMixin):
         """values_of(probabilities (n, 2)), computed on the host, as an array on the device of X. of_rows : as for
         ``_given_rows``."""
         rows = self._given_rows(*of_rows)
-        probabilities = _predict.values_by_row(self, rows, 2, lambda eta, ops: ops.average_phi(eta))
+
+        def average(eta, ops):
+            return ops.average_probabilities(eta, self._likelihood)
+
+        probabilities = _predict.values_by_row(self, rows, 2, average)
         return device.put_on_device_of(rows.X, values_of(probabilities))
 
 

@@ -130,10 +130,10 @@ def header(model, frame, level):
 def _caption(model, frame, level):
     """What the table is, for a paper; what the sampler did is said there only if the chains have not converged."""
     given = ", given the group of rows" if is_grouped(model) else ""
-    state = _state_text(model, _checks(model, frame))
+    law, state = model._likelihood.name, _state_text(model, _checks(model, frame))
     return (
-        f"Coefficients of a probit regression with the horseshoe prior{given}: posterior mean, standard deviation and "
-        f"{100 * level:g} % interval; {favoured(model)}{'' if state == 'converged' else f'; chains {state}'}"
+        f"Coefficients of a {law} regression with the horseshoe prior{given}: posterior mean, standard deviation "
+        f"and {100 * level:g} % interval; {favoured(model)}{'' if state == 'converged' else f'; chains {state}'}"
     )
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from scipy.special import ndtri
 
+from .._model import PROBIT
 from .._posterior.contributions import contributions
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import unwrap
@@ -136,7 +136,7 @@ class ContributionsDisplay(AxesDisplay):
         )
         ax.vlines(scores, np.arange(n + 1), np.arange(1, n + 2), colors=muted, linewidth=0.8, zorder=1)
         both, places = scores[[0, -1]], [0, n + 1]
-        of_rows = ndtri(np.clip(self.probability[:, 1:], _SURE, 1 - _SURE))
+        of_rows = PROBIT.predictor(np.clip(self.probability[:, 1:], _SURE, 1 - _SURE))
         low, high = scores[:-1] + self.interval
         self.lines_ = [
             ax.hlines(at, low, high, colors=black, linewidth=1.2, zorder=3),
@@ -149,9 +149,9 @@ class ContributionsDisplay(AxesDisplay):
         ax.tick_params(axis="y", length=0)
         second = class_names(self.classes)[1]
         width = max(1, ax.get_window_extent().width / ax.figure.dpi - _NAMES)
-        ticks = spaced(_TICKS, ndtri, ax.get_xlim(), _APART / width * np.ptp(ax.get_xlim()))
+        ticks = spaced(_TICKS, PROBIT.predictor, ax.get_xlim(), _APART / width * np.ptp(ax.get_xlim()))
         self.upper_ = ax.secondary_xaxis("top")
-        self.upper_.set_xticks(ndtri(ticks), [f"{100 * p:g} %" for p in ticks])
+        self.upper_.set_xticks(PROBIT.predictor(ticks), [f"{100 * p:g} %" for p in ticks])
         self.upper_.set_xlabel(f"probability of {second}", loc="right")  # leaves room for names on the left
         return self._finish(f"score, and {percent(self.level)} intervals", None)
 

@@ -6,7 +6,6 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from scipy.special import ndtr
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils import check_random_state
 
@@ -287,14 +286,14 @@ def _round_limit(predicted, counts):
 def _outcomes_of_groups(classifier, samples, n_draws, matched, rng):
     """Yields outcomes (n,) bool under each draw. Rows of a group that the fit has not seen share a new u ~ N(0, s^2).
 
-    Their ``samples`` are Phi(x beta / sqrt(1 + s^2)), so u + noise is divided by the same root.
+    Their ``samples`` are averages over u.
     """
     is_new, codes = matched.codes < 0, matched.own
     scales = evenly(classifier.group_scale_draws_[:, draws_with_effects(classifier)], n_draws).ravel()
     for p, s in zip(samples.T, scales, strict=True):
         shared = s * is_new
         effects, noise = rng.standard_normal(len(codes))[codes], rng.standard_normal(len(codes))
-        yield ndtr((shared * effects + noise) / np.hypot(1, shared)) < p
+        yield classifier._likelihood.outcomes(p, shared * effects, shared**2, noise)
 
 
 def _matched_rows(estimator, X, y, groups, offset, new_groups):

@@ -11,6 +11,7 @@ import numpy as np
 from cuda_emulator import fake_cupy
 from skhorseshoe._backends._gpu import cuda
 from skhorseshoe._mcmc.hmc import HmcState, Reference, Tuning
+from skhorseshoe._model import PROBIT
 
 KEY = np.array([1, 2], np.uint32)
 
@@ -42,7 +43,7 @@ def scales(ops, card, rng, sizes):
     steps = ops.proposals(ops.uniform((2, 19), KEY, 1, 1), tau)
     yield from (steps, ops.first_inside(-(steps**2), steps, tau / 2))
     X, draws = (ops.to_device(rng.standard_normal(shape)) for shape in ((3, 4), (300, 4)))
-    yield ops.average_phi(X @ draws.T)
+    yield ops.average_probabilities(X @ draws.T, PROBIT)
 
 
 def gaussians(ops, card, rng, sizes):

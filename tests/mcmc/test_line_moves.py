@@ -15,6 +15,7 @@ from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import gibbs, hmc
 from skhorseshoe._mcmc.adaptation_window import Window
 from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._model import PROBIT
 from skhorseshoe._utils.threads import open_threads
 
 P_VALUE = 1e-4
@@ -80,7 +81,7 @@ line_bounds = function("line_bounds")
 def bounds_at(eta, change, y, weight, step):
     """Whether derivatives are worth it; the bounds at a step, those when made narrower, and of s^4 in these."""
     out = np.empty(6)
-    is_worth_it = line_bounds(eta, change, y, weight if len(weight) else None, len(eta), step, out)
+    is_worth_it = line_bounds(PROBIT.number, eta, change, y, weight if len(weight) else None, len(eta), step, out)
     return bool(is_worth_it), out[:2], out[2:4], out[4:]
 
 

@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from skhorseshoe._backends._cpu import dense, sparse
-from skhorseshoe._backends._cpu.information import fisher_weight
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._model import PROBIT
 from skhorseshoe._utils.threads import Threads
 
 N, P = 200, 30  # so many rows that NumPy computes in place, in the order of columns
@@ -23,7 +23,7 @@ def by_definition(rows, fixed, beta, precision):
     c, dense_X = rows.columns, rows.X.toarray() if sp.issparse(rows.X) else rows.X
     points = c.of_X(beta)
     eta = dense_X @ points[:, :P].T + (points[:, P] if c.fit_intercept else 0.0)
-    information = fisher_weight(eta).mean(axis=1) * (rows.weight if len(rows.weight) else 1.0)
+    information = PROBIT.information(eta).mean(axis=1) * (rows.weight if len(rows.weight) else 1.0)
     Z = ((dense_X - c.centre) / c.unit)[:, c.order]
     Z = np.column_stack([Z, np.ones(N)]) if c.fit_intercept else Z
     H = fixed.add_to(Z.T @ (information[:, None] * Z))

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from scipy.stats import norm
 
 from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._model import PROBIT
 from skhorseshoe._posterior import dss
 from skhorseshoe._utils.threads import open_threads
 
@@ -145,7 +146,7 @@ def test_rows_and_their_matrix_give_one_path(kind, fit_intercept, weighted, seed
     dense = np.asarray(X.toarray() if sp.issparse(X) else X, np.float64)
     with open_threads(1) as threads:
         matrix = cpu.gram(dense, weight, centre, np.ones(p), fit_intercept, threads, points)
-    rows = dss.weighted_rows(cpu, X, weight, centre, points, fit_intercept)
+    rows = dss.weighted_rows(X, weight, centre, points, fit_intercept, PROBIT)
     np.testing.assert_allclose(rows.T @ rows, matrix, rtol=1e-9, atol=1e-12)
 
     draws = rng.standard_normal((2, 50, p)) + 3.0 * (np.arange(p) < 4)

@@ -9,6 +9,7 @@ from scipy.optimize import minimize
 from scipy.special import xlogy
 from scipy.stats import norm
 
+from skhorseshoe._model import PROBIT
 from skhorseshoe._posterior import dss_cv
 from skhorseshoe._posterior.dss_cv import Projection
 
@@ -19,6 +20,7 @@ def model_of(draws, fit_intercept=True, unpenalized=()):
     shrinkage = np.full(p, 0.5)
     shrinkage[list(unpenalized)] = 0.0
     return SimpleNamespace(
+        _likelihood=PROBIT,
         coef_draws_=draws[..., :p],
         intercept_draws_=draws[..., p] * fit_intercept,
         shrinkage_=shrinkage,

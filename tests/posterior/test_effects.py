@@ -24,7 +24,8 @@ from sklearn.preprocessing import (
 )
 
 from skhorseshoe import terms
-from skhorseshoe._posterior import column_changes, effects, input_rows, phi_series
+from skhorseshoe._model import phi_series
+from skhorseshoe._posterior import column_changes, effects, input_rows
 from skhorseshoe.inspection import marginal_effects
 
 

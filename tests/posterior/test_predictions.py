@@ -36,9 +36,9 @@ def test_a_row_has_the_same_bits_at_any_place_in_a_block(budget, seed):
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_a_block_takes_no_more_than_working_memory(fitted, problem, kind, monkeypatch):
-    seen, plain = [], cpu.average_phi
+    seen, plain = [], cpu.average_probabilities
     for ops in (cpu, sparse):
-        monkeypatch.setattr(ops, "average_phi", lambda eta: seen.append(eta.nbytes) or plain(eta))
+        monkeypatch.setattr(ops, "average_probabilities", lambda eta, law: seen.append(eta.nbytes) or plain(eta, law))
     X = kind(np.tile(problem[0], (10, 1)))
     for megabytes in (0.02, 0.1, 0.3):
         seen.clear()

@@ -20,7 +20,7 @@ _NOTE = "built.json"
 def sources():
     """All files that the libraries are made of."""
     core, exports = _BACKENDS / "core", _BACKENDS / "_cpu" / "exports"
-    return [_BACKENDS / "constants.py", *sorted(core.glob("*.hpp")), *sorted(exports.glob("*.[ch]pp"))]
+    return [_BACKENDS / "constants.py", *sorted(core.rglob("*.hpp")), *sorted(exports.glob("*.[ch]pp"))]
 
 
 def crc_of(*paths):

@@ -7,21 +7,21 @@ from contextlib import nullcontext
 from weakref import WeakKeyDictionary
 
 import numpy as np
-from scipy.special import ndtr  # noqa: F401 - part of what a back end offers
+from scipy import special  # noqa: F401 - part of what a back end offers
 
+from ..._model import PROBIT
 from ..._utils.memmap import cut, is_on_disk, read_ahead
 from .. import line_moves
 from ..moments import combine_moments
 from .fused_line_moves import fused_line_moves, fused_line_rows
 from .gaussian import Precision, Root  # noqa: F401 - part of what a back end offers
-from .information import fisher_weight, information_weights  # noqa: F401 - as is fisher_weight
 from .library import function, record
 from .line_proposals import first_inside, growth, proposals  # noqa: F401 - as are these
 from .mass_matrix import MassMatrix  # noqa: F401 - as is this
 from .passes import Shift, latent_pass, line_pass, or_none, pieces_of_X, score_pass  # noqa: F401 - as is Shift
 from .predict import (  # noqa: F401 - part of what a back end offers
     PREDICTORS_AT_ONCE,
-    average_phi,
+    average_probabilities,
     each_block,
     next_hermite,
     quantiles,
@@ -108,8 +108,8 @@ class Watch:
         return flags.any()
 
 
-def latent(X, y, coef, bounds, sweep, key, threads, first_row=0, shift=None):
-    """X'z (and 1'z) for z_i ~ N(x_i beta, 1) truncated to the side of y_i, (n_chains, q); z'z, (n_chains,); float64.
+def latent(X, y, coef, bounds, sweep, key, threads, first_row=0, shift=None, likelihood=PROBIT):
+    """X'z (and 1'z) for the latents z of the likelihood, (n_chains, q); z'z, (n_chains,); float64.
 
     One pass over X. bounds : edges of the blocks of rows. Sums of blocks are added in pairs, so that the result does
     not depend on the number of threads. Row i has the random numbers of row first_row + i. shift : ``Shift``, or None.
@@ -121,13 +121,13 @@ def latent(X, y, coef, bounds, sweep, key, threads, first_row=0, shift=None):
         for x, rows, edges, blocks in pieces_of_X(X, bounds, first, last):
             beta, start = by_columns.astype(x.dtype, copy=False), first_row + rows.start
             terms = shift_record(shift, rows)
-            latent_pass(x, y[rows], beta, edges, start, sweep, key, sums[blocks], squares[blocks], terms)
+            latent_pass(x, y[rows], beta, edges, start, sweep, key, sums[blocks], squares[blocks], terms, likelihood)
 
     threads.run(add_blocks, n_blocks)
     return by_chain(add_pairs(sums), len(coef)), add_pairs(squares)
 
 
-def score(X, y, weight, coef, bounds, threads, shift=None):
+def score(X, y, weight, coef, bounds, threads, shift=None, likelihood=PROBIT):
     """Log-likelihood (n_chains,) and its gradient (n_chains, q), float64; one pass over X, blocks as in ``latent``.
 
     weight : (n,) float64 that multiplies the rows' terms, or (0,) for none.
@@ -138,13 +138,13 @@ def score(X, y, weight, coef, bounds, threads, shift=None):
     def add_blocks(first, last):
         for x, rows, edges, blocks in pieces_of_X(X, bounds, first, last):
             beta, terms = by_columns.astype(x.dtype, copy=False), shift_record(shift, rows)
-            score_pass(x, y[rows], weight[rows], beta, edges, sums[blocks], logliks[blocks], terms)
+            score_pass(x, y[rows], weight[rows], beta, edges, sums[blocks], logliks[blocks], terms, likelihood)
 
     threads.run(add_blocks, n_blocks)
     return add_pairs(logliks), by_chain(add_pairs(sums), len(coef))
 
 
-def line(X, y, weight, coef, direction, steps, bounds, threads, shift=None):
+def line(X, y, weight, coef, direction, steps, bounds, threads, shift=None, likelihood=PROBIT):
     """Log-likelihoods at coef + step direction (n_chains, q) for the steps (n_chains, k); (n_chains, k) float64.
 
     One pass over X, the rest as in ``score``.
@@ -154,7 +154,8 @@ def line(X, y, weight, coef, direction, steps, bounds, threads, shift=None):
 
     def add_blocks(first, last):
         for x, rows, edges, blocks in pieces_of_X(X, bounds, first, last):
-            line_pass(x, y[rows], weight[rows], both, steps, edges, logliks[blocks], shift_record(shift, rows))
+            terms = shift_record(shift, rows)
+            line_pass(x, y[rows], weight[rows], both, steps, edges, logliks[blocks], terms, likelihood)
 
     threads.run(add_blocks, n_blocks)
     return add_pairs(logliks)
@@ -232,7 +233,8 @@ def _fused_score_rows(rows):
         X, y, weight = rows.held
         columns, (n, p) = rows.columns, X.shape
         order, place, unit, centre = columns.q_order, columns.q_place, columns.q_unit, columns.q_centre
-        fields = {"is_double": X.dtype == np.float64, "X": X, "n": n, "p": p, "y": y, "weight": or_none(weight)}
+        fields = {"likelihood": rows.likelihood.number, "is_double": X.dtype == np.float64, "X": X, "n": n, "p": p}
+        fields |= {"y": y, "weight": or_none(weight)}
         fields |= {"bounds": rows.bounds, "n_blocks": len(rows.bounds) - 1}
         fields |= {"q": len(order), "fit_intercept": columns.fit_intercept, "translated": columns.translated}
         fields |= {"order": order, "place": place, "unit": unit, "centre": centre}
@@ -262,13 +264,13 @@ def add_pairs(sums):
     return sums[0]
 
 
-def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
+def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=(), likelihood=PROBIT):
     """X' diag(weight) X of the columns (x - centre) / scale, bordered by a column of ones if there is an intercept;
     (q, q) float64, summed in float64.
 
-    weight : (n,) or (0,) for none. With beta (m, q) it is the Fisher information of the probit likelihood, averaged
-    over the m points: each row has the average of phi(eta)^2 / (Phi(eta) Phi(-eta)), eta = x beta, as a further weight.
-    spare : matrices (q, q) to use as scratch.
+    weight : (n,) or (0,) for none. With beta (m, q) it is the Fisher information of the likelihood, averaged over the m
+    points: each row has the average of its information about x beta as a further weight. spare : matrices (q, q) to use
+    as scratch.
     """
     n, p = X.shape
     q = p + fit_intercept
@@ -285,7 +287,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
             scaled[:, :p] /= scale
             row_weight = weight[rows] if len(weight) else 1.0
             if beta is not None:
-                row_weight = row_weight * information_weights(scaled, beta, 0.0)
+                row_weight = row_weight * likelihood.information(scaled @ beta.T).mean(axis=1)
             if np.ndim(row_weight):
                 scaled *= np.sqrt(row_weight)[:, None]
             add_products(scaled, scaled.shape, total, True)

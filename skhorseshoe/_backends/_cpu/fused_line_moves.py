@@ -20,7 +20,7 @@ def fused_line_rows(rows, lines, tau_0):
         columns, prior = lines.for_fused
         fields = {"is_double": X.dtype == np.float64, "X": X, "n": len(X), "p_of_X": X.shape[1], "y": y}
         fields |= dict(zip(("number", "unit", "centre", "anchor", "diagonal"), (*columns, *prior), strict=True))
-        fields |= {"offset": rows.offset, "weight": or_none(weight)}
+        fields |= {"offset": rows.offset, "weight": or_none(weight), "likelihood": rows.likelihood.number}
         fields |= {"widths": lines.widths, "square": lines.square, "tau_0": tau_0}
         moves = np.array(kinds(lines))
         fields |= {"kinds": moves, "n_moves": len(moves), "n_splits": lines.n_splits}

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._model import PROBIT
 from ..._utils import memmap
 from ..._utils.memmap import cut, is_on_disk, read_ahead
 from ..constants import FLUSH_ROWS, TILE_BYTES
@@ -56,20 +57,22 @@ class Shift(NamedTuple):
         return record("Shift", fields | {"n_chains": max(widths, default=0), "n_known": n_known})
 
 
-def latent_pass(X, y, coef, bounds, first_row, sweep, key, sums, squares, shift=None):
+def latent_pass(X, y, coef, bounds, first_row, sweep, key, sums, squares, shift=None, likelihood=PROBIT):
     """Draws latents z and adds to the sums of z_i x_i and of z_i^2."""
-    _latent_pass(rows_of(X), y, shift, coef, coef.shape, bounds, squares.shape, first_row, sweep, key, sums, squares)
+    arguments = y, shift, coef, coef.shape, bounds, squares.shape, first_row, sweep, key, sums, squares
+    _latent_pass(likelihood.number, rows_of(X), arguments)
 
 
-def score_pass(X, y, weight, coef, bounds, sums, logliks, shift=None):
+def score_pass(X, y, weight, coef, bounds, sums, logliks, shift=None, likelihood=PROBIT):
     """Adds to the log-likelihood and the score."""
-    _score_pass(rows_of(X), y, or_none(weight), shift, coef, coef.shape, bounds, logliks.shape, sums, logliks)
+    arguments = y, or_none(weight), shift, coef, coef.shape, bounds, logliks.shape, sums, logliks
+    _score_pass(likelihood.number, rows_of(X), arguments)
 
 
-def line_pass(X, y, weight, both, steps, bounds, logliks, shift=None):
+def line_pass(X, y, weight, both, steps, bounds, logliks, shift=None, likelihood=PROBIT):
     """Adds to the log-likelihoods at steps along lines."""
     along = both, both.shape, steps, steps.shape
-    _line_pass(rows_of(X), y, or_none(weight), shift, along, bounds, len(logliks), logliks)
+    _line_pass(likelihood.number, rows_of(X), y, or_none(weight), shift, along, bounds, len(logliks), logliks)
 
 
 def product_pass(X, weight, vectors, bounds, sums):

@@ -13,7 +13,7 @@ _COEFFICIENTS_OF_LARGE_DRAWS = 2**20  # least number of coefficients in all draw
 _ROWS_OF_BLAS = 24
 PREDICTORS_AT_ONCE = 2**14  # number of linear predictors whose Hermite functions stay in cache
 _predictors_of_few_rows = function("predictors_of_few_rows")
-_average_phi, _next_hermite = function("average_phi"), function("next_hermite")
+_average_probabilities, _next_hermite = function("average_probabilities"), function("next_hermite")
 
 
 def each_block(X, coef, threads, budget, use):
@@ -68,13 +68,13 @@ def quantiles(values, levels, of=None):
     return out
 
 
-def average_phi(eta):
-    """Averages of Phi(-eta) and Phi(eta) over the draws, eta (n, n_draws); (n, 2).
+def average_probabilities(eta, likelihood):
+    """Averages of P(y = 0) and P(y = 1) over the draws, eta (n, n_draws); (n, 2).
 
-    Both tails are summed, so that a small probability keeps its relative accuracy.
+    Both are summed, so that a small probability keeps its relative accuracy.
     """
     eta, out = np.ascontiguousarray(eta, np.float64), np.empty((len(eta), 2))
-    _average_phi(eta, eta.shape, out)
+    _average_probabilities(likelihood.number, eta, eta.shape, out)
     return out
 
 

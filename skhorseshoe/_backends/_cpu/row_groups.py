@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..._model import PROBIT
 from .library import function, record
 from .passes import or_none, pieces_of_X, rows_of
 
@@ -17,12 +18,12 @@ class RowGroups:
     dtype : of arrays by row (n, n_chains).
     """
 
-    def __init__(self, y, weight, offset, codes, n_groups, n_chains, dtype, bounds, threads):
+    def __init__(self, y, weight, offset, codes, n_groups, n_chains, dtype, bounds, threads, likelihood=PROBIT):
         order = np.argsort(codes, kind="stable")
         starts = np.append(0, np.cumsum(np.bincount(codes, minlength=n_groups)))
         self.codes, self.n, self.bounds, self.threads = codes, n_groups, bounds, threads
         fields = {"is_double": dtype == np.float64, "n_chains": n_chains, "order": order, "starts": starts}
-        fields |= {"codes": codes, "y": y, "weight": or_none(weight), "offset": offset}
+        fields |= {"codes": codes, "y": y, "weight": or_none(weight), "offset": offset, "likelihood": likelihood.number}
         self._record = record("RowGroups", fields)
 
     def sums(self, values):

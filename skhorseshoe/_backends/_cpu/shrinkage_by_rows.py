@@ -11,7 +11,6 @@ from scipy.sparse import issparse
 
 from ..._utils.memmap import cut
 from ..device import to_host
-from .information import information_weights
 from .sparse_passes import quadratic_forms
 
 _NUMBERS_AT_A_TIME = 2**20  # of X, in a block of rows or columns
@@ -31,7 +30,8 @@ class ShrinkageByRows:
         intercept = points[:, p] if columns.fit_intercept else 0.0
         if information is None:
             blocks = (X[block] for block in cut(0, X.shape[0], max(1, size // p)))
-            information = np.concatenate([information_weights(block, points[:, :p], intercept) for block in blocks])
+            etas = (block @ points[:, :p].T + intercept for block in blocks)
+            information = np.concatenate([rows.likelihood.information(eta).mean(axis=1) for eta in etas])
             weight = to_host(rows.weight)
             information = information * weight if len(weight) else information
         self.root, self.shared = np.sqrt(information), shared

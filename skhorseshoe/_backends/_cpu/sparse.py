@@ -6,6 +6,7 @@ X is never made dense or copied. Indices ascend within a row without duplicates.
 import numpy as np
 from scipy.sparse import csr_array
 
+from ..._model import PROBIT
 from ..centring import centre_gram, uncentred
 from .dense import (  # noqa: F401 - most are part of what a back end offers
     PREDICTORS_AT_ONCE,
@@ -20,7 +21,7 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     ShrinkageByRows,
     Watch,
     add_pairs,
-    average_phi,
+    average_probabilities,
     by_chain,
     by_column,
     concatenate,
@@ -30,7 +31,6 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     exp,
     exponential,
     first_inside,
-    fisher_weight,
     fused_exchanges,
     fused_score,
     fused_trajectories,
@@ -42,13 +42,13 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     metropolis,
     minimum,
     move_along_lines,
-    ndtr,
     next_hermite,
     normal,
     place,
     proposals,
     quantiles,
     score,
+    special,
     sum_of_shards,
     sums_by_group,
     times_symmetric,
@@ -58,7 +58,6 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     using,
     where,
 )
-from .information import information_weights
 from .passes import product_pass
 from .sparse_passes import column_moments, gram_pass, noise_pass
 
@@ -104,7 +103,7 @@ def _sum(add_blocks, shape, bounds, threads):
     return by_chain(add_pairs(sums), m)
 
 
-def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
+def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=(), likelihood=PROBIT):
     """As ``dense.gram``. The centre is subtracted from the sums at the end, so that rounding is about f / (1 - f) times
     as large as without a centre, where f is the share of a column that is stored. A column that is stored as a whole is
     centred first.
@@ -124,7 +123,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
             stop = min(start + step, edges[shard + 1])
             row_weight = weight[start:stop]
             if coef is not None:
-                information = information_weights(X[start:stop], *coef)
+                information = likelihood.information(X[start:stop] @ coef[0].T + coef[1]).mean(axis=1)
                 row_weight = row_weight * information if len(row_weight) else information
             sums[1][shard] += gram_pass(X, row_weight, shift, start, stop, total, sums[0][shard, :p])
 

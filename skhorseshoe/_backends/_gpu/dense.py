@@ -21,7 +21,7 @@ from .launch import blocks_for, i32, kernel, launch, random_arguments
 from .line_proposals import first_inside, proposals  # noqa: F401
 from .mass_matrix import MassMatrix  # noqa: F401
 from .memory import explained, is_of_memory, place  # noqa: F401
-from .predict import PREDICTORS_AT_ONCE, average_phi, each_block, ndtr, next_hermite, quantiles  # noqa: F401
+from .predict import PREDICTORS_AT_ONCE, average_probabilities, each_block, next_hermite, quantiles, special  # noqa: F401
 from .variates import draw_lambda_given_beta, draw_tau_given_beta, exponential, gamma, normal, uniform  # noqa: F401
 
 empty_like, where, concatenate = cp.empty_like, cp.where, cp.concatenate

@@ -141,7 +141,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=()):
 
 
 def _mean_weights(eta):
-    """The mean over each row of eta (n, m) of phi(eta)^2 / (Phi(eta) Phi(-eta)); (n,)."""
+    """The mean over each row of eta (n, m) of the information; (n,)."""
     (n, m), out = eta.shape, cp.empty(len(eta))
     launch(kernel("answers", "information_weights"), blocks_for(n), eta, out, i64(n), i32(m))
     return out

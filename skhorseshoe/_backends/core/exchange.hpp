@@ -6,7 +6,7 @@
 // information of the data: in the unit of the column, the mean square of that score, since most columns are noise.
 // Column j gets the former coefficient of column k.
 #pragma once
-#include "normal_tail.hpp"
+#include "exponential.hpp"
 #include "scales_given_beta.hpp"
 
 constexpr double LARGEST_GAIN = 600.0;  // bound of the gain in log-likelihood, h_k m_k^2 / 2

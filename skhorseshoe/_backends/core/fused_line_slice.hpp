@@ -1,19 +1,16 @@
 // Slice steps along lines within a fused call: the log-likelihood along a line, its bounds, and the densities of the
 // moves of ``line_moves.py``.
 //
-// Most proposals are decided without their log-likelihood. Along a line it is f(s) = sum w log Phi(t + s d). Three of
-// its derivatives at 0 are computed. The fourth lies between two multiples of sum w d^4, since that of log Phi is
+// Most proposals are decided without their log-likelihood. Along a line it is f(s) = sum w log p(t + s d). Three of
+// its derivatives at 0 are computed. The fourth lies between two multiples of sum w d^4, since that of log p is
 // bounded. So f(s) - f(0) lies between two polynomials of order four. f is concave: beyond the point where the upper
 // polynomial falls the fastest, its tangent there is a bound too. If the level of the slice lies between the bounds,
 // narrower ones follow from the range of the fourth derivative of each row between t and t + s d. If it still does, f
 // is computed. Where classes are separated most rows are certain, and f takes less time than its bounds.
 #pragma once
-#include "normal_tail.hpp"
+#include "likelihood.hpp"
 #include "random.hpp"
 
-// Bounds of the fourth derivative of log Phi, and of the t at which its sign changes.
-constexpr double LEAST_FOURTH = -0.19, LARGEST_FOURTH = 0.1152, SIGN_CHANGE_LOW = 1.0, SIGN_CHANGE_HIGH = 1.003;
-constexpr double LEAST_SCORE = -100.0;  // least t for which derivatives are accurate enough
 constexpr double BOUND_ROUNDING = 1e-6;  // relative error that is allowed for in the terms of a bound
 
 // The linear predictor of each row, and its change along the line.
@@ -24,10 +21,6 @@ struct Line {
     const double* weight;  // null where each is 1
 };
 
-struct Range {
-    double least, largest;
-};
-
 // The coefficients of s, s^2, s^3 in f(s) - f(0), and the least and the largest coefficient of s^4, which is infinite
 // without bounds.
 struct Bounds {
@@ -35,24 +28,25 @@ struct Bounds {
 };
 constexpr Bounds NO_BOUNDS = {0.0, 0.0, 0.0, -INFINITY, INFINITY};
 
-// The first three derivatives of w log Phi(s eta) by eta, (3, n). Returns whether they are of use: not if they are
-// inaccurate, nor if most rows are certain, so that log-likelihoods are as fast. work : 4 n numbers.
+// The first three derivatives of w log p(s eta) by eta, (3, n). Returns whether they are of use: not if they are
+// inaccurate, nor if most rows are certain, so that log-likelihoods are as fast. work : 2 n numbers.
+template <class L>
 static inline bool derive(const Line& line, double* __restrict work, double* __restrict derivatives) {
     const i64 n = line.n;
-    double *t = work, *squares = work + n, *e = work + 2 * n, *v = work + 3 * n;
+    double *__restrict t = work, *__restrict slopes = work + n;
     i64 n_far = 0;
     for (i64 i = 0; i < n; ++i) {
         t[i] = line.y[i] ? line.eta[i] : -line.eta[i];
-        n_far += !(t[i] > LEAST_SCORE);
+        n_far += !(t[i] > L::LEAST_ACCURATE);
     }
-    if (n_far || mostly_certain(n, t, line.weight)) return false;
-    cdf_parts(n, t, squares, e, v);
+    if (n_far || mostly_certain<L>(n, t, line.weight)) return false;
+    SIDE_BY_SIDE
+    for (i64 i = 0; i < n; ++i) slopes[i] = L::at(t[i]).slope;
     for (i64 i = 0; i < n; ++i) {
-        CONTRACT
-        const double ratio = mills_ratio(t[i], e[i], v[i]), both = t[i] + ratio, side = line.y[i] ? 1.0 : -1.0;
-        derivatives[i] = side * ratio;
-        derivatives[n + i] = -ratio * both;
-        derivatives[2 * n + i] = side * ratio * (both * (both + ratio) - 1.0);
+        const double slope = slopes[i], side = line.y[i] ? 1.0 : -1.0;
+        derivatives[i] = side * slope;
+        derivatives[n + i] = L::second(t[i], slope);
+        derivatives[2 * n + i] = side * L::third(t[i], slope);
     }
     if (line.weight)
         for (int k = 0; k < 3; ++k)
@@ -60,7 +54,7 @@ static inline bool derive(const Line& line, double* __restrict work, double* __r
     return true;
 }
 
-static inline Bounds bounds_along(const Line& line, const double* derivatives) {
+template <class L> static inline Bounds bounds_along(const Line& line, const double* derivatives) {
     const double *change = line.change, *first = derivatives, *second = first + line.n, *third = second + line.n;
     const double* weight = line.weight;
     const i64 n = line.n;
@@ -69,12 +63,11 @@ static inline Bounds bounds_along(const Line& line, const double* derivatives) {
     return {sum(n, [=](i64 i) { CONTRACT return first[i] * change[i]; }),
             sum(n, [=](i64 i) { CONTRACT return second[i] * (change[i] * change[i]); }) / 2.0,
             sum(n, [=](i64 i) { CONTRACT return third[i] * (change[i] * change[i] * change[i]); }) / 6.0,
-            LEAST_FOURTH * fourth / 24.0, LARGEST_FOURTH * fourth / 24.0};
+            L::LEAST_FOURTH * fourth / 24.0, L::LARGEST_FOURTH * fourth / 24.0};
 }
 
-// Narrower bounds for steps from 0 to this one. Both multiples of w d^4 are largest where t is small, and fall on one
-// side: the least like (1 - (t - 2.3) / 3.4)^3, the largest like 1 / (1 + 0.4 t^2). weight_of : the weight of a row.
-template <class Weight>
+// Narrower bounds for steps from 0 to this one. weight_of : the weight of a row.
+template <class L, class Weight>
 static inline Bounds narrower(const Line& line, double step, const Bounds& bounds, Weight weight_of) {
     const double *eta = line.eta, *change = line.change;
     const u8* y = line.y;
@@ -86,22 +79,15 @@ static inline Bounds narrower(const Line& line, double step, const Bounds& bound
         const double square = change[i] * change[i];
         return weight_of(i) * square * square;
     };
-    const double below = sum(line.n, [=](i64 i) {
-        const Range t = ends(i);
-        const double share = least(largest(1.0 - (t.least - 2.3) * (1.0 / 3.4), 0.0), 1.0);
-        return t.largest > SIGN_CHANGE_LOW ? fourth(i) * (share * share * share + 1e-4) : 0.0;
-    });
-    const double above = sum(line.n, [=](i64 i) {
-        const Range t = ends(i);
-        const double negative = least(t.largest, 0.0);
-        return t.least < SIGN_CHANGE_HIGH ? fourth(i) / (1.0 + 0.4 * negative * negative) : 0.0;
-    });
-    return {bounds.first, bounds.second, bounds.third, LEAST_FOURTH * below / 24.0, LARGEST_FOURTH * above / 24.0};
+    const double below = sum(line.n, [=](i64 i) { return L::least_fourth(fourth(i), ends(i)); });
+    const double above = sum(line.n, [=](i64 i) { return L::largest_fourth(fourth(i), ends(i)); });
+    const double low = L::LEAST_FOURTH * below / 24.0, high = L::LARGEST_FOURTH * above / 24.0;
+    return {bounds.first, bounds.second, bounds.third, low, high};
 }
 
-static inline Bounds narrower(const Line& line, double step, const Bounds& bounds) {
-    if (const double* weight = line.weight) return narrower(line, step, bounds, [=](i64 i) { return weight[i]; });
-    return narrower(line, step, bounds, [](i64) { return 1.0; });
+template <class L> static inline Bounds narrower(const Line& line, double step, const Bounds& bounds) {
+    if (const double* weight = line.weight) return narrower<L>(line, step, bounds, [=](i64 i) { return weight[i]; });
+    return narrower<L>(line, step, bounds, [](i64) { return 1.0; });
 }
 
 // The bounds of f(s) - f(0) at a step.
@@ -158,12 +144,13 @@ HD i64 hold_columns(i64 p, const double* u, const double* square, const double* 
 
 // A slice step from 0 along the line (Neal 2003). Returns the step. loglik : the log-likelihood, before at 0 and
 // afterwards at the step, or NaN if it is not known. u : uniforms for the level, the interval, the line, and the
-// proposals. n_evaluations counts log-likelihoods. work : 4 n numbers.
+// proposals. n_evaluations counts log-likelihoods. work : 3 n numbers.
+template <class L>
 static inline double line_slice(const Line& line, const LineDensity& density, const Bounds& bounds, double width,
                                 const double* u, double* loglik, i64* n_evaluations, double* work) {
     const auto evaluate = [&](double step) {
         ++*n_evaluations;
-        return log_likelihood(line.n, line.eta, line.change, line.y, line.weight, step, work);
+        return log_likelihood<L>(line.n, line.eta, line.change, line.y, line.weight, step, work);
     };
     const double level = density(0.0, 0.0) + log(u[0]);  // without the log-likelihood at step 0
     double low = -width * u[1], high = width - width * u[1];
@@ -172,7 +159,7 @@ static inline double line_slice(const Line& line, const LineDensity& density, co
         const double value = density(r, step);
         Range gain = range_at(step, bounds);
         if (value + gain.least < level && level <= value + gain.largest && bounds.fourth < INFINITY)
-            gain = range_at(step, narrower(line, step, bounds));
+            gain = range_at(step, narrower<L>(line, step, bounds));
         bool is_inside = value + gain.least >= level;
         double at = NAN;
         if (!is_inside && !(value + gain.largest < level)) {

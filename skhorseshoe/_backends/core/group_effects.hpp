@@ -1,9 +1,9 @@
 // Effects u of groups of rows, given all else:
-//     log p(u | ...) = sum_i w_i log Phi(s_i (eta_i + u)) - u^2 / (2 s^2)
+//     log p(u | ...) = sum_i w_i log p(s_i (eta_i + u)) - u^2 / (2 s^2)
 // over the rows of the group, s_i = 1 or -1 as y_i is 1 or 0, with eta_i the rest of the linear predictor. Groups are
 // independent and most have few rows, so many effects move together, and loops over the rows of all of them vectorise.
 #pragma once
-#include "normal_tail.hpp"
+#include "likelihood.hpp"
 #include "random.hpp"
 
 constexpr double EFFECT_WIDTH = 4.0;  // width of the slice, in standard deviations by the information of the rows
@@ -24,9 +24,10 @@ struct EffectRows {
 };
 
 // The log-densities of the active effects at their proposed values. work : 3 n_rows numbers.
+template <class L>
 static inline void effect_densities(const EffectRows& rows, const i64* active, i64 n_active, const Effect* effects,
                                     i64 n_rows, double* __restrict work, double* __restrict out) {
-    double *__restrict t = work, *__restrict squares = work + n_rows, *__restrict v = work + 2 * n_rows;
+    double *__restrict t = work, *__restrict rest = work + n_rows, *__restrict factor = work + 2 * n_rows;
     i64 at = 0;
     for (i64 k = 0; k < n_active; ++k) {
         const Effect& effect = effects[active[k]];
@@ -35,21 +36,17 @@ static inline void effect_densities(const EffectRows& rows, const i64* active, i
         for (i64 i = 0; i < effect.n; ++i) t[at + i] = eta[i] + sign[i] * effect.proposed;
         at += effect.n;
     }
-    SIDE_BY_SIDE
-    for (i64 i = 0; i < at; ++i) {
-        const CdfParts parts = cdf_parts(t[i]);
-        squares[i] = parts.square, v[i] = parts.v;
-    }
+    log_densities<L>(at, t, factor, rest);
     at = 0;
     for (i64 k = 0; k < n_active; ++k) {
         const Effect& effect = effects[active[k]];
         double total = -0.5 * effect.proposed * effect.proposed * effect.precision;
         if (rows.weight) {
             const double* weight = rows.weight + effect.first;
-            for (i64 i = 0; i < effect.n; ++i) total += weight[i] * (log(v[at + i]) - squares[at + i]);
+            for (i64 i = 0; i < effect.n; ++i) total += weight[i] * (log(factor[at + i]) - rest[at + i]);
         } else {
             LogSum logs;
-            for (i64 i = 0; i < effect.n; ++i) total -= squares[at + i], logs.add(v[at + i]);
+            for (i64 i = 0; i < effect.n; ++i) total -= rest[at + i], logs.add(factor[at + i]);
             total += logs.value();
         }
         out[k] = total;
@@ -59,10 +56,11 @@ static inline void effect_densities(const EffectRows& rows, const i64* active, i
 
 // A slice step for each effect (Neal 2003). width : (n_effects,) of the intervals. active : (n_effects,) scratch. work : as
 // above. values : (n_effects,) scratch.
+template <class L>
 static inline void move_effects(const EffectRows& rows, i64 n_effects, Effect* effects, const double* width, i64 n_rows,
                                 i64* active, double* work, double* values) {
     for (i64 k = 0; k < n_effects; ++k) active[k] = k, effects[k].proposed = effects[k].current;
-    effect_densities(rows, active, n_effects, effects, n_rows, work, values);
+    effect_densities<L>(rows, active, n_effects, effects, n_rows, work, values);
     for (i64 k = 0; k < n_effects; ++k) {
         Effect& effect = effects[k];
         effect.level = values[k] + log(uniform(effect.stream, effect.index, 0));
@@ -76,7 +74,7 @@ static inline void move_effects(const EffectRows& rows, i64 n_effects, Effect* e
             const double share = uniform(effect.stream, effect.index, 2 + attempt);
             effect.proposed = effect.low + (effect.high - effect.low) * share;
         }
-        effect_densities(rows, active, n_active, effects, n_rows, work, values);
+        effect_densities<L>(rows, active, n_active, effects, n_rows, work, values);
         i64 n_still_active = 0;
         for (i64 k = 0; k < n_active; ++k) {
             Effect& effect = effects[active[k]];

@@ -7,6 +7,7 @@ from laws import ALONE
 from scipy.special import ndtr
 
 from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._model import PROBIT
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -32,13 +33,13 @@ def test_dense_matrices_and_moments_are_those_of_the_cpu(dtype, weighted, one_gp
 
 def test_averages_of_probabilities_sum_both_tails(one_gpu):
     eta = np.random.default_rng(0).standard_normal((150, 300)) * np.linspace(1, 20, 300)
-    got = one_gpu.to_host(one_gpu.average_phi(one_gpu.to_device(eta)))
+    got = one_gpu.to_host(one_gpu.average_probabilities(one_gpu.to_device(eta), PROBIT))
     np.testing.assert_allclose(got, np.column_stack([ndtr(-eta).mean(axis=1), ndtr(eta).mean(axis=1)]), rtol=1e-11)
 
 
 def test_quantiles_are_those_of_the_cpu(one_gpu):
     """Of numbers, and of a function of them."""
     eta, levels = np.random.default_rng(0).standard_normal((20, 301)), [0.05, 0.5, 0.97]
-    for of, theirs in ((None, None), (one_gpu.ndtr, ndtr)):
+    for of, theirs in ((None, None), (one_gpu.special.ndtr, ndtr)):
         got = one_gpu.to_host(one_gpu.quantiles(one_gpu.to_device(eta), levels, of))
         np.testing.assert_allclose(got, cpu.quantiles(eta.copy(), levels, theirs), rtol=1e-12)

@@ -6,11 +6,13 @@
 
 #include "export.hpp"
 #include "four.hpp"
+#include "on_likelihood.hpp"
 
 constexpr i64 PATIENCE = 2;  // log-likelihoods beyond one a move after which a chain computes no bounds in this sweep
 
 // Rows, prior and moves; ``FusedScoreRows`` has the same rows for the score alone, with blocks and without an offset.
 struct FusedLineRows {  // filled by Python
+    i32 likelihood;
     i32 is_double;
     const void* X;             // (n, p_of_X) float32 or float64
     i64 n;
@@ -44,12 +46,12 @@ constexpr i64 CHAINS = 4;  // number of chains that share a reading of X
 // Scratch of each of CHAINS chains, and scratch that they use one after the other.
 struct Work {
     double *eta, *change, *along, *coef_of_X, *terms;
-    double *four, *derivatives, *coef;
+    double *three, *derivatives, *coef;
     static i64 chain_size(const FusedLineRows& rows) { return 2 * rows.n + 2 * rows.q + rows.p; }
-    static i64 size(const FusedLineRows& rows) { return CHAINS * chain_size(rows) + 7 * rows.n + CHAINS * rows.q; }
+    static i64 size(const FusedLineRows& rows) { return CHAINS * chain_size(rows) + 6 * rows.n + CHAINS * rows.q; }
     Work(double* at, i64 c, const FusedLineRows& rows)
         : eta(at + c * chain_size(rows)), change(eta + rows.n), along(change + rows.n), coef_of_X(along + rows.q),
-          terms(coef_of_X + rows.q), four(at + CHAINS * chain_size(rows)), derivatives(four + 4 * rows.n),
+          terms(coef_of_X + rows.q), three(at + CHAINS * chain_size(rows)), derivatives(three + 3 * rows.n),
           coef(derivatives + 3 * rows.n) {}
 };
 
@@ -114,7 +116,7 @@ static PriorAlong prior_along(const FusedLineRows& rows, const double* beta, con
 }
 
 // A chain and its moves.
-struct MovingChain {
+template <class L> struct MovingChain {
     const FusedLineRows& rows;
     Work work;
     double *beta, *lambda_sq_inv, *tau_sq_inv;
@@ -165,7 +167,7 @@ struct MovingChain {
 
     // The global move, or a split one; ``change`` has been computed.
     void move_all(i64 move, const double* u) {
-        const i64 p = rows.p, q = rows.q;
+        const i64 q = rows.q;
         for (i64 i = 0; is_along_eta && i < rows.n; ++i)
             work.change[i] = work.eta[i] - (rows.offset ? rows.offset[i] : 0.0);
         i64 n_moved = 0;
@@ -181,13 +183,13 @@ struct MovingChain {
     double slice(i64 move, const PriorAlong& prior, LineDensity density, double width, [[maybe_unused]] i64 n_moved,
                  const double* u) {
         Bounds bounds = NO_BOUNDS;
-        if (n_evaluations <= move + PATIENCE && derive(line, work.four, work.derivatives))
-            bounds = bounds_along(line, work.derivatives);
+        if (n_evaluations <= move + PATIENCE && derive<L>(line, work.three, work.derivatives))
+            bounds = bounds_along<L>(line, work.derivatives);
         density.slope = prior.slope + anchored * prior.pull, density.curvature = prior.curvature + prior.pull * prior.pull;
 #ifdef PLANT_SLICE
         PLANT_SLICE;  // an error that a test must find
 #endif
-        const double step = line_slice(line, density, bounds, width, u, &loglik, &n_evaluations, work.four);
+        const double step = line_slice<L>(line, density, bounds, width, u, &loglik, &n_evaluations, work.three);
 #ifndef PLANT_OLD_PREDICTORS
         for (i64 i = 0; i < rows.n; ++i) line.eta[i] += step * line.change[i];
 #endif
@@ -205,7 +207,8 @@ static void multiply(const FusedLineRows& rows, const double* const* coef, i64 m
 }
 
 // The moves of m <= CHAINS chains, with random numbers ``uniform`` and ``hold_uniforms``.
-static void move_chains(const FusedLineRows& rows, MovingChain* chains, i64 m, const double* uniform,
+template <class L>
+static void move_chains(const FusedLineRows& rows, MovingChain<L>* chains, i64 m, const double* uniform,
                         const double* hold_uniforms, double* const* change) {
     constexpr i64 N_UNIFORMS = 3 + LINE_PROPOSALS;
     const double *coef_of_X[CHAINS], *u = uniform;
@@ -228,13 +231,10 @@ static void move_chains(const FusedLineRows& rows, MovingChain* chains, i64 m, c
     }
 }
 
-// Moves the chains first to last - 1: beta (n_chains, q), lambda^-2 (n_chains, p) and tau^-2 (n_chains,), in place.
-// coef : (n_chains, q) of X's own columns. uniform, hold_uniforms : of ``line_moves.random_numbers``, the latter null
-// without splits.
-EXPORT i32 fused_line_moves(const void* line_rows, const double* coef, const double* uniform,
+template <class L>
+static i32 move_along_lines(const FusedLineRows& rows, const double* coef, const double* uniform,
                             const double* hold_uniforms, i64 first, i64 last, double* beta, double* lambda_sq_inv,
                             double* tau_sq_inv) {
-    const FusedLineRows& rows = *static_cast<const FusedLineRows*>(line_rows);
     const i64 p = rows.p, q = rows.q;
     Scratch<double> scratch(Work::size(rows));
     if (scratch.failed()) return NO_MEMORY;
@@ -249,13 +249,26 @@ EXPORT i32 fused_line_moves(const void* line_rows, const double* coef, const dou
         multiply(rows, coefs, m, Work(scratch, 0, rows).coef, eta);
         const auto chain = [&](i64 c) {
             const i64 at = next + least(c, m - 1);
-            return MovingChain(rows, Work(scratch, c, rows), beta + at * q, lambda_sq_inv + at * p, tau_sq_inv + at);
+            return MovingChain<L>(rows, Work(scratch, c, rows), beta + at * q, lambda_sq_inv + at * p, tau_sq_inv + at);
         };
-        MovingChain chains[CHAINS] = {chain(0), chain(1), chain(2), chain(3)};
+        MovingChain<L> chains[CHAINS] = {chain(0), chain(1), chain(2), chain(3)};
         move_chains(rows, chains, m, uniform + next * rows.n_moves * (3 + LINE_PROPOSALS),
                     hold_uniforms ? hold_uniforms + next * rows.n_splits * p : nullptr, change);
     }
     return 0;
+}
+
+// Moves the chains first to last - 1: beta (n_chains, q), lambda^-2 (n_chains, p) and tau^-2 (n_chains,), in place.
+// coef : (n_chains, q) of X's own columns. uniform, hold_uniforms : of ``line_moves.random_numbers``, the latter null
+// without splits.
+EXPORT i32 fused_line_moves(const void* line_rows, const double* coef, const double* uniform,
+                            const double* hold_uniforms, i64 first, i64 last, double* beta, double* lambda_sq_inv,
+                            double* tau_sq_inv) {
+    const FusedLineRows& rows = *static_cast<const FusedLineRows*>(line_rows);
+    return on_likelihood(rows.likelihood, [&](auto law) {
+        return move_along_lines<decltype(law)>(rows, coef, uniform, hold_uniforms, first, last, beta, lambda_sq_inv,
+                                               tau_sq_inv);
+    });
 }
 
 // e^r - 1, with the bits of the moves above.
@@ -266,16 +279,19 @@ EXPORT i32 growth_of(const double* r, i64 n, double* out) {
 
 // The bounds at a step, the narrower ones, and the coefficients of s^4: (6,), for tests. Returns 1 if derivatives are
 // of use.
-EXPORT i32 line_bounds(const double* eta, const double* change, const u8* y, const double* weight, i64 n, double step,
-                       double* out) {
-    Scratch<double> work(7 * n);
+EXPORT i32 line_bounds(i32 likelihood, const double* eta, const double* change, const u8* y, const double* weight, i64 n,
+                       double step, double* out) {
+    Scratch<double> work(5 * n);
     if (work.failed()) return NO_MEMORY;
     const Line line = {n, const_cast<double*>(eta), const_cast<double*>(change), y, weight};
-    const bool is_of_use = derive(line, work, work + 4 * n);
-    const Bounds bounds = is_of_use ? bounds_along(line, work + 4 * n) : Bounds{0.0, 0.0, 0.0, 0.0, 0.0};
-    const Bounds narrow = narrower(line, step, bounds);
-    const Range wide = range_at(step, bounds), tight = range_at(step, narrow);
-    const double all[] = {wide.least, wide.largest, tight.least, tight.largest, narrow.least_fourth, narrow.fourth};
-    memcpy(out, all, sizeof all);
-    return is_of_use;
+    return on_likelihood(likelihood, [&](auto law) {
+        typedef decltype(law) L;
+        const bool is_of_use = derive<L>(line, work, work + 2 * n);
+        const Bounds bounds = is_of_use ? bounds_along<L>(line, work + 2 * n) : Bounds{0.0, 0.0, 0.0, 0.0, 0.0};
+        const Bounds narrow = narrower<L>(line, step, bounds);
+        const Range wide = range_at(step, bounds), tight = range_at(step, narrow);
+        const double all[] = {wide.least, wide.largest, tight.least, tight.largest, narrow.least_fourth, narrow.fourth};
+        memcpy(out, all, sizeof all);
+        return i32(is_of_use);
+    });
 }

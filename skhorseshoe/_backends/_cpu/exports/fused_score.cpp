@@ -52,8 +52,8 @@ i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, doubl
     else by_column(rows, beta, n_chains, width, work, reinterpret_cast<float*>(coef.data));
     memset(sums, 0, sizeof(double) * m * q * width);
     memset(logliks, 0, sizeof(double) * m * n_chains);
-    const i32 status = score_pass(rows.is_double, rows.X, nullptr, nullptr, rows.n, rows.p, rows.y, rows.weight, nullptr,
-                                  coef, q, width, rows.bounds, m, n_chains, sums, logliks);
+    const i32 status = score_pass(rows.likelihood, rows.is_double, rows.X, nullptr, nullptr, rows.n, rows.p, rows.y,
+                                  rows.weight, nullptr, coef, q, width, rows.bounds, m, n_chains, sums, logliks);
     if (status) return status;
     add_pairs(sums, m, q * width), add_pairs(logliks, m, n_chains);
     memcpy(loglik, logliks, sizeof(double) * n_chains);

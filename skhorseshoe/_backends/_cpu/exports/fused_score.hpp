@@ -3,6 +3,7 @@
 #include "export.hpp"
 
 struct FusedScoreRows {  // filled by Python
+    i32 likelihood;
     i32 is_double;
     const void* X;         // (n, p) float32 or float64
     i64 n;
@@ -24,6 +25,6 @@ struct FusedScoreRows {  // filled by Python
 i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, double* loglik, double* score);
 
 // Defined in ``passes.cpp``, which includes this, so that the compiler compares both.
-EXPORT i32 score_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p, const u8* y,
-                      const double* row_weight, const void* shift, const void* coef, i64 q, i64 width,
+EXPORT i32 score_pass(i32 likelihood, i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p,
+                      const u8* y, const double* row_weight, const void* shift, const void* coef, i64 q, i64 width,
                       const i64* bounds, i64 n_blocks, i64 n_chains, double* sums, double* logliks);

@@ -10,9 +10,8 @@
 #include "csr_rows.hpp"
 #include "dense_rows.hpp"
 #include "export.hpp"
-#include "normal_tail.hpp"
 #include "fused_score.hpp"
-#include "truncate_tile.hpp"
+#include "on_likelihood.hpp"
 
 // Terms that are added to linear predictors, and arrays by row that a pass reads or writes.
 struct Shift {  // filled by Python
@@ -92,6 +91,15 @@ static i32 on_rows(i32 kind, const void* data, const void* indices, const void* 
     return on_csr_rows(kind, data, indices, indptr, n, p, answer);
 }
 
+// The same with the likelihood of a number, answer(likelihood, rows).
+template <class F>
+static i32 on_likelihood_and_rows(i32 likelihood, i32 kind, const void* data, const void* indices, const void* indptr,
+                                  i64 n, i64 p, F answer) {
+    return on_likelihood(likelihood, [&](auto law) {
+        return on_rows(kind, data, indices, indptr, n, p, [&](const auto& rows) { return answer(law, rows); });
+    });
+}
+
 // Computes linear predictors, of the type C of the coefficients, and calls at_tile(block, start, n_rows) for each tile.
 template <class C, class Rows, class F>
 static void for_tiles(const Rows& rows, const PassRows& pass, const Coefficients& coef, C* eta, F at_tile) {
@@ -126,79 +134,66 @@ static i32 sum_tiles(const Rows& rows, const PassRows& pass, const Coefficients&
     return 0;
 }
 
-// Draws z_i ~ N(o_i + x_i beta + u_i, 1) truncated to the side of y_i, and adds (z_i - o_i) x_i, with the offset o_i and
-// the effect u_i of the group. Row i has the random numbers of row first_row + i. squares : (n_blocks, n_chains), to which
-// the squares of z_i - o_i are added.
-template <class Rows>
+// Draws the latents z_i given o_i + x_i beta + u_i, and adds (z_i - o_i) x_i, with the offset o_i and the effect u_i of the
+// group. Row i has the random numbers of row first_row + i. squares : (n_blocks, n_chains), to which the squares of
+// z_i - o_i are added.
+template <class L, class Rows>
 static i32 draw_latents(const Rows& rows, const PassRows& pass, const Coefficients& coef, i64 n_chains, i64 first_row,
                         Key key, double* sums, double* squares) {
     typedef typename Rows::number R;
-    PendingRows<R> pending;
+    typename L::template Latents<R> latents;
     return sum_tiles<R>(rows, pass, coef, sums, [&](i64 block, i64 start, i64 n_rows, R* z) {
         for (i64 c = 0; c < n_chains; ++c, z += rows.tile) {
-            truncate_tile(z, pass.y + start, n_rows, first_row + start, u32(c), key, pending);
+            latents.draw(z, pass.y + start, n_rows, first_row + start, u32(c), key);
             for (i64 r = 0; pass.shift.offset && r < n_rows; ++r) z[r] -= R(pass.shift.offset[start + r]);
             squares[block * n_chains + c] += sum(n_rows, [=](i64 r) { return double(z[r]) * double(z[r]); });
         }
     });
 }
 
-EXPORT i32 latent_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p, const u8* y,
-                       const void* shift, const void* coef, i64 q, i64 width, const i64* bounds, i64 n_blocks,
-                       i64 n_chains, i64 first_row, u32 sweep, const u32* key, double* sums, double* squares) {
+// Only of a likelihood that has latents.
+EXPORT i32 latent_pass(i32 likelihood, i32 kind, const void* data, const void* indices, const void* indptr, i64 n,
+                       i64 p, const u8* y, const void* shift, const void* coef, i64 q, i64 width, const i64* bounds,
+                       i64 n_blocks, i64 n_chains, i64 first_row, u32 sweep, const u32* key, double* sums,
+                       double* squares) {
     const PassRows pass = {y, nullptr, bounds, n_blocks, shift_at(shift)};
-    return on_rows(kind, data, indices, indptr, n, p, [&](const auto& rows) {
-        return draw_latents(rows, pass, {coef, q, width}, n_chains, first_row, {sweep, key[0], key[1]}, sums, squares);
+    const Key of_sweep = {sweep, key[0], key[1]};
+    return on_likelihood_and_rows(likelihood, kind, data, indices, indptr, n, p, [&](auto law, const auto& rows) {
+        typedef decltype(law) L;
+        if constexpr (L::HAS_LATENTS)
+            return draw_latents<L>(rows, pass, {coef, q, width}, n_chains, first_row, of_sweep, sums, squares);
+        return i32(0);
     });
 }
 
-// Replaces eta by w d log Phi(s eta) / d eta, s = 1 or -1 as y is 1 or 0; returns sum w log Phi(s eta).
-template <class R>
-static double score_tile(i64 n_rows, R* __restrict eta, const u8* __restrict y, const double* __restrict weight) {
-    double squares[LONGEST_TILE], v[LONGEST_TILE];
-    const auto replace = [&](auto weight_of) {
-        SIDE_BY_SIDE
-        for (i64 r = 0; r < n_rows; ++r) {
-            const double t = y[r] ? double(eta[r]) : -double(eta[r]);
-            const CdfParts parts = cdf_parts(t);
-            const double ratio = mills_ratio(t, parts.e, parts.v) * weight_of(r);
-            squares[r] = parts.square, v[r] = parts.v;
-            eta[r] = R(y[r] ? ratio : -ratio);
-        }
-    };
-    if (weight) replace([=](i64 r) { return weight[r]; });
-    else replace([](i64) { return 1.0; });
-    return sum_logs(n_rows, weight, squares, v);
-}
-
-// The probit log-likelihood sum_i w_i log Phi(s_i x_i beta) and its gradient. logliks : (n_blocks, n_chains), added to.
-template <class Rows>
+// The log-likelihood sum_i w_i log p(s_i x_i beta) and its gradient. logliks : (n_blocks, n_chains), added to.
+template <class L, class Rows>
 static i32 add_scores(const Rows& rows, const PassRows& pass, const Coefficients& coef, i64 n_chains, double* sums,
                       double* logliks) {
     typedef typename Rows::number R;
     return sum_tiles<R>(rows, pass, coef, sums, [&](i64 block, i64 start, i64 n_rows, R* eta) {
         const double* weight = pass.row_weight ? pass.row_weight + start : nullptr;
         for (i64 c = 0; c < n_chains; ++c, eta += rows.tile)
-            logliks[block * n_chains + c] += score_tile(n_rows, eta, pass.y + start, weight);
+            logliks[block * n_chains + c] += score_tile<L>(n_rows, eta, pass.y + start, weight);
     });
 }
 
-EXPORT i32 score_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p, const u8* y,
-                      const double* row_weight, const void* shift, const void* coef, i64 q, i64 width,
+EXPORT i32 score_pass(i32 likelihood, i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p,
+                      const u8* y, const double* row_weight, const void* shift, const void* coef, i64 q, i64 width,
                       const i64* bounds, i64 n_blocks, i64 n_chains, double* sums, double* logliks) {
     const PassRows pass = {y, row_weight, bounds, n_blocks, shift_at(shift)};
-    return on_rows(kind, data, indices, indptr, n, p, [&](const auto& rows) {
-        return add_scores(rows, pass, {coef, q, width}, n_chains, sums, logliks);
+    return on_likelihood_and_rows(likelihood, kind, data, indices, indptr, n, p, [&](auto law, const auto& rows) {
+        return add_scores<decltype(law)>(rows, pass, {coef, q, width}, n_chains, sums, logliks);
     });
 }
 
 // The log-likelihoods at beta + step d. both : like coef, but float64, for 2 n_chains chains: beta, then the
 // direction d of each. Arithmetic is in float64, since rounding would change draws for rows in another place. steps :
 // (n_chains, n_steps). logliks : (n_blocks, n_chains, n_steps), added to.
-template <class Rows>
+template <class L, class Rows>
 static i32 add_lines(const Rows& rows, const PassRows& pass, const Coefficients& both, const double* steps, i64 n_chains,
                      i64 n_steps, double* logliks) {
-    Scratch<double> eta(both.width * rows.tile), work(4 * rows.tile);
+    Scratch<double> eta(both.width * rows.tile), work(3 * rows.tile);
     if (eta.failed() || work.failed()) return NO_MEMORY;
     const PassRows unshifted = {pass.y, pass.row_weight, pass.bounds, pass.n_blocks};
     for_tiles(rows, unshifted, both, eta.data, [&](i64 block, i64 start, i64 n_rows) {
@@ -210,18 +205,18 @@ static i32 add_lines(const Rows& rows, const PassRows& pass, const Coefficients&
             double *at_beta = eta + c * rows.tile, *change = eta + (n_chains + c) * rows.tile;
             for (i64 k = 0; k < n_steps; ++k)
                 logliks[(block * n_chains + c) * n_steps + k] +=
-                    log_likelihood(n_rows, at_beta, change, pass.y + start, weight, steps[c * n_steps + k], work);
+                    log_likelihood<L>(n_rows, at_beta, change, pass.y + start, weight, steps[c * n_steps + k], work);
         }
     });
     return 0;
 }
 
-EXPORT i32 line_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p, const u8* y,
-                     const double* row_weight, const void* shift, const double* both, i64 q, i64 width,
+EXPORT i32 line_pass(i32 likelihood, i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p,
+                     const u8* y, const double* row_weight, const void* shift, const double* both, i64 q, i64 width,
                      const double* steps, i64 n_chains, i64 n_steps, const i64* bounds, i64 n_blocks, double* logliks) {
     const PassRows pass = {y, row_weight, bounds, n_blocks, shift_at(shift)};
-    return on_rows(kind, data, indices, indptr, n, p, [&](const auto& rows) {
-        return add_lines(rows, pass, {both, q, width}, steps, n_chains, n_steps, logliks);
+    return on_likelihood_and_rows(likelihood, kind, data, indices, indptr, n, p, [&](auto law, const auto& rows) {
+        return add_lines<decltype(law)>(rows, pass, {both, q, width}, steps, n_chains, n_steps, logliks);
     });
 }
 

@@ -4,8 +4,10 @@
 #include "csr_rows.hpp"
 #include "export.hpp"
 #include "group_effects.hpp"
+#include "on_likelihood.hpp"
 
 struct RowGroups {  // filled by Python
+    i32 likelihood;
     i32 is_double;          // the type of stored numbers of rows
     i64 n_chains;
     const i64* order;       // (n,) the rows of the first group, then those of the second, and so on
@@ -20,6 +22,14 @@ struct RowGroups {  // filled by Python
 template <class F> static void with_stored(const RowGroups& groups, const void* values, F use) {
     if (groups.is_double) use(static_cast<const double*>(values));
     else use(static_cast<const float*>(values));
+}
+
+// use(likelihood, values) with these numbers.
+template <class F> static void with_likelihood(const RowGroups& groups, const void* values, F use) {
+    on_likelihood(groups.likelihood, [&](auto law) {
+        with_stored(groups, values, [&](auto* by_row) { use(law, by_row); });
+        return 0;
+    });
 }
 
 static const RowGroups& groups_at(const void* address) { return *static_cast<const RowGroups*>(address); }
@@ -69,12 +79,12 @@ static void gather(const RowGroups& groups, const T* by_row, const double* facto
     }
 }
 
-// For the groups first to last - 1, -w d^2 log Phi(s eta) / d eta^2 of their rows, and the sums over the rows of a group of
-// w d log Phi(s eta) / d eta, averaged over n_chains. eta is factor times the predictor plus effect and offset.
+// For the groups first to last - 1, -w d^2 log p(s eta) / d eta^2 of their rows, and the sums over the rows of a group of
+// w d log p(s eta) / d eta, averaged over n_chains. eta is factor times the predictor plus effect and offset.
 EXPORT i32 curvature_of_rows(const void* row_groups, const void* predictors, const double* factor, const double* effects,
                              i64 n_chains, i64 first, i64 last, double* curvature, double* slopes) {
     const RowGroups& groups = groups_at(row_groups);
-    with_stored(groups, predictors, [&](auto* by_row) {
+    with_likelihood(groups, predictors, [&](auto law, auto* by_row) {
         for (i64 g = first; g < last; ++g) {
             slopes[g] = 0.0;
             for (i64 k = groups.starts[g]; k < groups.starts[g + 1]; ++k) {
@@ -85,9 +95,8 @@ EXPORT i32 curvature_of_rows(const void* row_groups, const void* predictors, con
                 for (i64 c = 0; c < n_chains; ++c) {
                     const double eta = factor[c] * double(by_row[row * n_chains + c]) + effects[g * n_chains + c];
                     const double t = terms.sign * (eta + terms.offset);
-                    const CdfParts parts = cdf_parts(t);
-                    const double ratio = mills_ratio(t, parts.e, parts.v);
-                    total += ratio * (t + ratio), slopes[g] += weight * terms.sign * ratio;
+                    const double slope = law.at(t).slope;
+                    total -= law.second(t, slope), slopes[g] += weight * terms.sign * slope;
                 }
                 curvature[row] = weight * total;
             }
@@ -102,19 +111,19 @@ EXPORT i32 group_logliks_on_grid(const void* row_groups, const void* predictors,
     const RowGroups& groups = groups_at(row_groups);
     i64 n_most = 0;
     for (i64 g = first; g < last; ++g) n_most = largest(n_most, groups.starts[g + 1] - groups.starts[g]);
-    Scratch<double> numbers(7 * n_most);
+    Scratch<double> numbers(6 * n_most);
     if (numbers.failed()) return NO_MEMORY;
     const GatheredRows rows = {numbers, numbers + n_most, numbers + 2 * n_most};
     double *t = numbers + 3 * n_most, *work = t + n_most;
     const double factor = 1.0;
-    with_stored(groups, predictors, [&](auto* by_row) {
+    with_likelihood(groups, predictors, [&](auto law, auto* by_row) {
         for (i64 g = first; g < last; ++g) {
             const i64 n = groups.starts[g + 1] - groups.starts[g];
             gather(groups, by_row, &factor, 1, g, 0, rows);
             for (i64 j = 0; j < k; ++j) {
                 const i64 at = (g - first) * k + j;
                 for (i64 i = 0; i < n; ++i) t[i] = rows.eta[i] + rows.sign[i] * u[at];
-                logliks[at] = sum_log_cdf(n, t, groups.weight ? rows.weight : nullptr, work);
+                logliks[at] = sum_log_densities<decltype(law)>(n, t, groups.weight ? rows.weight : nullptr, work);
             }
         }
     });
@@ -163,7 +172,11 @@ static void move_effects_of_groups(const RowGroups& groups, const void* predicto
         }
     }
     const EffectRows rows = {moving.rows.eta, moving.rows.sign, groups.weight ? moving.rows.weight : nullptr};
-    move_effects(rows, n_effects, moving.effects, moving.width, moving.n_rows, moving.active, moving.work, moving.values);
+    on_likelihood(groups.likelihood, [&](auto law) {
+        move_effects<decltype(law)>(rows, n_effects, moving.effects, moving.width, moving.n_rows, moving.active,
+                                    moving.work, moving.values);
+        return 0;
+    });
     for (i64 k = 0; k < n_effects; ++k) effects[first * n_chains + k] = moving.effects[k].current;
 }
 
@@ -204,9 +217,9 @@ EXPORT i32 scaled_logliks(const void* row_groups, const void* predictors, const 
     const RowGroups& groups = groups_at(row_groups);
     const i64 n_chains = groups.n_chains;
     constexpr i64 TILE = 256;
-    Scratch<double> eta(n_chains * TILE), work(3 * TILE);
+    Scratch<double> eta(n_chains * TILE), work(2 * TILE);
     if (eta.failed() || work.failed()) return NO_MEMORY;
-    with_stored(groups, predictors, [&](auto* by_row) {
+    with_likelihood(groups, predictors, [&](auto law, auto* by_row) {
         for (i64 block = 0; block < n_blocks; ++block)
             for (i64 start = bounds[block]; start < bounds[block + 1]; start += TILE) {
                 const i64 n = least(TILE, bounds[block + 1] - start);
@@ -220,7 +233,7 @@ EXPORT i32 scaled_logliks(const void* row_groups, const void* predictors, const 
                 }
                 const double* weight = groups.weight ? groups.weight + start : nullptr;
                 for (i64 c = 0; c < n_chains; ++c)
-                    if (asked[c]) logliks[block * n_chains + c] += sum_log_cdf(n, eta + c * TILE, weight, work);
+                    if (asked[c]) logliks[block * n_chains + c] += sum_log_densities<decltype(law)>(n, eta + c * TILE, weight, work);
             }
     });
     return 0;

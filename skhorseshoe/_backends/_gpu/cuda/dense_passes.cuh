@@ -200,7 +200,7 @@ HD void pass(const Rows& rows, Task& task, double* sums) {
 
 #define BOUNDS __launch_bounds__(THREADS, CHAINS * sizeof(REAL) <= 32 ? 2 : 1)
 
-// X'z and z'z for z_i ~ N(x_i beta, 1) truncated to the side of y_i.
+// X'z and z'z for the latents z.
 extern "C" __global__ void BOUNDS latent_pass(const ELEMENT* X, const u8* y, const REAL* coef, double* sums,
                                               i64 n, int p, int q, int chains, int chain0, i64 first_row,
                                               int tile, i64 X_row, int block0, int blocks,
@@ -210,7 +210,7 @@ extern "C" __global__ void BOUNDS latent_pass(const ELEMENT* X, const u8* y, con
     pass(rows, task, sums);
 }
 
-// The gradient of the probit log-likelihood, and the log-likelihood.
+// The gradient of the log-likelihood, and the log-likelihood.
 extern "C" __global__ void BOUNDS score_pass(const ELEMENT* X, const u8* y, const double* weight,
                                              const REAL* coef, double* sums, i64 n, int p, int q, int chains,
                                              int weighted, int tile, i64 X_row, int block0,

@@ -1,7 +1,6 @@
 // The tasks of passes: the weight of a row from its linear predictor, and totals over a block. Compiled for CHAINS (1, 2, 4,
 // 8 or 16) and REAL, the type of arithmetic.
-#include "normal_tail.hpp"
-#include "truncated_normal.hpp"
+#include "likelihood.cuh"
 
 struct Latent {
     Key key;
@@ -9,9 +8,9 @@ struct Latent {
     double total;   // sum of z^2 over the rows of this thread, all for one chain
     HD_MEMBER REAL operator()(REAL eta, bool is_one, const double*, i64 row, u32 chain) {
         row += first_row;
-        const REAL z = truncated_normal(is_one ? eta : -eta, Stream(key, chain, LATENT_PURPOSE, u64(row)), u32(row));
+        const REAL z = Likelihood::latent(eta, is_one, Stream(key, chain, LATENT_PURPOSE, u64(row)), u32(row));
         total += (double)z * (double)z;
-        return is_one ? z : -z;
+        return z;
     }
 };
 
@@ -19,10 +18,9 @@ struct Score {
     double total;  // the log-likelihood
     HD_MEMBER REAL operator()(REAL eta, bool is_one, const double* weight, i64 row, u32) {
         const double t = (double)(is_one ? eta : -eta), w = weight ? weight[row] : 1.0;
-        const CdfParts parts = cdf_parts(t);
-        const double ratio = mills_ratio(t, parts.e, parts.v);
-        total += w * log_cdf(parts);
-        return REAL(is_one ? w * ratio : -w * ratio);
+        const LogDensity density = Likelihood::at(t);
+        total += w * density.value();
+        return REAL(is_one ? w * density.slope : -w * density.slope);
     }
 };
 
@@ -53,8 +51,8 @@ struct Line {
         if (first == stride) return;  // the last threads have no step
         for (int r = first; r < count; r += stride) {
             const double eta = (double)value(r, 2 * line) + step * (double)value(r, 2 * line + 1);
-            const double log_phi = log_cdf(cdf_parts(y[start + r] != 0 ? eta : -eta));
-            total += weight ? weight[start + r] * log_phi : log_phi;
+            const double value = Likelihood::at(y[start + r] != 0 ? eta : -eta).value();
+            total += weight ? weight[start + r] * value : value;
         }
     }
 

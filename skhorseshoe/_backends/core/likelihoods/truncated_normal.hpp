@@ -11,6 +11,8 @@
 #pragma once
 #include "random.hpp"
 
+constexpr double GAUSSIAN_ABOVE = 0.47;  // least mean for which the proposal is an untruncated normal
+
 HD float root(float x) { return sqrtf(x); }
 HD double root(double x) { return sqrt(x); }
 

@@ -3,20 +3,24 @@
 // Each proposal is made and tested for all rows at once, in loops that vectorise; rows that reject it move to the front,
 // and the next proposal is for these. The accepted proposal of a row does not depend on this.
 #pragma once
-#include "truncated_normal.hpp"
-
-constexpr i64 LONGEST_TILE = 256;
+#include "likelihood.hpp"
+#include "likelihoods/truncated_normal.hpp"
 
 // Numbers of the rows without an accepted proposal, in their order.
-template <class R> struct PendingRows {
+template <class R> struct TruncatedTile {
     u32 row[LONGEST_TILE], first[LONGEST_TILE], second[LONGEST_TILE];  // index in the tile, and random words
     R mean[LONGEST_TILE], proposed[LONGEST_TILE];
     float exponential[LONGEST_TILE], log_u[LONGEST_TILE], along[LONGEST_TILE], across[LONGEST_TILE];
+
+    // Replaces the means z[r] of rows first_row + r, at most LONGEST_TILE, by truncated normals.
+    void draw(R* z, const u8* y, i64 n_rows, i64 first_row, u32 chain, Key key) {
+        truncate_tile(z, y, n_rows, first_row, chain, key, *this);
+    }
 };
 
 // The random words of a proposal; a block of words is for two proposals.
 template <class R>
-static void take_words(PendingRows<R>& rows, i64 n, i64 first_row, u32 chain, Key key, u32 proposal) {
+static void take_words(TruncatedTile<R>& rows, i64 n, i64 first_row, u32 chain, Key key, u32 proposal) {
     for (i64 k = 0; k < n; ++k) {
         const u64 row = u64(first_row) + rows.row[k];
         const Words w = Stream(key, chain, LATENT_PURPOSE, row).words(u32(row), proposal / 2);
@@ -26,7 +30,7 @@ static void take_words(PendingRows<R>& rows, i64 n, i64 first_row, u32 chain, Ke
 }
 
 // In two loops, since loops over a single type vectorise better.
-template <class R> static void propose_all(PendingRows<R>& rows, i64 n) {
+template <class R> static void propose_all(TruncatedTile<R>& rows, i64 n) {
     for (i64 k = 0; k < n; ++k) {
         const Standard variates = standard(rows.first[k], rows.second[k]);
         rows.exponential[k] = variates.exponential, rows.log_u[k] = variates.log_u;
@@ -36,10 +40,9 @@ template <class R> static void propose_all(PendingRows<R>& rows, i64 n) {
         rows.proposed[k] = propose(rows.mean[k], {rows.exponential[k], rows.log_u[k], rows.along[k], rows.across[k]});
 }
 
-// Replaces the means z[r] of rows first_row + r, at most LONGEST_TILE, by truncated normals.
 template <class R>
 static void truncate_tile(R* __restrict z, const u8* __restrict y, i64 n_rows, i64 first_row, u32 chain, Key key,
-                          PendingRows<R>& rows) {
+                          TruncatedTile<R>& rows) {
     for (i64 r = 0; r < n_rows; ++r) rows.row[r] = u32(r), rows.mean[r] = y[r] ? z[r] : -z[r];
     i64 n = n_rows;
     u32 proposal = 0;
