@@ -55,9 +55,9 @@ def test_another_hospital_is_predicted_as_well_as_without_groups(seed):
 @pytest.mark.filterwarnings("default")
 def test_predictions_say_how_many_labels_are_known_until_told_what_equal_labels_are(of_patients, visits):
     X, y, groups = visits
-    half = np.where(groups < "p30", groups, "new" + groups)
+    half = np.where(groups < "p30", groups, np.char.add("new", groups))
     for name, ask in predictions(of_patients, X, y).items():
-        for labels, n_known in ((groups, 60), (half, 30), ("new" + groups, 0)):
+        for labels, n_known in ((groups, 60), (half, 30), (np.char.add("new", groups), 0)):
             with pytest.warns(UserWarning, match=KNOWN.format(n_known, 60)) as told:
                 ask(groups=labels)
             assert [w.filename for w in told] == [__file__], name

@@ -76,7 +76,7 @@ def test_correlations_of_sparse_columns_are_those_of_the_array(block, sizes, see
 
 def test_sparse_columns_are_never_made_dense(sizes):
     sizes(correlations_of_a_block=2**18)
-    X = random_array((3000, 3000), density=1e-3, rng=np.random.default_rng(0))
+    X = random_array((3000, 3000), density=1e-3, random_state=0)
     assert peak_memory(lambda: correlated_sets(X, 0.95)) < 8 * 3000**2 / 8
 
 

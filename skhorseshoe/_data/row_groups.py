@@ -142,9 +142,12 @@ def _one_column(name, values, n, entry, such):
 
 def encode_groups(labels):
     """The labels of the groups, sorted, and the code of each row's group, int32. labels : from ``check_groups``."""
-    if labels.dtype.kind in "OU":  # for these, hashing is faster than sorting
+    if (
+        labels.dtype.kind in "OU"
+    ):  # for these, hashing is faster than sorting; that of older pandas stops at a zero byte
+        values = labels.tolist()
         try:
-            codes, groups = pd.factorize(labels.astype(object), sort=True)
+            groups = sorted({*values})
             has_order = all(a < b for a, b in pairwise(groups))
         except TypeError:
             has_order = False
@@ -153,7 +156,8 @@ def encode_groups(labels):
             raise ValueError(
                 f"groups holds labels of type {cls.__name__}, which have no order. {cure_of_kind(cls, 'groups')}"
             )
-        return np.asarray(groups, labels.dtype), codes.astype(np.int32)
+        codes = {label: k for k, label in enumerate(groups)}
+        return np.fromiter(groups, labels.dtype, len(groups)), np.array([codes[label] for label in values], np.int32)
     groups, codes = np.unique(labels, return_inverse=True)
     return groups, codes.ravel().astype(np.int32)
 

@@ -86,6 +86,10 @@ def _encoded(labels, m, codes, first, what, most=None):
             f"Give {what}s as whole numbers or text."
         )
     distinct = distinct.tolist()
+    if any(isinstance(label, str) for label in distinct):  # which older pandas compares up to a zero byte
+        values = pd.Series(labels).tolist()
+        place_of = {label: k for k, label in enumerate(dict.fromkeys(values))}
+        distinct, places = [*place_of], np.array([place_of[label] for label in values])
     if long := next((label for label in distinct if isinstance(label, str) and len(label) > LETTERS), None):
         raise ValueError(f"The {what} {shorten(long, 30)!r} has {len(long)} letters, of {LETTERS} at most: shorten it.")
     earliest = next(iter(codes), distinct[0])

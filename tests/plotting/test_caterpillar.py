@@ -88,7 +88,7 @@ def test_displays_say_how_many_groups_are_known(name, of_patients, visits):
     draw = partial(getattr(plotting, name).from_estimator, of_patients, X, y)
     for n_known, n, given in (
         (60, 60, {"groups": groups}),
-        (30, 60, {"groups": np.where(groups < "p30", groups, "q" + groups), "new_groups": False}),
+        (30, 60, {"groups": np.where(groups < "p30", groups, np.char.add("q", groups)), "new_groups": False}),
         (0, 60, {"groups": groups, "new_groups": True}),
         (0, 1, {"groups": np.repeat(7, 600), "new_groups": True}),
     ):
