@@ -295,7 +295,7 @@ BAD = {
     "sparse chunks": (sparse_chunks, r"of csr_matrix.*block.toarray\(\), dtype=X.dtype"),
     "words": (
         lambda X, y: (frames(X, y)[0].assign(word="yes"), y),
-        r"Column 'word' is not numeric: its dtype is str.*\.",
+        r"Column 'word' is not numeric: its dtype is (str|object|string).*\.",
     ),
     "levels": (
         lambda X, y: (frames(X, y)[0].assign(word="yes").astype({"word": "category"}), y),
