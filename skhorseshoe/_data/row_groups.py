@@ -142,9 +142,7 @@ def _one_column(name, values, n, entry, such):
 
 def encode_groups(labels):
     """The labels of the groups, sorted, and the code of each row's group, int32. labels : from ``check_groups``."""
-    if (
-        labels.dtype.kind in "OU"
-    ):  # for these, hashing is faster than sorting; that of older pandas stops at a zero byte
+    if labels.dtype.kind in "OU":  # hashing is faster than sorting for these; in older pandas it stops at a zero byte
         values = labels.tolist()
         try:
             groups = sorted({*values})

@@ -211,15 +211,15 @@ class Rows:
         """Numbers of the columns whose spread comes from a few values, and the ranges of their other values."""
         weighted = self.weight is not None and len(self.weight) > 0  # None on a cluster
         weight = sample(self.weight[:, None], 0, step_of(self.shape))[:, 0] if weighted else None
-        return far_out(self._sample(), self.spread, weight)
+        return far_out(self.sampled(), self.spread, weight)
 
     def two_valued(self, columns):
         """Which of the columns with these numbers hold two values, according to a sample of the rows; bool."""
-        return two_valued(self._sample()[:, columns]) if len(columns) else np.zeros(0, bool)
+        return two_valued(self.sampled()[:, columns]) if len(columns) else np.zeros(0, bool)
 
     def usual_values(self, columns):
         """The values that most rows of a sample have in the columns with these numbers, or NaN; by number."""
-        values = usual_values(self._sample()[:, columns]) if len(columns) else ()
+        values = usual_values(self.sampled()[:, columns]) if len(columns) else ()
         return dict(zip(columns.tolist(), values, strict=True))
 
     def indicator_sets(self, n_given):
@@ -230,7 +230,7 @@ class Rows:
         c = self.columns
         if not c.fit_intercept:
             return [], []
-        rows, spread = self._sample(), np.where(c.unpenalized, 0.0, self.spread)
+        rows, spread = self.sampled(), np.where(c.unpenalized, 0.0, self.spread)
         sets = self._confirmed(find_indicator_sets(rows, c.mean_of_X, self.spread**2))
         n = rows.shape[0] * n_given // self.n
         if issparse(rows) or rows.shape[1] > n:
@@ -246,14 +246,9 @@ class Rows:
         low, high = self._total(Segment.level_sums, sets, rows=self._input)
         return confirmed(sets, low, high)
 
-    def _sample(self):
-        return self._one_of_every(step_of(self.shape))
-
-    def evenly_spaced(self, limit):
-        """At most ``limit`` rows of X, evenly spaced, on the host."""
-        return self._one_of_every(-(-self.shape[0] // limit))
-
-    def _one_of_every(self, step):
+    def sampled(self, limit=None):
+        """The rows that ``column_checks.sample`` takes, or at most ``limit`` evenly spaced ones, on the host."""
+        step = step_of(self.shape) if limit is None else -(-self.shape[0] // limit)
         return self._total(Segment.sample, step, rows=self._input)[0]
 
     def separation(self, among=None, within=False):

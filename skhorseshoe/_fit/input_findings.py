@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .._data.column_checks import missing_codes, step_of
+from .._data.column_checks import missing_codes
 from .._data.labels import order_of
 from .._data.row_groups import MATCH_BY_LABEL, is_reordered
 from .._mcmc.prior import PER_CONTRAST
@@ -52,7 +52,7 @@ def before_sampling(params, data, rows, one_sided, dependent_sets, names):
         if data.excess.by_class:
             cure = f"Leave {which} out, and where an event must not be missed act from a lower probability on."
         findings.append(Finding("heavy weights", [], cure, {"by": data.weighted_by, "times": data.excess.times**0.5}))
-    if codes := missing_codes(rows.evenly_spaced(-(-rows.shape[0] // step_of(rows.shape)))):
+    if codes := missing_codes(rows.sampled()):
         ((first, values), *_), places = codes, [j for j, _ in codes]
         facts = {"values": ", ".join(map(str, values)), "first": names[first]}
         cure = "If they are, make NaN of them and impute (SimpleImputer in a Pipeline), or drop these rows."

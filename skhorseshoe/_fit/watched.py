@@ -27,7 +27,7 @@ class Watched:
 
     def __init__(self, rows, is_rough):
         self.is_rough, self.likelihood = is_rough, rows.likelihood
-        columns, X = rows.columns, rows.evenly_spaced(MOST_ROWS)
+        columns, X = rows.columns, rows.sampled(MOST_ROWS)
         # A column far from zero leaves float32 few digits for its part of eta, so dense X is centred.
         self.centre = np.zeros(X.shape[1]) if issparse(X) else columns.mean_of_X
         self.X = (X if issparse(X) else X - self.centre).astype(np.float32)

@@ -44,8 +44,8 @@ class GroupMap(NamedTuple):
         """The map of effects that do not follow, with no knowledge of them but their scale."""
         slope = np.zeros((n_groups, 1 + _DEGREE))
         slope[:, 1] = 1.0
-        one = np.zeros((n_groups, 1))
-        return cls(None, np.zeros(1), one, 1.0, np.inf, np.zeros_like(slope), slope, one)
+        zero = np.zeros((n_groups, 1))
+        return cls(None, np.zeros(1), zero, 1.0, np.inf, np.zeros_like(slope), slope, zero)
 
     def followed(self, beta):
         """How much effects change while beta moves from 0 to beta (m, q); (n_groups, m)."""
