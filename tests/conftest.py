@@ -169,7 +169,7 @@ SIZES = {
     "numbers_of_a_check": "_data.column_checks._NUMBERS_AT_A_TIME",
     "numbers_of_contrasts": "_data.contrasts._NUMBERS_AT_A_TIME",
     "numbers_of_a_part": "disk._sources._NUMBERS_AT_A_TIME",
-    "numbers_of_products": "_mcmc.marginal_precision._PRODUCT_NUMBERS",
+    "numbers_of_products": "_mcmc.effects_integrated_out._PRODUCT_NUMBERS",
     "numbers_on_a_gpu": "_backends.device._NUMBERS_WORTH_A_GPU",
     "numbers_sorted": "_data.weights._SORTED_SIZE",
     "predicted_rows": "_backends._gpu.predict.PREDICTED_ROWS",

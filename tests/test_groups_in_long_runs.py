@@ -11,9 +11,9 @@ from laws import peak_memory
 from sklearn.base import clone
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._fit.plan import forecast_of_groups
-from skhorseshoe._mcmc import group_draws, marginal_precision
+from skhorseshoe._mcmc import effects_integrated_out, group_draws
 from skhorseshoe._mcmc.draws import Draws
+from skhorseshoe._mcmc.group_effects import forecast_of_groups
 
 FITTED = "coef_draws_", "group_effect_draws_", "group_scale_draws_", "global_scale_draws_", "shrinkage_"
 SAMPLERS = [
@@ -104,7 +104,7 @@ def test_products_that_are_not_kept_are_computed(seed, sizes):
     model = HorseshoeProbitClassifier(sampler="gibbs", n_iter=5, burn_in=0, random_state=0)
     expected = clone(model).fit(X, y, groups=group).coef_draws_
     sizes(numbers_of_products=0)
-    assert marginal_precision.products_kept(30, 7) < 10  # the number of sizes
+    assert effects_integrated_out.products_kept(30, 7) < 10  # the number of sizes
     np.testing.assert_allclose(model.fit(X, y, groups=group).coef_draws_, expected, rtol=1e-6)
 
 
@@ -142,8 +142,8 @@ def test_effects_that_an_interrupt_has_torn_are_not_kept(sizes, monkeypatch):
         raise KeyboardInterrupt
 
     sizes(draws_of_groups=2 * 4 * 2 * 3)
-    draws = Draws(2, 10, columns, group_draws=partial(group_draws.GroupDraws, n_groups=3))
-    taken = [(np.full((2, 1), k), np.ones(2), np.ones(2), np.full((3, 2), k), np.full(2, 1.0 + k)) for k in range(4)]
+    draws = Draws(2, 10, columns, blocks=[SimpleNamespace(draws_of=partial(group_draws.GroupDraws, n_groups=3))])
+    taken = [(np.full((2, 1), k), np.ones(2), np.ones(2), (np.full((3, 2), k), np.full(2, 1.0 + k))) for k in range(4)]
     for one in taken[:2]:
         draws.add(*one)
     assert not draws.torn
@@ -155,4 +155,4 @@ def test_effects_that_an_interrupt_has_torn_are_not_kept(sizes, monkeypatch):
     for one in taken[2:]:
         draws.add(*one)
     assert not draws.torn
-    assert draws.groups.effects[0, :, 0].tolist() == [1.0, 3.0]
+    assert draws.of_blocks[0].effects[0, :, 0].tolist() == [1.0, 3.0]

@@ -41,8 +41,8 @@ class Rows:
     - ``Rows``: all methods below. Offsets and groups are for rows of the host, as is ``shift``.
     - ``DaskRows``, on a cluster: the same, but X, y and the weights are None, ``separation`` gives None, and ``held``,
       ``is_sparse`` and what needs a row here are absent (``shift``, ``row_information``, ``sums_by_group``, ...).
-    - ``GroupedRows`` of ``_mcmc``, for chains with groups: ``is_sparse``, and methods for the effects. Its ``score``,
-      ``line`` and ``information`` are of beta with effects that follow it.
+    - ``RowsGivenEffects`` of ``_mcmc``, for chains with groups: ``is_sparse``, and ``score``, ``line`` and
+      ``information`` of beta with effects that follow it.
     - ``RowsForHostChains`` of ``_mcmc``, for chains on the host: what the wrapped rows have; ``ops`` is the host's.
 
     X : (n, p), C-contiguous or CSR, of floating-point numbers. y : (n,) uint8, 1 for the second class. ops : the back
@@ -183,6 +183,11 @@ class Rows:
                 eta += shift.effects[shift.codes[block]]
             weight[block] = self.likelihood.information(eta).mean(axis=1)
         return weight * (self.weight if len(self.weight) else 1.0)
+
+    def information_by_rows(self, beta):
+        """These rows and beta (m, q), ``row_information`` where there is an offset, and None: the first arguments of
+        ``ShrinkageByRows``."""
+        return self, beta, None if self.offset is None else self.row_information(beta), None
 
     def sums_by_group(self, weight):
         """Sums of weight_i (x_i, 1) over the rows of each group, in columns of X; (n_groups, p + 1). weight : (n,)."""

@@ -123,10 +123,11 @@ class Tasks:
         draws, columns = self.run.draws, self.run.problem.rows.numbers
         if draws.n == 0 or "_has_offset" in self.known:
             return None
-        names = STORED if draws.groups is None else (*STORED, "group_scale")
 
         def attributes():
-            drawn = {f"{name}_draws_": getattr(draws, name)[:, : draws.n] for name in names}
+            drawn = {f"{name}_draws_": getattr(draws, name)[:, : draws.n] for name in STORED}
+            for of_block in draws.of_blocks:
+                drawn |= of_block.to_predict(draws.n)
             if columns is not None:
                 drawn["coef_draws_"] = in_all_columns(drawn["coef_draws_"], columns, self.known["n_features_in_"])
             return {**self.known, **drawn}

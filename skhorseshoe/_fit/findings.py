@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._data.separation import COMPLETE, NONE, QUASI, WITHIN
+from .._mcmc.blocks import SUMMARY_ROWS
 from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import NOISE, ROUGH_ESS_PER_CHAIN, ROUGH_RHAT
 from .._mcmc.prior import PER_CONTRAST
@@ -278,7 +279,7 @@ def _not_converged(params, chains, unbounded):
     facts["per_chain"] = least[worst] // chains.n_chains
     facts["sums"] = SUMS if chains.are_sums_well else ""
     one_sided = {*unbounded.shrunk, *unbounded.free}  # longer chains do not cure these, nor what depends on them
-    one_sided |= {"(intercept)", "(global scale)", "(group scale)", *WATCHED} if one_sided else set()
+    one_sided |= {"(intercept)", "(global scale)", *SUMMARY_ROWS, *WATCHED} if one_sided else set()
     curable = np.array([name not in one_sided for name in chains.names])
     to_do, cure, changes = failed & curable & (not unbounded.are_apart), "", {}
     if unbounded.is_copied:

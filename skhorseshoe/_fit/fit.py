@@ -359,11 +359,8 @@ def _summarise(params, data, run, known, indicator_sets):
     fitted = SimpleNamespace(**known)
     for name in STORED:
         setattr(fitted, f"{name}_draws_", getattr(draws, name))
-    if data.groups is not None:
-        fitted.group_scale_draws_, fitted.group_effect_draws_ = draws.group_scale, draws.groups.effects
-        of_all = draws.groups.moments.pooled()
-        fitted.group_effect_moments_ = {name: of_all[name] for name in ("mean", "sd")}
-        fitted._group_stride = draws.groups.stride // draws.stride  # in kept draws
+    for of_block in draws.of_blocks:
+        vars(fitted).update(of_block.attributes(draws.stride))
     fitted.moments_ = None if draws.moments is None else draws.moments.pooled()
     fitted.shrinkage_ = draws.shrinkage()
     fitted.inclusion_score_ = 1.0 - fitted.shrinkage_
@@ -379,8 +376,8 @@ def _summarise(params, data, run, known, indicator_sets):
         fitted.prior_["slab_scale"] = np.append(fixed.slab_scale, free)[columns.place]
     if params.prior_scale is not None:
         fitted.prior_["prior_scale"] = data.prior_scale
-    if data.groups is not None:
-        fitted.prior_["group_scale"] = float(params.group_scale)
+    for block in run.blocks:
+        fitted.prior_ |= block.prior()
     fitted._column_means = columns.mean_of_X  # weighted; the reference point of contributions
     fitted._column_sd = columns.sd_of_X  # weighted; the unit of effects
     fitted._factors = [indicators._asdict() for indicators in indicator_sets]

@@ -11,9 +11,8 @@ from .._data.belonging import sign_of
 from .._data.row_blocks import block_bounds
 from .._data.validation import copied_bytes
 from .._data.weights import arrange
-from .._mcmc import group_draws
 from .._mcmc.burn_in import AUTO
-from .._mcmc.marginal_precision import products_kept
+from .._mcmc.group_effects import forecast_of_groups
 from .._mcmc.prior import PER_CONTRAST
 from .._mcmc.run import PRIOR_COORDINATES, Settings
 from .._model import PROBIT
@@ -201,16 +200,6 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
 def _bytes_of_blas(size, most):
     """Bytes that code takes, and the buffers of BLAS, which grow with the size of matrices."""
     return 24 * 2**20 + min(most, 256 * size**2)
-
-
-def forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler):
-    """Bytes that groups of rows add to the draws and the working set of ``forecast``."""
-    q, effects = p + 1, n_chains * n_groups
-    draws = min(group_draws.ROOM_BYTES, 4 * n_chains * n_draws * n_groups)
-    of_rows = n * (32 * n_chains + 8 * 5)  # kept of each row and chain, and the places of the rows of groups
-    sizes = min(n_groups, int((2 * n) ** 0.5), products_kept(n_groups, q)) if sampler == "gibbs" else 0
-    matrices = q * q * (sizes + 2) + 3 * n_groups * q
-    return draws + 8 * n_chains * n_draws, of_rows + 8 * 12 * effects + 8 * matrices
 
 
 def fit_to_memory(plan, n_groups, has_checkpoint):

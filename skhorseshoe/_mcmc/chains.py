@@ -3,6 +3,8 @@
 All chains have ``advance()``, ``state``, ``tuning_report``, ``shrinkage()``, and ``arrays()`` to go on from later.
 """
 
+from functools import partial
+
 import numpy as np
 
 from .._backends import limits
@@ -13,29 +15,40 @@ from .burn_in import BurnIn, untuned_phases
 
 
 class Chains:
-    """What chains of all kinds share."""
+    """What chains of all kinds share.
+
+    problem : ``Problem``, with rows given the blocks. start : ``gibbs.State`` to begin with. burn_in : sweeps, or
+    "auto". saved : what ``arrays`` gave, or None. blocks : each a ``Block`` of unknowns beside beta and its scales.
+    """
+
+    blocks: tuple = ()
 
     def _swept(self, law):
         """The state after a sweep of all unknowns, of which ``law`` moves beta and its scales."""
+        for block in self.blocks:
+            law = partial(block.sweep, law=law)
         return law(self.state)
 
     def _judged(self):
         """The unknowns (n_chains, k) in which chains must agree before burn-in ends."""
-        return self.state.beta
+        more = [block.judged() for block in self.blocks]
+        return np.column_stack([self.state.beta, *more]) if more else self.state.beta
+
+    def arrays(self):
+        """Everything that a later run needs to go on."""
+        more = [block.arrays().items() for block in self.blocks]
+        return {**self._own_arrays(), **{name: value for items in more for name, value in items}}
 
 
 class PlainChains(Chains):
-    """Chains without tuning. The shrinkage is measured at states of the second half of burn-in.
-
-    problem : ``Problem``. start : the state to begin with. burn_in : sweeps, or "auto". saved : what ``arrays`` gave,
-    or None.
-    """
+    """Chains without tuning. The shrinkage is measured at states of the second half of burn-in."""
 
     tuning_report: dict = {}  # noqa: RUF012 - never changed
     schedule = staticmethod(untuned_phases)
 
-    def __init__(self, problem, start, burn_in, saved):
-        self.problem, self.burn_in = problem, BurnIn(burn_in, self.schedule, saved, problem.rows.ops)
+    def __init__(self, problem, start, burn_in, saved=None, blocks=()):
+        self.problem, self.blocks = problem, blocks
+        self.burn_in = BurnIn(burn_in, self.schedule, saved, problem.rows.ops)
         self.information = None  # the Fisher information, once ``shrinkage`` has been called
         if saved is None:
             self.state, points = start, start.beta
@@ -57,11 +70,13 @@ class PlainChains(Chains):
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""
         if self.information is None:
+            for block in self.blocks:  # of which burn-in keeps no points
+                block.mark(self.state.beta)
             self.information = self._information(self._points())
         return self._shrinkage()
 
-    def arrays(self):
-        """Everything that a later run needs to go on."""
+    def _own_arrays(self):
+        """As ``arrays``, without those of blocks."""
         burn_in = self.burn_in.arrays(self.problem.rows.ops)
         return {**self.state._asdict(), "points": self._points(), **burn_in}
 
@@ -75,20 +90,27 @@ class GibbsChains(PlainChains):
 
     expand, lines = False, None  # as in ``gibbs.sweep``
 
-    def __init__(self, problem, start, burn_in, saved=None):
-        super().__init__(problem, start, burn_in, saved)
+    def __init__(self, problem, start, burn_in, saved=None, blocks=()):
+        super().__init__(problem, start, burn_in, saved, blocks)
         self.precision, self.line_interval = self._precision(), line_interval(problem.rows)
 
     def _precision(self):
         rows, fixed, _, key = self.problem
         if limits.needs_conjugate_gradients(rows.shape[1]):
             return conjugate_gradients.precision(rows, fixed, key)
-        return rows.ops.Precision(fixed.add_to(rows.gram()), rows.threads)
+        precision = rows.ops.Precision(fixed.add_to(rows.gram()), rows.threads)
+        for block in self.blocks:
+            precision = block.precision(precision)
+        return precision
 
     def _sweep(self, state):
         rows, _, tau_0, key = self.problem
         lines = self.lines if state.sweep % self.line_interval == 0 else None
-        return gibbs.sweep(state, rows, self.precision, tau_0, rows.ops, key, expand=self.expand, lines=lines)
+        fixed = {"precision": self.precision, "tau_0": tau_0, "ops": rows.ops, "key": key}
+        sweep = partial(gibbs.sweep, **fixed, expand=self.expand, lines=lines)
+        for block in self.blocks:
+            sweep = partial(block.sweep_given_latents, law=sweep, precision=self.precision)
+        return sweep(state, rows)
 
     def _information(self, beta):
         rows, fixed, _, _ = self.problem
@@ -106,8 +128,8 @@ class PxdaChains(GibbsChains):
 
     expand = True
 
-    def __init__(self, problem, start, burn_in, saved=None):
-        super().__init__(problem, start, burn_in, saved)
+    def __init__(self, problem, start, burn_in, saved=None, blocks=()):
+        super().__init__(problem, start, burn_in, saved, blocks)
         rows, fixed, _, _ = problem
         columns, n = rows.columns, rows.size()
         square = np.append(n * (columns.mean**2 + columns.sd**2), n)[: len(fixed.anchor)]  # x_j'x_j

@@ -19,17 +19,17 @@ class Draws:
 
     columns : ``Columns``, which translate the sampler's coefficients. room : the most draws of a chain that are kept.
     Where it is full, every second draw is given up, and from then on half as many are kept; ``moments`` are of all.
-    dtype : of the coefficients. group_draws : function of n_chains and room that gives ``GroupDraws``, or None.
+    dtype : of the coefficients. blocks : each a ``Block``, whose draws are kept too.
     """
 
-    def __init__(self, n_chains, n_draws, columns, room=None, dtype=np.float64, group_draws=None):
+    def __init__(self, n_chains, n_draws, columns, room=None, dtype=np.float64, blocks=()):
         self.room = n_draws if room is None else min(n_draws, room)
         self.columns = columns
         self.coef = np.empty((n_chains, self.room, len(columns.order)), dtype)
         self.intercept = np.zeros((n_chains, self.room))
         self.global_scale = np.empty((n_chains, self.room))
         self.acceptance = np.ones((n_chains, self.room))
-        self.groups = None if group_draws is None else group_draws(n_chains, self.room)
+        self.of_blocks = [block.draws_of(n_chains, self.room) for block in blocks]
         self.n_offered = 0  # number of draws that ``add`` was called with
         self.stride = 1  # each ``stride``-th draw is kept
         self.torn = False  # whether draws are being given up, so that arrays do not agree
@@ -44,14 +44,9 @@ class Draws:
         """Number of draws of a chain that are kept."""
         return self.n_offered // self.stride
 
-    @property
-    def group_scale(self):
-        """s of the draws that are kept (n_chains, n), or None."""
-        return None if self.groups is None else self.groups.scale[:, : self.n]
-
-    def add(self, beta, tau_sq_inv, acceptance, effects=None, scale=None):
-        """Take the next draw: the sampler's beta (n_chains, q), tau^-2 and acceptance of each chain; with groups of
-        rows u and s too.
+    def add(self, beta, tau_sq_inv, acceptance, *of_blocks):
+        """Take the next draw: the sampler's beta (n_chains, q), tau^-2 and acceptance of each chain, and ``values`` of
+        each block.
 
         ``n_offered`` grows last, so that an interrupt never leaves half a draw.
         """
@@ -63,9 +58,9 @@ class Draws:
             is_due = self._is_due()
         if self.moments is not None:
             self.moments.add(np.column_stack([coef, intercept, tau]))
-        if self.groups is not None:
-            self.torn = self.groups.will_halve_effects(self.n_offered)
-            self.groups.add(self.n_offered, self.n if is_due else None, effects, scale)
+        for draws, values in zip(self.of_blocks, of_blocks, strict=True):
+            self.torn = draws.will_halve(self.n_offered)
+            draws.add(self.n_offered, self.n if is_due else None, *values)
             self.torn = False
         if is_due:
             at, largest = self.n, self.largest
@@ -91,8 +86,8 @@ class Draws:
         self.torn = True
         for name in STORED:
             keep_every_second(getattr(self, name), self.n)
-        if self.groups is not None:
-            self.groups.halve(self.n, self.stride)
+        for draws in self.of_blocks:
+            draws.halve(self.n, self.stride)
         self.stride, self.torn = 2 * self.stride, False
 
     def shrinkage(self):
@@ -110,7 +105,7 @@ class Draws:
         of this object, and may let single columns be rough; or None.
         """
         least, max_rhat = target_ess, MAX_RHAT  # of single columns
-        columns, others = self.columns.informative.copy(), [] if self.groups is None else [self.groups.scale]
+        columns, others = self.columns.informative.copy(), [draws.judged() for draws in self.of_blocks]
         numbers = np.fromiter(unbounded, int)
         if len(numbers):
             numbers = numbers[self.shrinkage()[numbers] < NOISE]
@@ -156,18 +151,16 @@ class Draws:
             for name in STORED:
                 setattr(self, name, getattr(self, name)[:, : self.n].copy())
             self.room = self.n
-        if self.groups is not None:
-            self.groups.trim(self.n, self.n_offered)
+        for draws in self.of_blocks:
+            draws.trim(self.n, self.n_offered)
 
     def arrays(self):
         """The argument of ``restore`` but for the draws that are kept."""
-        return {
-            "seen": self.n_offered,
-            "stride": self.stride,
-            **self.kappa.arrays(),
-            **(self.moments.arrays() if self.moments is not None else {}),
-            **(self.groups.arrays(self.n, self.n_offered) if self.groups is not None else {}),
-        }
+        out = {"seen": self.n_offered, "stride": self.stride, **self.kappa.arrays()}
+        out |= {} if self.moments is None else self.moments.arrays()
+        for draws in self.of_blocks:
+            out |= draws.arrays(self.n, self.n_offered)
+        return out
 
     def restore(self, arrays):
         """Return to the state in which ``arrays`` gave these, with the draws that were kept then."""
@@ -177,8 +170,8 @@ class Draws:
                 getattr(self, name)[:, : self.n] = arrays[name]
         self.kappa.restore(arrays)
         self.moments = Moments.restored(arrays)
-        if self.groups is not None:
-            self.groups.restore(arrays)
+        for draws in self.of_blocks:
+            draws.restore(arrays)
 
 
 def keep_every_second(values, n):

@@ -25,7 +25,7 @@ class GroupDraws:
     def add(self, n_offered, at, effects, scale):
         """Take u (n_groups, n_chains) and s (n_chains,). at : index of s, or None if it is not kept."""
         self.moments.add(effects.T)
-        if self.will_halve_effects(n_offered):
+        if self.will_halve(n_offered):
             self._halve_effects(self._n_effects(n_offered))
         if self._is_due(n_offered):
             self.effects[:, self._n_effects(n_offered)] = effects.T
@@ -40,7 +40,7 @@ class GroupDraws:
         """Whether u of the next draw is to be kept."""
         return (n_offered + 1) % self.stride == 0
 
-    def will_halve_effects(self, n_offered):
+    def will_halve(self, n_offered):
         """Whether the next draw needs half of the draws of u to be given up."""
         return self._is_due(n_offered) and self._n_effects(n_offered) == self.effects.shape[1]
 
@@ -53,6 +53,24 @@ class GroupDraws:
         keep_every_second(self.scale, n)
         if self.stride == scale_stride:
             self._halve_effects(n)
+
+    def judged(self):
+        """s, in which chains must agree as in a coefficient; (n_chains, room)."""
+        return self.scale
+
+    def to_predict(self, n):
+        """The attributes of a fitted model, by name, that predictions for new groups need, with n draws."""
+        return {"group_scale_draws_": self.scale[:, :n]}
+
+    def attributes(self, stride):
+        """The attributes of a fitted model, by name. stride : of the draws of coefficients."""
+        of_all = self.moments.pooled()
+        return {
+            "group_scale_draws_": self.scale,
+            "group_effect_draws_": self.effects,
+            "group_effect_moments_": {name: of_all[name] for name in ("mean", "sd")},
+            "_group_stride": self.stride // stride,  # of effects, in kept draws
+        }
 
     def trim(self, n, n_offered):
         """Give up the room of draws that were not made."""

@@ -25,39 +25,28 @@ from .._backends.constants import LINE_PROPOSALS
 from .._backends.line_moves import N_UNIFORMS
 
 
-def sweep(state, inner, rows, fixed, tau_0):
-    """A sweep ``inner`` of beta and its scales with delta held, then moves of u and s.
+def move_effects_and_scale(block, beta, tau_sq_inv, t):
+    """beta and tau^-2 after the moves of u and s of the block, ``GroupEffects``."""
+    ops, key, effects, known = block.ops, block.key, block.at(beta), block.predictors(beta)
+    information = np.ascontiguousarray(block.map.precision[:, 0])
+    block.row_groups.move_effects(effects, known.values, known.factor, block.scale**-2.0, information, t, key)
 
-    state : of any sampler that asks rows for the score."""
-    t = state.sweep
-    loglik, score = rows.begin_sweep(state.beta)
-    state = inner(state._replace(loglik=loglik, score=score))
-    beta, tau_sq_inv = move_effects_and_scale(rows, state.beta, state.tau_sq_inv, fixed, tau_0, t)
-    return state._replace(beta=beta, tau_sq_inv=tau_sq_inv)
-
-
-def move_effects_and_scale(rows, beta, tau_sq_inv, fixed, tau_0, t):
-    """beta and tau^-2 after the moves of u and s, which ``rows`` keeps."""
-    ops, key, effects, known = rows.ops, rows.key, rows.at(beta), rows.predictors(beta)
-    information = np.ascontiguousarray(rows.map.precision[:, 0])
-    rows.row_groups.move_effects(effects, known.values, known.factor, rows.scale**-2.0, information, t, key)
-
-    xi_inv = ops.exponential(rows.prior_scale**-2 + rows.scale**-2.0, key, t, GROUP_XI_PURPOSE)
+    xi_inv = ops.exponential(block.prior_scale**-2 + block.scale**-2.0, key, t, GROUP_XI_PURPOSE)
     rate = xi_inv + (effects**2).sum(axis=0) / 2
-    scale = ops.gamma((rows.n_groups + 1) / 2, rate, key, t, GROUP_SCALE_PURPOSE) ** -0.5
+    scale = ops.gamma((block.n_groups + 1) / 2, rate, key, t, GROUP_SCALE_PURPOSE) ** -0.5
 
     uniform = ops.uniform((len(beta), 2 * N_UNIFORMS), key, t, GROUP_LINE_PURPOSE)
-    followed = rows.map.followed(beta), rows.map.followed(np.atleast_2d(rows.map.point))
-    line = ScaleLine(rows, known, followed, effects, scale)
-    first, loglik = _slice(line, None, rows.widths[0], uniform[:, :N_UNIFORMS])
+    followed = block.map.followed(beta), block.map.followed(np.atleast_2d(block.map.point))
+    line = ScaleLine(block, known, followed, effects, scale)
+    first, loglik = _slice(line, None, block.widths[0], uniform[:, :N_UNIFORMS])
     _, scale, effects, _ = line.to(first)
-    line = LineWithBeta(rows, known, followed, effects, scale, beta, tau_sq_inv, fixed, tau_0)
-    last, _ = _slice(line, loglik, rows.widths[1], uniform[:, N_UNIFORMS:])
-    rows.steps += 1, (first**2).mean(), (last**2).mean()
+    line = LineWithBeta(block, known, followed, effects, scale, beta, tau_sq_inv)
+    last, _ = _slice(line, loglik, block.widths[1], uniform[:, N_UNIFORMS:])
+    block.steps += 1, (first**2).mean(), (last**2).mean()
 
-    c, rows.scale, rows.effects, _ = line.to(last)
-    rows.beta = beta = beta * c[:, None]
-    rows.known.grow(c, beta)
+    c, block.scale, block.effects, _ = line.to(last)
+    block.beta = beta = beta * c[:, None]
+    block.known.grow(c, beta)
     return beta, tau_sq_inv / c**2
 
 
@@ -68,15 +57,15 @@ class ScaleLine:
     n_chains), and to the point of the map (n_groups, 1).
     """
 
-    def __init__(self, rows, known, followed, effects, scale):
-        self.rows, self.known, self.scale = rows, known, scale
+    def __init__(self, block, known, followed, effects, scale):
+        self.block, self.known, self.scale = block, known, scale
         self.to_beta, self.to_point = followed
         mean, log_sd = self._conditional(scale, 1.0)
         self.standard = (effects - mean) / np.exp(log_sd)
 
     def _conditional(self, scale, c):
         """Mean of u and logarithm of its standard deviation at c beta; (n_groups, n_chains) each."""
-        return self.rows.map.conditional(scale, c * self.to_beta - self.to_point)
+        return self.block.map.conditional(scale, c * self.to_beta - self.to_point)
 
     def factor(self, r):
         """c, the factor of beta and tau."""
@@ -95,18 +84,18 @@ class ScaleLine:
     def at(self, r, asked):
         """The log-likelihood, of the chains asked, and the other terms of the log-density."""
         c, scale, effects, log_sd = self.to(r)
-        loglik = self.rows.row_groups.logliks(self.known.values, c * self.known.factor, effects, asked)
-        scale_terms = r - np.log1p((scale / self.rows.prior_scale) ** 2)
+        loglik = self.block.row_groups.logliks(self.known.values, c * self.known.factor, effects, asked)
+        scale_terms = r - np.log1p((scale / self.block.prior_scale) ** 2)
         return loglik, log_density_of_effects(r, effects, scale, log_sd) + self.log_density_of_beta(c) + scale_terms
 
 
 class LineWithBeta(ScaleLine):
     """The line on which beta and tau move too, to c beta and c tau."""
 
-    def __init__(self, rows, known, followed, effects, scale, beta, tau_sq_inv, fixed, tau_0):
-        super().__init__(rows, known, followed, effects, scale)
-        self.energy = (fixed.force(beta) * beta).sum(axis=1) / 2
-        self.n_free, self.ratio = 1 + beta.shape[1] - rows.columns.n_shrunk, 1.0 / (tau_sq_inv * tau_0**2)
+    def __init__(self, block, known, followed, effects, scale, beta, tau_sq_inv):
+        super().__init__(block, known, followed, effects, scale)
+        self.energy = (block.fixed.force(beta) * beta).sum(axis=1) / 2
+        self.n_free, self.ratio = 1 + beta.shape[1] - block.columns.n_shrunk, 1.0 / (tau_sq_inv * block.tau_0**2)
 
     def factor(self, r):
         """As in ``ScaleLine``."""
@@ -126,7 +115,7 @@ def _slice(line, loglik, width, uniform):
     """A slice step from r = 0 for each chain (``_backends/line_moves.py``): r, and the log-likelihoods there.
 
     loglik : the log-likelihoods at 0, or None."""
-    proposals = line.rows.ops.proposals(uniform, np.full(1, width))
+    proposals = line.block.ops.proposals(uniform, np.full(1, width))
     r, is_open = np.zeros(len(uniform)), np.ones(len(uniform), bool)
     loglik_at_0, prior = line.at(r, is_open if loglik is None else ~is_open)
     loglik = loglik_at_0 if loglik is None else loglik

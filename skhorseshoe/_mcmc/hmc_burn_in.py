@@ -27,13 +27,11 @@ _REFERENCE = "point", "score", "information"  # fields of ``Reference`` that are
 
 
 class HmcChains(Chains):
-    """Chains of ``hmc``; they are tuned while ``state.sweep`` is below ``burn_in.end``.
+    """Chains of ``hmc``; they are tuned while ``state.sweep`` is below ``burn_in.end``."""
 
-    problem : ``Problem``. start : ``gibbs.State``. burn_in : sweeps, or "auto". saved : what ``arrays`` gave, or None.
-    """
-
-    def __init__(self, problem, start, burn_in, saved=None):
-        self.problem, self.burn_in = problem, BurnIn(burn_in, tuned_phases, saved, problem.rows.ops)
+    def __init__(self, problem, start, burn_in, saved=None, blocks=()):
+        self.problem, self.blocks = problem, blocks
+        self.burn_in = BurnIn(burn_in, tuned_phases, saved, problem.rows.ops)
         rows, fixed, _, _ = problem
         ops, p, (n_chains, q) = rows.ops, rows.columns.n_shrunk, start.beta.shape
         H = fixed.add_to(rows.gram()) if saved is None else np.array(saved.get("H", np.empty((q, q))))
@@ -72,6 +70,9 @@ class HmcChains(Chains):
         if t < ends[0]:
             self.state = self._swept(self._climb)
         elif t < ends[-1]:
+            if t < ends[-2]:
+                for block in self.blocks:
+                    block.see(self.window.n_seen)
             self.state = self._moved(self.window.next_tuning(self.tuning, ops))
             self.window.tune(self.state, ops)
             self.window.add(self.state)
@@ -91,6 +92,8 @@ class HmcChains(Chains):
     def _law(self, state, reference, tuning):
         rows, _, tau_0, key = self.problem
         lines = self.lines if state.sweep % self.line_interval == 0 else None
+        for block in self.blocks:
+            reference = block.held(reference)
         return hmc.sweep(state, rows, reference, tuning, tau_0, rows.ops, key, lines=lines)
 
     def _climb(self, state):
@@ -113,6 +116,8 @@ class HmcChains(Chains):
         else:
             self._end_window(len(following))
         self.window = Window(following[0] - t, self.tuning, rows.ops) if following else None
+        for block in self.blocks:
+            block.end_phase()
 
     def _end_window(self, n_left):
         """Take over what a window has learnt. n_left : number of windows that follow."""
@@ -167,11 +172,15 @@ class HmcChains(Chains):
         point, score, information = rows.ops.to_device((point, score, information))
         self.reference = hmc.Reference(point, score, information, self.mass_matrix)
         self.precision = rows.ops.Precision(self.mass_matrix.H, rows.threads, memory_from=self.precision)
+        for block in self.blocks:
+            block.set_reference(reference.point)
 
     def _mode(self):
         """The reference at the mode of beta given the mean scales of the chains, by Newton's method; on the host."""
         rows, fixed, _, _ = self.problem
         ops, state = rows.ops, self.state
+        for block in self.blocks:
+            block.stay(state.beta)
         d = np.exp(np.log(np.maximum(ops.to_host(gibbs.prior_precision(state, ops)), 1e-100)).mean(axis=0))
 
         def evaluate(point):
@@ -191,14 +200,18 @@ class HmcChains(Chains):
                     point, value, score = new, new_value, new_score
                     break
                 new = (new + point) / 2
-        return hmc.Reference(point, score, rows.information(point[None], self.precision.work), self.mass_matrix)
+        information = rows.information(point[None], self.precision.work)
+        reference = hmc.Reference(point, score, information, self.mass_matrix)
+        for block in self.blocks:
+            reference = block.followed(reference, self.precision.work)
+        return reference
 
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""
         return shrinkage(self.precision, self.state, self.problem.fixed, self.problem.rows.ops)
 
-    def arrays(self):
-        """Everything that a later run needs to go on."""
+    def _own_arrays(self):
+        """As ``arrays``, without those of blocks."""
         *numbers, slow, apart = self.tuning
         out = {
             **self.state._asdict(),

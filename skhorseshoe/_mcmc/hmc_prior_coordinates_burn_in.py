@@ -38,14 +38,11 @@ def is_averaged(sweep, phase_ends):
 
 
 class PriorCoordinateChains(PlainChains):
-    """Chains of ``hmc_prior_coordinates``.
-
-    problem : ``Problem``. start : ``gibbs.State``. burn_in : sweeps, or "auto". saved : what ``arrays`` gave, or None.
-    """
+    """Chains of ``hmc_prior_coordinates``."""
 
     schedule = staticmethod(tuned_phases)
 
-    def __init__(self, problem, start, burn_in, saved=None):
+    def __init__(self, problem, start, burn_in, saved=None, blocks=()):
         rows, fixed, _, _ = problem
         p, ops, none = rows.columns.n_shrunk, rows.ops, np.zeros(len(start.beta))
         square = rows.columns.sd[:p] ** 2
@@ -54,7 +51,7 @@ class PriorCoordinateChains(PlainChains):
         tau_sq_inv = np.maximum(start.tau_sq_inv, median**-2.0)
         loglik, score = rows.score(start.beta)
         start = hmc_prior_coordinates.PriorCoordinateState(start.beta, tau_sq_inv, loglik, score, none, none, 0)
-        super().__init__(problem, start, burn_in, saved)
+        super().__init__(problem, start, burn_in, saved, blocks)
         self.distance, precision, self.width = self._units(square)
         self.exchanges = None
         if (square > 0).sum() >= _FEWEST_COLUMNS_TO_EXCHANGE:
@@ -144,6 +141,8 @@ class PriorCoordinateChains(PlainChains):
             self._make_coordinates()
         self.seen = None
         self._tune_from(exp(self.dual.log_average))
+        for block in self.blocks:
+            block.end_phase()
 
     def _tune_from(self, step):
         self.started = log(step)
@@ -161,8 +160,7 @@ class PriorCoordinateChains(PlainChains):
 
     def _information(self, beta):
         rows, fixed, _, _ = self.problem
-        information = None if rows.offset is None else rows.row_information(beta)
-        return rows.ops.ShrinkageByRows(rows, fixed.variances, beta, information)
+        return rows.ops.ShrinkageByRows(*rows.information_by_rows(beta), fixed.variances)
 
     def _shrinkage(self):
         rows, fixed, _, key = self.problem
@@ -171,13 +169,13 @@ class PriorCoordinateChains(PlainChains):
         lambda_sq_inv = rows.ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, self.state.sweep)
         return self.information(tau_sq_inv[:, None] * lambda_sq_inv + fixed.slab_precision)
 
-    def arrays(self):
-        """Everything that a later run needs to go on."""
+    def _own_arrays(self):
+        """As ``arrays``, without those of blocks."""
         tuned = {"dual": np.array(self.dual), "started": self.started, "accepted": self.accepted}
         tuned |= {"centre": self.centre, "size": self.size}
         if self.seen is not None:
             tuned |= {f"seen_{name}": value for name, value in zip(_SEEN, self.seen, strict=True)}
-        return {**super().arrays(), **tuned}
+        return {**super()._own_arrays(), **tuned}
 
     def _restore(self, saved):
         self.dual, self.started = DualAveraging._make(saved["dual"].tolist()), float(saved["started"])

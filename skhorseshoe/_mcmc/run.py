@@ -1,6 +1,5 @@
 """One run of the sampler: start, burn in, thin, keep; or go on with an earlier one."""
 
-from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -12,8 +11,7 @@ from .._utils.interrupts import ctrl_c_noted
 from .chains import GibbsChains, PxdaChains
 from .draws import Draws
 from .gibbs import State
-from .group_draws import GroupDraws
-from .grouped_chains import GroupedGibbsChains, GroupedHmcChains, GroupedPriorCoordinateChains
+from .group_effects import GroupEffects
 from .hmc_burn_in import HmcChains
 from .hmc_prior_coordinates_burn_in import PriorCoordinateChains
 from .prior import FixedPrior
@@ -24,11 +22,6 @@ _START_PREDICTOR_DEVIATION = 2.0  # of the linear predictor at the start; 2 says
 _START_LOG_TAU_DEVIATION = 2.0  # of log(tau / tau_0) at the start
 PRIOR_COORDINATES = "prior coordinates"  # the kind of chains with which "hmc" moves in the coordinates of the prior
 _CHAINS = {"gibbs": GibbsChains, "pxda": PxdaChains, "hmc": HmcChains, PRIOR_COORDINATES: PriorCoordinateChains}
-_GROUPED_CHAINS = {
-    "gibbs": GroupedGibbsChains,
-    "hmc": GroupedHmcChains,
-    PRIOR_COORDINATES: GroupedPriorCoordinateChains,
-}
 
 
 class Problem(NamedTuple):
@@ -98,12 +91,14 @@ class Run:
         rate, tau_0 = rows.base_rate(), problem.tau_0
         start = initial_state(settings.n_chains, rows.columns, rate, tau_0, problem.key, rows.likelihood)
         start = rows.ops.to_device(start)
-        chains = _CHAINS if problem.rows.groups is None else _GROUPED_CHAINS
-        self.chains = chains[settings.kind](problem, start, settings.burn_in, saved and saved["chains"])
+        saved_chains = saved and saved["chains"]
+        self.blocks = blocks_of(problem, settings.n_chains, saved_chains)
+        for block in self.blocks:
+            problem = problem._replace(rows=block.rows)
+        self.chains = _CHAINS[settings.kind](problem, start, settings.burn_in, saved_chains, self.blocks)
         n_draws = settings.n_iter // settings.thin
         self.room = settings.max_draws or _room(settings.room, saved, n_draws)
-        group_draws = None if rows.groups is None else partial(GroupDraws, n_groups=rows.groups.n)
-        self._draws = Draws(settings.n_chains, n_draws, rows.columns, self.room, settings.draws_dtype, group_draws)
+        self._draws = Draws(settings.n_chains, n_draws, rows.columns, self.room, settings.draws_dtype, self.blocks)
         self._outbox = rows.ops.Outbox()  # brings states to the host while the next sweeps run
         self.enough, self.misses = None, 0  # draws of a chain that will suffice, once known; and wrong forecasts
         self.stopped_by = "n_iter"
@@ -169,8 +164,8 @@ class Run:
         self._draws.kappa.add(n, self.chains)
         state = self.chains.state
         acceptance = getattr(state, "acceptance", 1.0)  # 1 for a sampler without proposals
-        effects = () if self.problem.rows.groups is None else self.chains.effects_and_scale()
-        self._outbox.put(self._draws.add, (state.beta, state.tau_sq_inv, acceptance, *effects))
+        of_blocks = [block.values() for block in self.blocks]
+        self._outbox.put(self._draws.add, (state.beta, state.tau_sq_inv, acceptance, *of_blocks))
 
     def _stop_if_enough(self, n, is_new=False):
         """End the run if n draws reach target_ess. is_new : whether the draws so far were made for another target."""
@@ -234,6 +229,11 @@ def _room(planned, saved, n_draws):
         return planned if planned and planned < n_draws else None
     limit, n_kept = int(saved["room"]), int(saved["draws"]["seen"]) // int(saved["draws"]["stride"])
     return max(limit, planned or 0, n_kept) if limit or planned else None
+
+
+def blocks_of(problem, n_chains, saved=None):
+    """The blocks of unknowns beside beta and its scales. saved : what ``arrays`` of chains gave, or None."""
+    return () if problem.rows.groups is None else (GroupEffects(problem, n_chains, saved),)
 
 
 def initial_state(n_chains, columns, base_rate, tau_0, key, likelihood=PROBIT):

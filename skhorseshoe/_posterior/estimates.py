@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from .._mcmc.blocks import SUMMARY_ROWS
 from ..diagnostics import convergence
-from .grouped_prediction import is_grouped
 
 
 def other_quantities(model):
@@ -11,8 +11,7 @@ def other_quantities(model):
     these."""
     draws = {"(intercept)": model.intercept_draws_} if model._fit_facts["fit_intercept"] else {}
     draws["(global scale)"] = model.global_scale_draws_
-    if is_grouped(model):
-        draws["(group scale)"] = model.group_scale_draws_
+    draws |= {name: getattr(model, attribute) for name, attribute in SUMMARY_ROWS.items() if hasattr(model, attribute)}
     checks = convergence(np.stack(list(draws.values()), axis=-1))
     return draws, np.append(model.rhat_, checks.rhat), np.append(model.ess_, checks.ess_bulk)
 

@@ -111,7 +111,7 @@ def population(model):
         return model
     root = group_roots(model)
     averaged = copy(model)
-    del averaged.groups_
+    del averaged.groups_, averaged.group_scale_draws_
     averaged.coef_draws_ = (model.coef_draws_ / root[..., None]).astype(model.coef_draws_.dtype)
     averaged.intercept_draws_ = model.intercept_draws_ / root
     averaged.moments_ = None  # the moments of all draws are of coefficients given the group

@@ -5,6 +5,7 @@ from textwrap import fill
 import numpy as np
 import pandas as pd
 
+from .._mcmc.blocks import SUMMARY_ROWS
 from .._mcmc.prior import PER_CONTRAST, SLAB_TEXT, WIDE
 from .._utils.names import class_texts, name_of_levels, names_of, printable
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
@@ -24,7 +25,8 @@ def summary_frame(model, level, sort_by):
         has_moments = np.append(np.ones(model.n_features_in_, bool), [model._fit_facts["fit_intercept"], True])
         for name in ("mean", "sd", "prob_positive"):
             columns[name][: has_moments.sum()] = model.moments_[name][has_moments]
-    columns["prob_positive"][-1 - is_grouped(model) :] = np.nan  # meaningless for a scale
+    is_scale = [name in ("(global scale)", *SUMMARY_ROWS) for name in extra]
+    columns["prob_positive"][model.n_features_in_ :][is_scale] = np.nan  # meaningless for a scale
     columns |= {
         "lfsr": lfsr(columns["prob_positive"], ess, model.global_scale_draws_.size),
         "shrinkage": np.append(model.shrinkage_, np.full(len(extra), np.nan)),

@@ -53,8 +53,8 @@ def ranks_of(seed, sampler):
     with np.errstate(all="ignore"):  # of trajectories that are rejected
         run.go(lambda t: False)
     drawn, n = run.draws, run.draws.n
-    effects = np.moveaxis(drawn.groups.effects[:, :n, [0, -1]], 2, 0)
-    ours = [drawn.intercept[:, :n], *np.moveaxis(drawn.coef[:, :n], 2, 0), drawn.group_scale, *effects]
+    effects = np.moveaxis(drawn.of_blocks[0].effects[:, :n, [0, -1]], 2, 0)
+    ours = [drawn.intercept[:, :n], *np.moveaxis(drawn.coef[:, :n], 2, 0), drawn.of_blocks[0].scale[:, :n], *effects]
     spaced = np.linspace(0, n - 1, EACH).astype(int)
     ours, truth = [values[:, spaced] for values in ours], [intercept, *coef, s, u[0], u[-1]]
     below = np.array([(values < one).sum() for values, one in zip(ours, truth, strict=True)])

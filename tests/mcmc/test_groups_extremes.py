@@ -119,7 +119,7 @@ def run(name, sampler, n_iter=2000):
 def deviations(name, draws):
     """By how many standard errors shares of the draws of the coefficient and of log s are off; (14,)."""
     off = []
-    for values, ends in zip((draws.coef[:, :, 0], np.log(draws.group_scale)), quantiles(name), strict=True):
+    for values, ends in zip((draws.coef[:, :, 0], np.log(draws.of_blocks[0].scale)), quantiles(name), strict=True):
         for end, k in zip(ends, SHARES, strict=True):
             hits = (values < end).astype(float)
             off.append((hits.mean() - k) / np.sqrt(k * (1 - k) / ess_bulk(hits)))
@@ -140,7 +140,7 @@ def every():
 def test_the_scale_of_groups_has_its_law_out_to_the_tails(name, sampler):
     draws = run(name, sampler, 1000 if sampler == PRIOR_COORDINATES else 2000)  # its sweeps take longest
     assert abs(deviations(name, draws)).max() < 4.5
-    assert rhat(np.log(draws.group_scale)) < 1.01
+    assert rhat(np.log(draws.of_blocks[0].scale)) < 1.01
 
 
 @pytest.mark.slow

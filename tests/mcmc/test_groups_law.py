@@ -13,7 +13,7 @@ from skhorseshoe._backends._cpu.row_groups import RowGroups
 from skhorseshoe._data.row_groups import Groups
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import group_moves
-from skhorseshoe._mcmc.grouped_rows import GroupedRows
+from skhorseshoe._mcmc.group_effects import GroupEffects
 from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem, Run, Settings
 from skhorseshoe.diagnostics import ess_bulk
@@ -102,13 +102,13 @@ def deviations(draws, weighted=False):
     """By how many standard errors shares of the draws are off: below the quartiles of the intercept, the coefficient
     and s, and of each u below 0."""
     share, below = exact(weighted)
-    quantities = draws.intercept, draws.coef[:, :, 0], np.log(draws.group_scale)
+    quantities = draws.intercept, draws.coef[:, :, 0], np.log(draws.of_blocks[0].scale)
     asked = [
         (values < end, k)
         for values, ends in zip(quantities, quartiles(share), strict=True)
         for end, k in zip(ends, SHARES, strict=True)
     ]
-    asked += [(draws.groups.effects[:, :, g] < 0, below[g]) for g in range(len(SIZES))]
+    asked += [(draws.of_blocks[0].effects[:, :, g] < 0, below[g]) for g in range(len(SIZES))]
     off = [(hits.mean() - k) / np.sqrt(k * (1 - k) / ess_bulk(hits.astype(float))) for hits, k in asked]
     return np.array(off)
 
@@ -137,10 +137,10 @@ def jacobian_is_forgotten(right, line, r, asked):
     return right(line, r, asked)
 
 
-def reference_follows_beta(right, rows, beta):
+def reference_follows_beta(right, block, beta):
     """The score of the reference is a multiple of that where beta is, which a trajectory changes."""
-    loglik, score = right(rows, beta)
-    rows.reference_score = 4.0 * score
+    loglik, score = right(block, beta)
+    block.reference_score = 4.0 * score
     return loglik, score
 
 
@@ -151,7 +151,7 @@ def reference_follows_beta(right, rows, beta):
         ("hmc", group_moves, "log_density_of_effects", effects_are_forgotten, 250),
         ("gibbs", RowGroups, "sums", sums_of_others, 250),
         ("hmc", group_moves.LineWithBeta, "at", jacobian_is_forgotten, 250),
-        ("hmc", GroupedRows, "begin_sweep", reference_follows_beta, 2000),
+        ("hmc", GroupEffects, "begin_sweep", reference_follows_beta, 2000),
     ],
 )
 def test_quadrature_catches_errors_in_sweeps_with_groups(sampler, owner, name, wrong, n_iter, monkeypatch):

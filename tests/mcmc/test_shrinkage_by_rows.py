@@ -49,7 +49,7 @@ def test_shrinkage_by_rows_is_a_ratio_of_variances(form, weight, standardize, fi
     beta = RNG.standard_normal((5, q)) * 0.3
     precision = 0.25 + np.exp(3 * RNG.standard_normal((2, P - 1)))
     several = 1000  # blocks of rows, and of columns
-    kappa = ops.ShrinkageByRows(rows, fixed.variances, beta, size=several)(precision)
+    kappa = ops.ShrinkageByRows(*rows.information_by_rows(beta), fixed.variances, size=several)(precision)
     np.testing.assert_allclose(
         kappa, by_definition(rows, fixed, beta, precision), rtol=2e-4 if form is np.float32 else 1e-8
     )

@@ -19,12 +19,12 @@ _NUMBERS_AT_A_TIME = 2**20  # of X, in a block of rows or columns
 class ShrinkageByRows:
     """kappa given the scales, with the Fisher information averaged over coefficients beta (m, q).
 
-    rows : ``Rows``. variances : prior variances of the coefficients that are not shrunk. information : (n,) of rows,
-    times their weights, if it is known otherwise. shared : the group of each row (n,) and a variance for each chain,
-    a further covariance of rows of one group; or None. size : numbers of X in a block of rows or columns.
+    rows : ``Rows``. information : (n,) of rows, times their weights, if it is known otherwise, or None. shared : the
+    group of each row (n,) and a variance for each chain, a further covariance of rows of one group; or None.
+    variances : of the prior of coefficients that are not shrunk. size : numbers of X in a block of rows or columns.
     """
 
-    def __init__(self, rows, variances, beta, information=None, shared=None, size=_NUMBERS_AT_A_TIME):
+    def __init__(self, rows, beta, information, shared, variances, size=_NUMBERS_AT_A_TIME):
         X, columns, p = to_host(rows.X), rows.columns, rows.shape[1]
         points = columns.of_X(beta)
         intercept = points[:, p] if columns.fit_intercept else 0.0

@@ -10,7 +10,8 @@ from skhorseshoe._backends import device
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.row_groups import Groups
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._mcmc.grouped_rows import GroupedRows
+from skhorseshoe._mcmc.group_effects import GroupEffects
+from skhorseshoe._mcmc.run import Problem
 from skhorseshoe._utils.threads import open_threads
 
 N, P, N_GROUPS, N_CHAINS = 700, 3, 9, 4
@@ -81,12 +82,12 @@ def test_slice_steps_leave_the_law_of_an_effect_as_it_is():
 @pytest.mark.parametrize("sparse", [False, True])
 def test_what_a_sampler_is_told_is_a_density_with_its_gradient_along_the_map(sparse, seed):
     rows, (X, y, codes, offset, weight) = make_rows(seed, sparse=sparse)
-    grouped = GroupedRows(rows, N_CHAINS, KEY)
+    grouped = GroupEffects(Problem(rows, None, 1.0, KEY), N_CHAINS)
     rng = np.random.default_rng(seed)
     beta = 0.3 * rng.standard_normal((N_CHAINS, P + 1))
     grouped.begin_sweep(beta)
     grouped.follows = True
-    H = grouped.information(beta)
+    H = grouped.rows.information(beta)
     grouped.set_reference(beta.mean(axis=0))
     grouped.begin_sweep(beta)
     np.testing.assert_allclose(grouped.at(beta), grouped.effects, rtol=1e-6, atol=1e-6)
@@ -100,14 +101,14 @@ def test_what_a_sampler_is_told_is_a_density_with_its_gradient_along_the_map(spa
         return loglik - (effects**2).sum(axis=0) / (2 * grouped.scale**2)
 
     there = beta + 0.1 * rng.standard_normal(beta.shape)
-    value, score = grouped.score(there)
+    value, score = grouped.rows.score(there)
     np.testing.assert_allclose(value, density(there), rtol=1e-9)
     direction, step = rng.standard_normal(beta.shape), 2.0**-6  # the map has 24 digits
     slope = (density(there + step * direction) - density(there - step * direction)) / (2 * step)
     np.testing.assert_allclose((score * direction).sum(axis=1), slope, rtol=2e-3, atol=0.2)
     steps = np.array([[0.0, 0.5, -1.0]] * N_CHAINS)
     want = np.stack([density(there + k * direction) for k in steps[0]], axis=1)
-    np.testing.assert_allclose(grouped.line(there, direction, steps), want, rtol=1e-6)
+    np.testing.assert_allclose(grouped.rows.line(there, direction, steps), want, rtol=1e-6)
     known, coef = grouped.predictors(there), rows.columns.of_X(there)
     np.testing.assert_allclose(known.factor * known.values, X @ coef[:, :P].T + coef[:, P])
 
@@ -117,16 +118,16 @@ def test_what_a_sampler_is_told_is_a_density_with_its_gradient_along_the_map(spa
 def test_a_sweep_begins_as_if_everything_was_computed_anew(dtype, sparse, seed):
     """With the predictors of the last pass, of a trajectory that some chains accepted, and beta grown since."""
     rows, _ = make_rows(seed, dtype, sparse)
-    grouped, rng = GroupedRows(rows, N_CHAINS, KEY), np.random.default_rng(seed)
+    grouped, rng = GroupEffects(Problem(rows, None, 1.0, KEY), N_CHAINS), np.random.default_rng(seed)
     beta = 0.3 * rng.standard_normal((N_CHAINS, P + 1))
     grouped.begin_sweep(beta)
     grouped.follows = True
-    grouped.information(beta)
+    grouped.rows.information(beta)
     grouped.set_reference(beta.mean(axis=0))
     for _ in range(2):
         grouped.begin_sweep(beta)
         there = beta + 0.1 * rng.standard_normal(beta.shape)
-        grouped.score(there)
+        grouped.rows.score(there)
         there[1:3] = beta[1:3]
         grouped.predictors(there)
         c = rng.uniform(0.8, 1.2, N_CHAINS)
@@ -134,10 +135,10 @@ def test_a_sweep_begins_as_if_everything_was_computed_anew(dtype, sparse, seed):
         grouped.known.grow(c, beta)
         found, score = grouped.begin_sweep(beta), grouped.reference_score
         close = {"rtol": 1e-9, "atol": 1e-8} if dtype == np.float64 else {"rtol": 1e-4, "atol": 1e-3}
-        for one, other in zip(found, grouped.score(beta), strict=True):
+        for one, other in zip(found, grouped.rows.score(beta), strict=True):
             np.testing.assert_allclose(one, other, **close)
         points = np.tile(grouped.map.point, (N_CHAINS, 1))
-        np.testing.assert_allclose(score, grouped.score(points)[1], **close)
+        np.testing.assert_allclose(score, grouped.rows.score(points)[1], **close)
 
 
 def test_curvature_of_rows_is_the_derivative_of_what_they_are_weighted_by(seed):
@@ -161,7 +162,7 @@ def test_curvature_of_rows_is_the_derivative_of_what_they_are_weighted_by(seed):
 def test_what_is_known_of_effects_is_their_law_where_the_map_was_made(seed):
     """Mean and deviation of each u_g given s, beside integrals; groups of one row and of hundreds, weights, offsets."""
     rows, (X, y, codes, offset, weight) = make_rows(seed)
-    grouped, rng = GroupedRows(rows, N_CHAINS, KEY), np.random.default_rng(seed)
+    grouped, rng = GroupEffects(Problem(rows, None, 1.0, KEY), N_CHAINS), np.random.default_rng(seed)
     beta = 0.3 * rng.standard_normal((N_CHAINS, P + 1))
     grouped.scale = 0.7 * np.exp(0.1 * np.linspace(-1, 1, N_CHAINS))  # that of many groups is known as well as this
     for sweep in range(200):  # that move the effects alone
@@ -169,9 +170,9 @@ def test_what_is_known_of_effects_is_their_law_where_the_map_was_made(seed):
         known, width = grouped.predictors(beta), np.ones(N_GROUPS)
         precision = grouped.scale**-2.0
         grouped.row_groups.move_effects(grouped.effects, known.values, known.factor, precision, width, sweep, KEY)
-        grouped.add_to_averages()
+        grouped.see(1)
     grouped.follows = True
-    grouped.information(beta)
+    grouped.rows.information(beta)
     point = beta.mean(axis=0)
     grouped.set_reference(point)
     coef = rows.columns.of_X(point[None])[0]

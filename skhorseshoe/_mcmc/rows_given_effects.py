@@ -1,0 +1,77 @@
+"""Rows with groups as a sampler of beta sees them, while the effects of the groups are held.
+
+    z_i = offset_i + x_i beta + u_g(i) + e_i,   u_g ~ N(0, s^2)
+
+u follows beta along a map that burn-in freezes (``group_map.py``): u = delta + A (beta - r), and delta is held. The
+sampler gets log p(y, u | beta, s) as a function of beta, its gradient, and the information along the map. A poor map
+costs acceptance and nothing else.
+"""
+
+import numpy as np
+
+_SHARED = "n", "shape", "columns", "is_sparse", "likelihood", "ops", "threads", "groups"
+_SHARED += "size", "gram", "lines", "separated_by"
+
+
+class RowsGivenEffects:
+    """Rows and, for what they depend on, the ``GroupEffects``, which they do not change."""
+
+    takes_fused_calls = False
+
+    def __init__(self, rows, effects):
+        for name in _SHARED:
+            setattr(self, name, getattr(rows, name))
+        self.rows, self.effects = rows, effects
+
+    def score(self, beta):
+        """log p(y, u | beta, s) up to a constant (m,), and its gradient (m, q)."""
+        loglik, score, predictors = self.score_and_predictors(beta)
+        self.effects.add_pass(beta, predictors)
+        return loglik, score
+
+    def score_and_predictors(self, beta, known=None, common=None):
+        """As ``score``, and x beta of all rows (n, m) if it was not known. known, common : as in ``Rows.shift``."""
+        effects, precision, along = self.effects.at(beta), self.effects.precisions(len(beta)), self.effects.map.along
+        shift = self.rows.shift(len(beta), effects, known=known, common=common)
+        loglik, score = self.rows.score(beta, shift)
+        loglik = loglik - (effects**2).sum(axis=0) * precision / 2
+        if along is not None:
+            score = score + (self.effects.row_groups.sums(shift.terms) - effects * precision).T @ along
+        return loglik, score, shift.predictors
+
+    def predictors(self, beta):
+        """x beta of all rows, (n, m)."""
+        shift = self.rows.shift(len(beta))
+        self.rows.score(beta, shift)  # leaves x beta in shift.predictors
+        return shift.predictors
+
+    def line(self, beta, direction, steps):
+        """log p(y, u | beta, s) at beta + step direction; (n_chains, k)."""
+        effects, precision = self.effects.at(beta), self.effects.precisions(len(beta))[:, None]
+        slopes = self.effects.map.followed(direction)
+        values = self.rows.line(beta, direction, steps, self.rows.shift(len(beta), effects, slopes, kept=False))
+        linear, square = (effects * slopes).sum(axis=0)[:, None], (slopes**2).sum(axis=0)[:, None]
+        energy = (effects**2).sum(axis=0)[:, None] + steps * (2 * linear + steps * square)
+        return values - energy * precision / 2
+
+    def information(self, beta, spare=()):
+        """The information of beta (q, q) with u following along the next map. If u does not follow, that at beta
+        (m, q) with u held, or where the shrinkage is measured."""
+        if self.effects.measured is not None:
+            return self.effects.information_where_measured()
+        if self.effects.follows:
+            return self.effects.next_information(spare)
+        return self.rows.gram(spare=spare, weight=self.rows.information_weights(beta, self.effects.at(beta)))
+
+    def information_by_rows(self, beta):
+        """As ``Rows.information_by_rows``, where the shrinkage is measured."""
+        beta, effects, scale = self.effects.measured
+        s_sq = np.exp(2 * np.log(scale).mean())  # square of the geometric mean of s
+        shared = self.groups.codes, np.full(len(scale), s_sq)
+        return self.rows, beta, self.rows.information_weights(beta, effects), shared
+
+    def sums_of_groups(self):
+        """The number of rows of each group (n_groups, 1), and the sums of their columns (n_groups, q)."""
+        sums = self.rows.sums_by_group(np.ones(self.n))
+        q = self.shape[1] + self.columns.fit_intercept
+        return sums[:, -1:].copy(), np.ascontiguousarray(self.columns.gradient(sums[:, :q]))
