@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._model.horseshoe import log_half_cauchy
 from .constants import (
     LARGEST_ODDS,
     LINE_ALL,
@@ -140,7 +141,7 @@ def _move_all(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, uniform, hold
     ratio = 1.0 / (tau_sq_inv * tau_0**2)
     r = rows.ops.proposals(uniform, lines.widths[:1])
     steps = rows.ops.growth(r)
-    prior = r * (1.0 + n_others * with_others)[:, None] - np.log1p(np.exp(2.0 * r) * ratio[:, None])
+    prior = r * (1.0 + n_others * with_others)[:, None] + log_half_cauchy(np.exp(2.0 * r) * ratio[:, None])
     if hold_uniform is not None:
         odds = np.minimum(lines.square / (tau_sq_inv[:, None] * lambda_sq_inv * LINE_HALF_HELD), LARGEST_ODDS)
         held = hold_uniform * (1.0 + odds) < odds
@@ -166,7 +167,7 @@ def _move_one(beta, lambda_sq_inv, rows, lines, uniform):
     r = rows.ops.proposals(uniform, (chosen * lines.widths[1:]).sum(axis=1))
     log_scale = rows.ops.where(is_shrunk[:, None], r, 0.0)
     steps = rows.ops.where(is_shrunk[:, None], rows.ops.growth(log_scale), r)
-    prior = log_scale - np.log1p(np.exp(2.0 * log_scale) * ratio[:, None])
+    prior = log_scale + log_half_cauchy(np.exp(2.0 * log_scale) * ratio[:, None])
     step = _first_in_slice(steps, prior, beta, direction, rows, lines.prior, uniform)
     growth = rows.ops.where(chosen[:, :p], 1.0 + step[:, None], 1.0)
     return beta + step[:, None] * direction, lambda_sq_inv / growth**2

@@ -21,8 +21,9 @@ from .._data.row_groups import Groups, check_groups, check_offset, check_sizes, 
 from .._data.rows import Rows
 from .._data.weights import Excess, is_whole, is_wide, rows_that_count
 from .._mcmc.draws import STORED
-from .._mcmc.prior import PER_CONTRAST, FixedPrior, describe_prior, scale_of_tau_prior, slabs_of
+from .._mcmc.prior import PER_CONTRAST, FixedPrior, slabs_of
 from .._mcmc.run import Problem, Run
+from .._model.horseshoe import describe_prior, scale_of_tau_prior
 from .._posterior import estimates
 from .._posterior.claim_errors import column_intervals
 from .._utils import progress

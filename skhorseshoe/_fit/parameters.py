@@ -10,7 +10,8 @@ import numpy as np
 from .._backends import MAX_CHAINS
 from .._backends.device import NAMES
 from .._mcmc.burn_in import AUTO
-from .._mcmc.prior import LARGEST_SCALE, LEAST_SCALE, PER_CONTRAST
+from .._mcmc.prior import PER_CONTRAST
+from .._model.horseshoe import LARGEST_SCALE, LEAST_SCALE
 from .._utils import sklearn_compat
 from .._utils.names import finder
 from .._utils.sklearn_compat import StrOptions

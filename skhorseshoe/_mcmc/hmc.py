@@ -7,7 +7,7 @@ part rotates the position u = L'(beta - m), M = L L', and the momentum v exactly
 gives half-kicks before and after (Shahbaba, Lan, Johnson & Neal 2014, "Split Hamiltonian Monte Carlo"). The rotation
 does not depend on the scales, so tau and some lambda_j can move with u held, which moves beta: within the trajectory
 where the Gaussian is good, else after it, with a test of their own. A Metropolis test makes all of it exact for any r,
-g and H. Then tau and lambda are drawn given beta (``_backends/core/scales_given_beta.hpp``).
+g and H. Then tau and lambda are drawn given beta (``_backends/core/priors/horseshoe.hpp``).
 """
 
 from typing import NamedTuple

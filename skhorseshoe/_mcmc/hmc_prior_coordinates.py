@@ -2,7 +2,7 @@
 
 No quadratic describes the likelihood there, but most of the posterior is nearly the prior: each coefficient has a
 coordinate that is standard normal under the prior, lambda integrated out, and measures the coefficient itself where
-that is far from zero (``_backends/core/prior_coordinates.hpp``). log tau and the coefficients that are not shrunk are
+that is far from zero (``_backends/core/priors/coordinates.hpp``). log tau and the coefficients that are not shrunk are
 coordinates too. With a centre and a size for each, learnt in burn-in, rotations are exact for a standard normal law,
 half-kicks before and after account for the rest, and a Metropolis test makes it exact. So columns that are noise cost
 no accuracy, however many there are.

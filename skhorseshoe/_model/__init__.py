@@ -1,4 +1,6 @@
-"""What only the model knows: the likelihood of a row, in Python. ``_backends/core/likelihoods`` has its other half."""
+"""What only the model knows: the likelihood of a row, and the horseshoe. Their other halves are ``likelihoods`` and
+``priors`` of ``_backends/core``.
+"""
 
 from .probit import PROBIT
 

@@ -9,7 +9,8 @@ from math import log, pi
 
 import numpy as np
 
-from .._mcmc.prior import WIDE, each_slab, log_density_of_tau
+from .._mcmc.prior import WIDE
+from .._model.horseshoe import each_slab, log_density_of_tau, log_half_cauchy
 from .._utils.names import names_of
 from .._version import __version__
 from . import predict
@@ -64,7 +65,7 @@ def log_prior(model, max_draws):
     terms = {"global_scale": log_density_of_tau(tau, model.prior_["tau_0"], slabs)}
     if is_grouped(model):
         s, scale = predict.evenly(model.group_scale_draws_, max_draws), model.prior_["group_scale"]
-        terms["group_scale"] = log(2 / pi / scale) - np.log1p((s / scale) ** 2)
+        terms["group_scale"] = log(2 / pi / scale) + log_half_cauchy((s / scale) ** 2)
     if not model._fit_facts["fit_intercept"]:
         spread = np.hypot(mean, spread)
     if free.any():

@@ -15,7 +15,7 @@ from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse
 from skhorseshoe._data import column_names
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._mcmc.prior import each_slab, log_density_of_tau
+from skhorseshoe._model.horseshoe import each_slab, log_density_of_tau
 from skhorseshoe._utils.threads import Threads
 
 

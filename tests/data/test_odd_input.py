@@ -5,7 +5,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._mcmc.prior import describe_prior
+from skhorseshoe._model.horseshoe import describe_prior
 from skhorseshoe.datasets import make_sparse_probit
 
 X = np.random.default_rng(0).standard_normal((30, 3))

@@ -7,7 +7,8 @@ from scipy import sparse, stats
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._data.rows import Columns
-from skhorseshoe._mcmc.prior import FixedPrior, describe_prior, slabs_of
+from skhorseshoe._mcmc.prior import FixedPrior, slabs_of
+from skhorseshoe._model.horseshoe import describe_prior
 from skhorseshoe.diagnostics import mcse_mean
 
 SD = np.array([1.0, 0.02, 0.0, 30.0, 0.5])  # the third column is constant, the fourth is not shrunk

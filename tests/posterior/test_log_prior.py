@@ -7,13 +7,12 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import halfcauchy, norm
 
-from skhorseshoe._mcmc import prior
-from skhorseshoe._mcmc.prior import describe_prior
+from skhorseshoe._model.horseshoe import describe_prior, each_slab, log_density_of_tau, log_slab_factor
 from skhorseshoe._posterior import arviz
 
 
 def log_global_scale(tau, tau_0, slab_scale, p):
-    return prior.log_density_of_tau(tau, tau_0, prior.each_slab(slab_scale, p))
+    return log_density_of_tau(tau, tau_0, each_slab(slab_scale, p))
 
 
 @cache
@@ -62,7 +61,7 @@ def test_extreme_scales_have_finite_densities():
     for tau_0 in (1e-100, 1.0, 1e100):
         for slab in (None, 1e-100, 1.0, 1e100):
             assert np.isfinite(log_global_scale(tau, tau_0, slab, 10**6)).all()
-    assert prior.log_slab_factor(np.ones(1))[0] == pytest.approx(np.log(2 / np.pi))
+    assert log_slab_factor(np.ones(1))[0] == pytest.approx(np.log(2 / np.pi))
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])

@@ -16,7 +16,7 @@ _LEAST_SHARED_COEFFICIENTS = 2**11  # least number of coefficients of all chains
 
 
 class PriorCoordinates:
-    """u = (w - centre) / size, with w the coordinates of ``core/prior_coordinates.hpp``. A trajectory is overwritten.
+    """u = (w - centre) / size, with w the coordinates of ``core/priors/coordinates.hpp``. A trajectory is overwritten.
 
     fixed : ``FixedPrior``. distance : (p,) d of the shrunk columns. tau_0 : scale of tau. centre, size : (q + 1,).
     """

@@ -7,7 +7,7 @@
 // Column j gets the former coefficient of column k.
 #pragma once
 #include "exponential.hpp"
-#include "scales_given_beta.hpp"
+#include "priors/horseshoe.hpp"
 
 constexpr double LARGEST_GAIN = 600.0;  // bound of the gain in log-likelihood, h_k m_k^2 / 2
 
@@ -61,9 +61,4 @@ HD double log_fixed_prior(const double* beta, const double* anchor, const double
     double level = 0.0, total = 0.0;
     for (i64 j = 0; j < q; ++j) level += anchor[j] * beta[j], total += diagonal[j] * beta[j] * beta[j];
     return -0.5 * (level * level + total);
-}
-
-// The log-density of a coefficient given tau, with lambda integrated out, up to a constant.
-HD double log_horseshoe(double beta, double tau_sq_inv) {
-    return log(scaled_exponential_integral(largest(0.5 * beta * beta * tau_sq_inv, LEAST_B)));
 }

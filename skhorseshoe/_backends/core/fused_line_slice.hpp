@@ -9,7 +9,7 @@
 // is computed. Where classes are separated most rows are certain, and f takes less time than its bounds.
 #pragma once
 #include "likelihood.hpp"
-#include "random.hpp"
+#include "priors/horseshoe.hpp"
 
 constexpr double BOUND_ROUNDING = 1e-6;  // relative error that is allowed for in the terms of a bound
 
@@ -116,13 +116,13 @@ struct LineDensity {
     i64 n_terms, n_held;
 
     double operator()(double r, double step) const {
-        double value = jacobian > 0.0 ? jacobian * r - log1p(exp(2.0 * r) * ratio) : 0.0;
+        double value = jacobian > 0.0 ? jacobian * r + log_half_cauchy(exp(2.0 * r) * ratio) : 0.0;
         value -= step * (slope + step * curvature / 2.0) + n_held * r;
         if (n_terms == 0) return value;
         const double growth = exp(2.0 * r);
         LogSum logs;
         for (i64 k = 0; k < n_terms; ++k)
-            logs.add(1.0 + (terms[k] >= 0.0 ? terms[k] * growth : -terms[k] / growth));
+            logs.add(terms[k] >= 0.0 ? 1.0 + terms[k] * growth : inverse_half_cauchy(-terms[k] / growth));
         return value - logs.value();
     }
 };

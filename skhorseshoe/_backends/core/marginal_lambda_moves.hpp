@@ -8,8 +8,7 @@
 // and for another d_j, P and m follow by the formula of Sherman & Morrison.
 #pragma once
 #include "linear_algebra.hpp"
-#include "random.hpp"
-#include "slice.hpp"
+#include "priors/horseshoe.hpp"
 
 // Log-density of log lambda_j, up to a constant; it falls at both ends at least like exp(-|log lambda_j|).
 struct MarginalLambdaLaw {
@@ -17,8 +16,8 @@ struct MarginalLambdaLaw {
     HD_MEMBER double operator()(double log_lambda) const {
         const double lambda_sq = exp(2.0 * log_lambda), variance = v + lambda_sq / tau_sq_inv;
         if (v > (1.0 - LEAST_FREE) * variance) return -INFINITY;
-        const double odds = 1.0 + lambda_sq;
-        return log_lambda - 0.5 * (log(odds * odds * variance) + c * c / variance);
+        const double prior = inverse_half_cauchy(lambda_sq);
+        return log_lambda - 0.5 * (log(prior * prior * variance) + c * c / variance);
     }
 };
 

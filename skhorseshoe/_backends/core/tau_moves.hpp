@@ -2,19 +2,7 @@
 // tau) p(log lambda) invariant, with M, m and D = diag(d) of ``conditional_gaussian.hpp``.
 #pragma once
 #include "conditional_gaussian.hpp"
-#include "random.hpp"
-
-HD double log_half_cauchy(double precision) {
-#if defined(PLANT_NO_PRIOR_OF_TAU)
-    return 0.0;
-#elif defined(PLANT_PRIOR_OF_TAU_TWICE)
-    return log(precision) - 2.0 * log1p(precision);
-#elif defined(PLANT_NO_JACOBIAN_OF_TAU)
-    return log(precision) - log1p(precision);
-#else
-    return 0.5 * log(precision) - log1p(precision);  // log p(log s), s^-2 in units of its scale, up to a constant
-#endif
-}
+#include "priors/horseshoe.hpp"
 
 // Held columns keep lambda_j tau while tau^2 grows by a factor, so that x_j = lambda_j^-2 grows, in place. This sums the
 // terms that they add to the log-density. A column is held with probability h / (1 + h), h = lambda_j^2 tau^2 H_jj /
@@ -25,18 +13,17 @@ struct Held {
 
     // Adds column j, which the uniform u chooses to hold or not.
     HD_MEMBER void add(const Gaussians& all, i64 j, double* x, double tau_sq_inv, double growth, double u) {
-        double size = least(all.H[j * all.q + j] / (tau_sq_inv * x[j] * TAU_HALF_HELD), LARGEST_ODDS);
-        if (u * (1.0 + size) < size) {
-            ++n, size = x[j];
+        const double odds = least(all.H[j * all.q + j] / (tau_sq_inv * x[j] * TAU_HALF_HELD), LARGEST_ODDS), before = x[j];
+        if (u * (1.0 + odds) < odds) {
             x[j] *= growth;
-#ifdef PLANT_NO_PRIOR_OF_HELD
-            logs.total -= log_half_cauchy(x[j]) - log_half_cauchy(size);
+#ifndef PLANT_NO_PRIOR_OF_HELD
+            ++n, logs.add(inverse_half_cauchy(before) / inverse_half_cauchy(x[j]));
 #endif
+            return;
         }
-#ifdef PLANT_NO_CHOICE_OF_HELD
-        else return;
+#ifndef PLANT_NO_CHOICE_OF_HELD
+        logs.add((1.0 + odds) / (1.0 + growth * odds));
 #endif
-        logs.add((1.0 + size) / (1.0 + growth * size));
     }
     HD_MEMBER double value(double growth) const { return logs.value() + 0.5 * n * log(growth); }
 };
@@ -69,7 +56,7 @@ HD TauProposal propose_tau(double current, double log_norm, double tau_0, double
                            u32 move) {
     const double proposed = current * exp(-2.0 * tau_step * normal(streams.step, move)), unit = tau_0 * tau_0;
     double level = log_norm - exponential(streams.level, move);
-    level += log_half_cauchy(current * unit) - log_half_cauchy(proposed * unit);
+    level += log_half_cauchy_of_precision(current * unit) - log_half_cauchy_of_precision(proposed * unit);
     return {proposed, level};
 }
 

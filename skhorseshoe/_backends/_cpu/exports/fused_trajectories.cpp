@@ -2,7 +2,7 @@
 // the calls of Python would take much of the time. The numbers are, bit for bit, those of ``trajectories.cpp``.
 #include "chains.hpp"
 #include "fused_score.hpp"
-#include "scales_given_beta.hpp"
+#include "priors/horseshoe.hpp"
 
 // A trajectory, the change of energy (n_chains,), and scratch.
 struct TrajectoryMemory {

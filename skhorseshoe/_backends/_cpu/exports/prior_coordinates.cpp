@@ -1,5 +1,6 @@
 // Trajectories of the chains in the coordinates of the prior: u = (w - centre) / size of each coordinate.
-#include "prior_coordinates.hpp"
+#include "priors/horseshoe.hpp"
+#include "priors/coordinates.hpp"
 #include "proposal.hpp"
 #include "fused_score.hpp"
 
@@ -113,8 +114,8 @@ static void to_beta(const PriorCoordinates& at, i64 c, const double* u, double* 
     }
     for (i64 j = p; j < q; ++j) beta[j] = at.centre[j] + at.size[j] * u[j];
     const double odds = (tau / at.tau_0) * (tau / at.tau_0);
-    at.prior_energy[c] = 0.5 * squares + growth.value() - log_tau + log1p(odds);
-    at.pull_of_tau[c] = of_tau + (1.0 - odds) / (1.0 + odds);
+    at.prior_energy[c] = 0.5 * squares + growth.value() - log_tau - log_half_cauchy(odds);
+    at.pull_of_tau[c] = of_tau + pull_of_half_cauchy(odds);
 }
 
 // The force at beta, a half-kick of v, and the energy of a chain.

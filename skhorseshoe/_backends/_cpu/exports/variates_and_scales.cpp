@@ -1,7 +1,7 @@
 // Random numbers of one purpose, and the scales, for all chains.
 #include "export.hpp"
 #include "line_proposals.hpp"
-#include "scales_given_beta.hpp"
+#include "priors/horseshoe.hpp"
 
 EXPORT i32 fill_normal(double* out, i64 n_chains, i64 m, u32 attempt, u32 purpose, u32 sweep, const u32* key) {
     for (i64 c = 0; c < n_chains; ++c) {

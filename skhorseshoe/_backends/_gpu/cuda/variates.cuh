@@ -2,7 +2,7 @@
 #include "block.cuh"
 #include "leapfrog.hpp"
 #include "marginal_lambda_moves.hpp"
-#include "scales_given_beta.hpp"
+#include "priors/horseshoe.hpp"
 #include "tau_moves.hpp"
 
 // Fills out (n_chains, m) with draw(stream, index, i).

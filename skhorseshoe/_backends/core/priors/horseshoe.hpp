@@ -1,12 +1,34 @@
-// The scales given the coefficients: tau with every lambda_j integrated out, then lambda_j given tau.
+// The horseshoe: beta_j ~ N(0, lambda_j^2 tau^2), lambda_j ~ C+(0, 1), tau ~ C+(0, tau_0), C+ the half-Cauchy law. Its
+// other half is ``_model/horseshoe.py``. Densities are up to a constant.
 //
-// With b_j = beta_j^2 / (2 tau^2), the horseshoe's marginal law of a coefficient (Carvalho, Polson & Scott 2010) is
-// p(beta_j | tau) = (2 pi^3)^(-1/2) tau^-1 e^b E1(b), with E1 the exponential integral, and the density of x =
-// lambda_j^-2 given beta_j and tau is proportional to e^(-b x) / (1 + x). This draws (tau, lambda) jointly given beta: the
-// limit of repeated one-at-a-time updates.
+// With b_j = beta_j^2 / (2 tau^2), the marginal law of a coefficient (Carvalho, Polson & Scott 2010) is p(beta_j | tau) =
+// (2 pi^3)^(-1/2) tau^-1 e^b E1(b), with E1 the exponential integral, and the density of x = lambda_j^-2 given beta_j and
+// tau is proportional to e^(-b x) / (1 + x).
 #pragma once
 #include "random.hpp"
 #include "slice.hpp"
+
+// 1 / p(s), s ~ C+(0, 1). square : s^2.
+HD double inverse_half_cauchy(double square) { return 1.0 + square; }
+
+// log p(s).
+HD double log_half_cauchy(double square) { return -log1p(square); }
+
+// The derivative of log p(log s) by log s.
+HD double pull_of_half_cauchy(double square) { return (1.0 - square) / (1.0 + square); }
+
+// log p(log s) from s^-2. log s and -log s have one law.
+HD double log_half_cauchy_of_precision(double precision) {
+#if defined(PLANT_NO_PRIOR_OF_TAU)
+    return 0.0;
+#elif defined(PLANT_PRIOR_OF_TAU_TWICE)
+    return log(precision) - 2.0 * log1p(precision);
+#elif defined(PLANT_NO_JACOBIAN_OF_TAU)
+    return log(precision) - log1p(precision);
+#else
+    return 0.5 * log(precision) - log1p(precision);
+#endif
+}
 
 // e^b E1(b) for b > 0, relative error below 1e-13: the power series below 1, above it an expansion in (b - 4) / (b + 2).
 HD double scaled_exponential_integral(double b) {
@@ -14,13 +36,18 @@ HD double scaled_exponential_integral(double b) {
     return e1_far_polynomial((b - 4.0) / (b + 2.0)) / b;
 }
 
-// log p(log tau | beta) up to a constant: the half-Cauchy prior, the Jacobian, and sum_j log p(beta_j | tau). A Team is
-// one thread of the host, or the threads of a block of the card; sum_logs(p, f) returns sum_j log f(j) to all of them.
+// log p(beta_j | tau).
+HD double log_horseshoe(double beta, double tau_sq_inv) {
+    return log(scaled_exponential_integral(largest(0.5 * beta * beta * tau_sq_inv, LEAST_B)));
+}
+
+// log p(log tau | beta): the prior, the Jacobian, and sum_j log p(beta_j | tau). A Team is one thread of the host, or the
+// threads of a block of the card; sum_logs(p, f) returns sum_j log f(j) to all of them.
 template <class Team> HD double log_density_of_tau(const Team& team, const double* beta, i64 p, double log_tau, double tau_0) {
     const double half = 0.5 * exp(-2.0 * log_tau), ratio = exp(log_tau) / tau_0;
     const double terms = team.sum_logs(
         p, [=](i64 j) { return scaled_exponential_integral(largest(beta[j] * beta[j] * half, LEAST_B)); });
-    return log_tau - log1p(ratio * ratio) - p * log_tau + terms;
+    return log_tau + log_half_cauchy(ratio * ratio) - p * log_tau + terms;
 }
 
 // tau^-2 given beta, lambda integrated out: a slice step in log tau, with the interval stepped out and then shrunk.

@@ -1,0 +1,170 @@
+"""The horseshoe: beta_j ~ N(0, lambda_j^2 tau^2), lambda_j ~ C+(0, 1), tau ~ C+(0, tau_0), C+ the half-Cauchy law.
+
+Its other half is ``_backends/core/priors/horseshoe.hpp``. Here are tau_0, the law of tau, the quantiles of a
+coefficient, and the expected number of effectively nonzero coefficients, m_eff = sum_j (1 - kappa_j).
+"""
+
+from math import log, pi
+
+import numpy as np
+from scipy.interpolate import CubicSpline
+from scipy.special import exp1, ndtri, ndtri_exp
+
+from .probit import PROBIT
+
+LEAST_SCALE, LARGEST_SCALE = 1e-100, 1e100  # bounds of tau_0
+
+
+def log_half_cauchy(square):
+    """log p(s), s ~ C+(0, 1), up to a constant, on any device. square : s^2."""
+    return -np.log1p(square)
+
+
+def scale_of_tau_prior(global_scale, expected_nonzero, p, n, rate, likelihood=PROBIT):
+    """tau_0 of tau ~ C+(0, tau_0): as given, 1, or from the expected number of nonzero coefficients.
+
+    p0 / (p - p0) s / sqrt(n) (Piironen & Vehtari 2017, eq. 3.12), where 1 / s^2 is the information of a row at the
+    share of ones in y. If columns have unit variance, p0 coefficients are effectively nonzero at the median of tau.
+    p : columns that are shrunk. n : rows, or the sum of their weights. rate : the share of ones, in (0, 1).
+    """
+    if expected_nonzero is None:
+        return 1.0 if global_scale is None else float(global_scale)
+    if global_scale is not None:
+        raise ValueError(
+            f"global_scale={global_scale} and expected_nonzero={expected_nonzero} say the same thing in two ways: give "
+            "one of them."
+        )
+    if not expected_nonzero < p:
+        cure = "" if p else " Leave it out: all columns are unpenalized."
+        raise ValueError(
+            f"expected_nonzero={expected_nonzero} must be below the number of columns that are shrunk, which is "
+            f"{p}.{cure}"
+        )
+    scale = float(expected_nonzero / (p - expected_nonzero) / np.sqrt(likelihood.information_at(rate) * n))
+    if not LEAST_SCALE <= scale <= LARGEST_SCALE:
+        raise ValueError(
+            f"expected_nonzero={expected_nonzero} of {p} columns makes the scale of the prior {scale:.1g}: it must be "
+            f"from {LEAST_SCALE:g} to {LARGEST_SCALE:g}. Choose a number that is less extreme."
+        )
+    return scale
+
+
+_STEP, _END = 0.4, 20.0  # of a grid of log(tau / tau_0): sums over it are integrals to some eight digits
+_SLABS_AT_A_TIME = 100
+
+
+def describe_prior(tau_0, slab_scale, sd, n, rate, likelihood=PROBIT):
+    """The fitted attribute ``prior_``: the scales, and the prior mean of m_eff, for columns as if orthogonal.
+
+    slab_scale : as ``FixedPrior`` has it. sd : (p,) of the columns whose coefficients are shrunk, in the unit in which
+    the prior holds. n : number of rows, or the sum of their weights. rate : share of the second class. "m_eff" is the
+    mean over the prior of tau, "m_eff_at_tau_0" that given tau = tau_0 (Piironen & Vehtari 2017, section 3),
+    "tau_median" the median of tau.
+
+    The working model of the likelihood is Gaussian with the Fisher information of a row at the base rate. Column
+    j then has information h_j = n sd_j^2 times that, and 1 - kappa_j = h_j / (h_j + 1 / (tau lambda_j)^2 + 1/c_j^2).
+    """
+    slabs, root = each_slab(slab_scale, len(sd)), np.sqrt(n * likelihood.information_at(rate)) * sd
+    log_x, log_density = _on_grid(tau_0, slabs)
+    log_density -= log_density.max()
+    m_eff, weights = _m_eff(tau_0 * np.exp(log_x), root, slabs), np.exp(log_density)
+    fine = np.arange(log_x[0], log_x[-1], 0.01)
+    density = np.exp(CubicSpline(log_x, log_density)(fine))
+    below = np.cumsum(density) - density / 2
+    return {
+        "tau_0": tau_0,
+        "slab_scale": slab_scale,
+        "tau_median": float(tau_0 * np.exp(np.interp(density.sum() / 2, below, fine))),
+        "m_eff": float(weights @ m_eff / weights.sum()),
+        "m_eff_at_tau_0": float(m_eff[log_x == 0][0]),
+    }
+
+
+def each_slab(slab_scale, p):
+    """The slab of each of p columns, inf for none. slab_scale : as ``FixedPrior`` has it."""
+    return np.full(p, np.inf if slab_scale is None else slab_scale) if np.ndim(slab_scale) == 0 else slab_scale
+
+
+def log_density_of_tau(tau, tau_0, slabs):
+    """log p(tau), for tau of any shape. slabs : (p,), inf for none."""
+    log_total = np.logaddexp.reduce(_on_grid(tau_0, slabs)[1]) + log(_STEP)
+    return _log_density(np.log(tau) - log(tau_0), tau_0, slabs) - np.log(tau) - log_total
+
+
+def _on_grid(tau_0, slabs):
+    """A grid of log(tau / tau_0), and ``_log_density`` there."""
+    low = -_END - log(max(1.0, tau_0 * (1 / slabs).sum()))
+    log_x = _STEP * np.arange(round(low / _STEP), round(_END / _STEP) + 1)
+    return log_x, _log_density(log_x, tau_0, slabs)
+
+
+def _log_density(log_x, tau_0, slabs):
+    """Logarithm of the density of log(tau / tau_0) at log_x, up to a constant.
+
+    The slab is a further factor N(beta_j; 0, c_j^2), so that the prior of the scales has the factor
+    (1 + (tau lambda_j / c_j)^2)^(-1/2) for each column: without a slab tau ~ C+(0, tau_0), with one it is smaller, and
+    ever smaller with more columns.
+    """
+    log_density = log_x - np.logaddexp(0.0, 2 * log_x)
+    distinct, counts = np.unique(slabs, return_counts=True)
+    for at in range(0, len(distinct), _SLABS_AT_A_TIME):
+        some = slice(at, at + _SLABS_AT_A_TIME)
+        log_density = log_density + log_slab_factor(np.exp(log_x)[..., None] * (tau_0 / distinct[some])) @ counts[some]
+    return log_density
+
+
+def log_slab_factor(a):
+    """Logarithm of the mean of (1 + (a lambda)^2)^(-1/2) over half-Cauchy lambda, for a >= 0."""
+    root = np.sqrt(np.abs(a - 1)) * np.sqrt(a + 1)
+    arc = np.where(a < 1, np.arctan2(root, a), np.arcsinh(root))
+    return np.log(np.divide(arc, root, out=np.ones_like(root), where=root > 0)) + log(2 / pi)
+
+
+def _m_eff(taus, root, slabs):
+    """The mean of sum_j (1 - kappa_j) over lambda, for each tau. root : (p,) square roots of the informations.
+
+    With b^2 = tau^2 (h + 1/c^2), 1 - kappa = h / (h + 1/c^2) (b lambda)^2 / (1 + (b lambda)^2). By partial fractions
+    its mean is one of the slab's factor at two places.
+    """
+    root = np.maximum(root, 1e-300)  # a column without information, and perhaps without a slab
+    both = np.hypot(root, 1 / slabs)
+    log_end = log_slab_factor(1 / (slabs * both))
+
+    def given(tau):
+        tau = np.where(np.abs(tau * both - 1) < 1e-4, 1.0002 * tau, tau)  # for b = 1 numerator and denominator vanish
+        b, ratio = tau * both, np.exp(log_end - log_slab_factor(tau / slabs))
+        return ((root / both) ** 2 * (b / (b + 1)) * ((b - ratio) / (b - 1))).sum()
+
+    return np.array([given(tau) for tau in taus])
+
+
+_QUADRATURE_STEP, _FROM, _TO = 0.01, -60.0, 105.0  # step and ends of the grid in log x for quadrature
+_FAR = 300.0  # least b for which e^b E1(b) is computed by its asymptotic series
+_TINY = 1e-7  # probability below which a normal quantile is taken as linear in it
+
+
+def quantiles():
+    """log x and v on a grid, where x, a coefficient divided by tau, is at the quantile of a standard normal v.
+
+    With lambda integrated out x has the density (2 pi^3)^(-1/2) e^b E1(b), b = x^2 / 2 (Carvalho, Polson & Scott 2010).
+    """
+    log_x = np.arange(_FROM, _TO, _QUADRATURE_STEP)
+    below, above = _probabilities(log_x)
+    v = np.where(below < 0.25, ndtri(0.5 + below), -ndtri_exp(np.log(above)))
+    return log_x, np.where(below < _TINY, below * np.sqrt(2 * np.pi), v)
+
+
+def _probabilities(log_x):
+    """P(0 < X < x), P(X > x) at the points of a grid."""
+    nodes, weights = np.polynomial.legendre.leggauss(6)
+    x = np.exp(log_x[:-1, None] + _QUADRATURE_STEP * (nodes + 1) / 2)
+    with np.errstate(over="ignore"):
+        b = x * x / 2
+        near, far = np.minimum(b, _FAR), np.maximum(b, _FAR)
+        scaled = np.where(b < _FAR, np.exp(near) * exp1(near), (1 - (1 - 2 / far) / far) / far)
+    density = scaled / np.sqrt(2 * np.pi**3)
+    cell = (density * x) @ weights * (_QUADRATURE_STEP / 2)
+    edge = 2.0 / np.sqrt(2 * np.pi**3)  # the tail beyond x is edge / x
+    start = np.exp(log_x[0]) * (1 - log_x[0]) * edge
+    above = np.append(np.cumsum(cell[::-1])[::-1], 0.0) + edge * np.exp(-log_x[-1])
+    return start + np.append(0.0, np.cumsum(cell)), above
