@@ -93,7 +93,7 @@ def _included(file):
 
 def build(name, folder):
     """Compile for a platform into a folder, with a note of what was built; returns the files."""
-    what = {**_made_from(), "machine": name}  # before: a source may change while it is compiled
+    what = {**_made_from(), "machine": name, "interface": built.interface()}  # before: a source may change meanwhile
     made = compile_libraries(name, folder)
     return [*made, built.write_note(folder, made, what)]
 
@@ -110,8 +110,8 @@ def refresh():
 
 
 def _made_from():
-    """Checksums of the sources, and of this file, which has the flags."""
-    return {"sources": built.crc_of(*built.sources()), "flags": built.crc_of(Path(__file__))}
+    """Checksums of the sources, and of the files that have the flags and read the interface."""
+    return {"sources": built.crc_of(*built.sources()), "flags": built.crc_of(Path(__file__), Path(built.__file__))}
 
 
 def _compiler(target, cpu):

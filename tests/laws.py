@@ -13,7 +13,6 @@ import pytest
 from scipy import sparse, stats
 from scipy.special import log_ndtr
 
-from skhorseshoe._backends import flat
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse as sparse_cpu
 from skhorseshoe._backends._cpu.library import record
@@ -382,10 +381,10 @@ def fused_of_many(move):
     """``fused_line_moves`` for chains of which each has its own y."""
 
     def moved(*arguments):
-        line_rows, coef, uniform, hold_uniforms, first, last, *state = flat(arguments)
-        own, y = record("FusedLineRows", line_rows.values), line_rows.values["y"]
+        line_rows, coef, uniform, hold_uniforms, first, last, state = arguments
+        own, y = record("FusedLineRows", line_rows.given), line_rows.given["y"]
         for c in range(first, last):
-            own.structure.y = y.ctypes.data + c * y.strides[0]
-            move(own, coef, uniform, hold_uniforms, c, c + 1, *state)
+            own.y = y.ctypes.data + c * y.strides[0]
+            move(own, coef, uniform, hold_uniforms, c, c + 1, state)
 
     return moved

@@ -54,17 +54,6 @@ class Trajectory(NamedTuple):
     energy: object  # (n_chains,)
 
 
-def flat(arguments):
-    """Arguments with the members of a tuple, such as a shape or a key, in place of the tuple."""
-    out = []
-    for argument in arguments:
-        if isinstance(argument, tuple):
-            out += flat(argument)
-        else:
-            out.append(argument)
-    return out
-
-
 def not_definite(q, minor):
     """The error where no jitter has helped. minor : the order of the minor that failed."""
     return LinAlgError(

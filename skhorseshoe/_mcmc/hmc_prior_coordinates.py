@@ -81,15 +81,12 @@ def _exchange(state, rows, exchanges, ops, key):
             return PriorCoordinateState(beta, tau_sq_inv, loglik, score, acceptance, exchanged, t)
     exchanged = 0.0
     for i in range(EXCHANGES):
-        out, *logs, without = exchanges.propose_leaving(state.beta, uniform[:, 2 * i])
-        _, score = rows.score(without)
-        entering = exchanges.propose_entering(state.beta, out, score, uniform[:, 2 * i + 1], standard[:, i])
-        column, log_density, new, without = entering
-        loglik, score = rows.score(ops.concatenate([new, without]))
-        old, exchanged_state = (state.beta, state.loglik), (new, loglik[:n_chains])
-        logs = *logs, log_density
-        change = exchanges.minus_log_ratio(old, exchanged_state, out, column, score[n_chains:], state.tau_sq_inv, logs)
-        proposal = new, state.tau_sq_inv.copy(), loglik[:n_chains].copy(), score[:n_chains].copy()
+        exchange = exchanges.propose_leaving(state.beta, uniform[:, 2 * i])
+        _, score = rows.score(exchange.without)
+        exchanges.propose_entering(exchange, state.beta, score, uniform[:, 2 * i + 1], standard[:, i])
+        loglik, score = rows.score(ops.concatenate([exchange.new, exchange.without]))
+        change = exchanges.minus_log_ratio(state, exchange, loglik[:n_chains], score[n_chains:])
+        proposal = exchange.new, state.tau_sq_inv.copy(), loglik[:n_chains].copy(), score[:n_chains].copy()
         state = _tested(change, proposal, state, ops, key, t + (1 + i) * _STRIDE)
         exchanged = exchanged + state.acceptance / EXCHANGES
     return state._replace(acceptance=acceptance, exchanged=exchanged)

@@ -113,7 +113,7 @@ class JacobianForgotten(cpu.PriorCoordinates):
         return self._without(super().kick(trajectory, angle, beta, *rest), beta)
 
     def _without(self, trajectory, beta):
-        trajectory.energy[:] -= np.log(beta[:, :3] / self.record.values["carried"]).sum(axis=1)  # of w by v
+        trajectory.energy[:] -= np.log(beta[:, :3] / self.record.given["carried"]).sum(axis=1)  # of w by v
         return trajectory
 
 
@@ -136,20 +136,20 @@ class PriorOfTauForgotten(cpu.PriorCoordinates):
 class ExchangesWith(cpu.Exchanges):
     """Exchanges whose way there is not weighed in a part."""
 
-    left_out = 0
+    left_out = "log_probability"
 
-    def minus_log_ratio(self, old, new, out, column, score, tau_sq_inv, logs):
-        logs = [0.0 * log if i == self.left_out else log for i, log in enumerate(logs)]
-        return super().minus_log_ratio(old, new, out, column, score, tau_sq_inv, tuple(logs))
+    def minus_log_ratio(self, state, exchange, *rest):
+        without = exchange._replace(**{self.left_out: 0.0 * exchange.log_density})
+        return super().minus_log_ratio(state, without, *rest)
 
 
 class DensityForgotten(ExchangesWith):
-    left_out = 1
+    left_out = "log_density"
 
 
 class PriorForgotten(cpu.Exchanges):
-    def minus_log_ratio(self, old, new, out, column, score, tau_sq_inv, logs):
-        return super().minus_log_ratio(old, new, out, column, score, 1e-12 * tau_sq_inv, logs)
+    def minus_log_ratio(self, state, *rest):
+        return super().minus_log_ratio(state._replace(tau_sq_inv=1e-12 * state.tau_sq_inv), *rest)
 
 
 ERRORS = {

@@ -7,6 +7,7 @@ build runs this file without the package, so it imports the standard library alo
 import json
 import os
 import platform
+import re
 import sys
 import sysconfig
 from pathlib import Path
@@ -21,6 +22,15 @@ def sources():
     """All files that the libraries are made of."""
     core, exports = _BACKENDS / "core", _BACKENDS / "_cpu" / "exports"
     return [_BACKENDS / "constants.py", *sorted(core.rglob("*.hpp")), *sorted(exports.glob("*.[ch]pp"))]
+
+
+def interface():
+    """By name, the parameters of each export and the fields of each struct that Python fills, as declared."""
+    text = "\n".join(path.read_text() for path in sources())
+    exports = re.findall(r"^EXPORT i32 (\w+)\(([^)]*)\)", text, re.MULTILINE)
+    structs = re.findall(r"^struct (\w+) {  // filled by Python\n(.*?)^};", text, re.MULTILINE | re.DOTALL)
+    fields = {name: re.findall(r"^\s+([^/\n]+);", body, re.MULTILINE) for name, body in structs}
+    return {name: parameters.split(",") if parameters else [] for name, parameters in exports}, fields
 
 
 def crc_of(*paths):
@@ -38,7 +48,7 @@ def what_was_built(folder):
     """The note; an ImportError if there is none, or it is of other sources."""
     try:
         note = json.loads((folder / _NOTE).read_bytes())
-        built_from, _ = note["sources"], note["files"]["baseline"]
+        built_from, _, _ = note["sources"], note["files"]["baseline"], note["interface"]
     except (OSError, ValueError, LookupError, TypeError):
         raise ImportError(
             f"skhorseshoe has no compiled core in {folder}, or none that says what it was built from. {_cure()}"

@@ -18,7 +18,16 @@ from .gaussian import Precision, Root  # noqa: F401 - part of what a back end of
 from .library import function, record
 from .line_proposals import first_inside, growth, proposals  # noqa: F401 - as are these
 from .mass_matrix import MassMatrix  # noqa: F401 - as is this
-from .passes import Shift, latent_pass, line_pass, or_none, pieces_of_X, score_pass  # noqa: F401 - as is Shift
+from .passes import (  # noqa: F401 - as is Shift
+    Shift,
+    latent_pass,
+    line_pass,
+    or_none,
+    pass_rows,
+    pieces_of_X,
+    rows_of,
+    score_pass,
+)
 from .predict import (  # noqa: F401 - part of what a back end offers
     PREDICTORS_AT_ONCE,
     average_probabilities,
@@ -231,12 +240,11 @@ def _fused_score_rows(rows):
     """The record ``FusedScoreRows`` of rows."""
     if rows not in _records:
         X, y, weight = rows.held
-        columns, (n, p) = rows.columns, X.shape
+        columns = rows.columns
         order, place, unit, centre = columns.q_order, columns.q_place, columns.q_unit, columns.q_centre
-        fields = {"likelihood": rows.likelihood.number, "is_double": X.dtype == np.float64, "X": X, "n": n, "p": p}
-        fields |= {"y": y, "weight": or_none(weight)}
-        fields |= {"bounds": rows.bounds, "n_blocks": len(rows.bounds) - 1}
-        fields |= {"q": len(order), "fit_intercept": columns.fit_intercept, "translated": columns.translated}
+        of_pass = pass_rows(y, or_none(weight), rows.bounds, likelihood=rows.likelihood)
+        fields = {"X": rows_of(X), "pass": of_pass, "q": len(order)}
+        fields |= {"fit_intercept": columns.fit_intercept, "translated": columns.translated}
         fields |= {"order": order, "place": place, "unit": unit, "centre": centre}
         _records[rows] = record("FusedScoreRows", fields)
     return _records[rows]
@@ -248,11 +256,12 @@ def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, s
         return line_moves.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep)
     out = beta.copy(), lambda_sq_inv.copy(), tau_sq_inv.copy()
     numbers = line_moves.random_numbers(beta, lines, rows.ops, key, sweep)
-    inputs = fused_line_rows(rows, lines, tau_0), np.ascontiguousarray(rows.columns.of_X(beta)), numbers
+    inputs = fused_line_rows(rows, lines, tau_0), np.ascontiguousarray(rows.columns.of_X(beta)), *numbers
+    state = *out, None, None
     if rows.n * len(beta) < _LEAST_SHARED_PREDICTORS:
-        fused_line_moves(inputs, 0, len(beta), out)
+        fused_line_moves(*inputs, 0, len(beta), state)
     else:
-        rows.threads.run(lambda first, last: fused_line_moves(inputs, first, last, out), len(beta))
+        rows.threads.run(lambda first, last: fused_line_moves(*inputs, first, last, state), len(beta))
     return out
 
 
@@ -290,7 +299,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=(), 
                 row_weight = row_weight * likelihood.information(scaled @ beta.T).mean(axis=1)
             if np.ndim(row_weight):
                 scaled *= np.sqrt(row_weight)[:, None]
-            add_products(scaled, scaled.shape, total, True)
+            add_products(scaled, *scaled.shape, total, True)
 
     return sum_of_shards(add, q, n_shards, spare, threads)
 

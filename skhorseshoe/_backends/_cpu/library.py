@@ -1,20 +1,18 @@
 """The core as a shared library: the level for this processor, and its exports as functions of Python.
 
-Prototypes are read from the sources, which are installed with the library, so that Python cannot disagree with them. A
-call releases the GIL. Arrays are passed by address, after a check of their type and order; a tuple, such as a shape or
-a key, is passed as its members.
+Prototypes and structs are those that the build has noted (``built.interface``). A call releases the GIL. Arrays are
+passed by address, after a check of their type and order. Where the core takes a struct, a call takes a tuple of its
+fields, or a ``record`` of them, which is made once for many calls.
 """
 
 import ctypes
 import os
-import re
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
 from weakref import WeakSet
 
-from .. import flat
-from .built import as_built, sources, what_was_built, why_refused
+from .built import as_built, what_was_built, why_refused
 from .lapack import ROUTINES
 
 _FOLDER = Path(__file__).parent
@@ -24,12 +22,10 @@ _NO_MEMORY = -1000  # status of an export without memory, as in exports/export.h
 _LEVELS = "baseline", "avx2", "avx512"
 _SCALARS = {"i64": ctypes.c_int64, "i32": ctypes.c_int32, "u32": ctypes.c_uint32, "double": ctypes.c_double}
 _ARRAYS = {"double": "d", "float": "f", "u8": "B", "u32": "I", "i32": "i", "i64": "q"}  # type codes of NumPy
-_PROTOTYPE = re.compile(r"^EXPORT i32 (\w+)\(([^)]*)\)", re.MULTILINE)
-_RECORD = re.compile(r"^struct (\w+) {  // filled by Python\n(.*?)^};", re.MULTILINE | re.DOTALL)
 
 
 def load_best_level(folder):
-    """The best level for this processor, or that of SKHORSESHOE_LEVEL, and its library."""
+    """The best level for this processor, or that of SKHORSESHOE_LEVEL, its library, and the interface of the core."""
     note = what_was_built(folder)
     try:
         baseline = _open_library(as_built(folder, note, "baseline"))
@@ -38,7 +34,8 @@ def load_best_level(folder):
             raise ImportError(f"SKHORSESHOE_LEVEL is {wanted!r}: it may be {', '.join(_LEVELS)}, or not be set.")
         best = baseline.core_level() if wanted is None else min(_LEVELS.index(wanted), baseline.core_level())
         level = [name for name in _LEVELS[: best + 1] if name in note["files"]][-1]
-        return level, baseline if level == "baseline" else _open_library(as_built(folder, note, level))
+        library = baseline if level == "baseline" else _open_library(as_built(folder, note, level))
+        return level, library, note["interface"]
     except OSError as error:
         raise ImportError(why_refused(folder, note, error)) from None
 
@@ -49,14 +46,7 @@ def _open_library(file):
     return library
 
 
-level, _library = load_best_level(_FOLDER / "lib")
-
-
-_text = "\n".join(path.read_text() for path in sources())
-_prototypes = {name: parameters.split(",") for name, parameters in _PROTOTYPE.findall(_text)}
-_records = {name: re.findall(r"^\s+([^/\n]+);", fields, re.MULTILINE) for name, fields in _RECORD.findall(_text)}
-
-
+level, _library, (_prototypes, _records) = load_best_level(_FOLDER / "lib")
 _functions = WeakSet()
 
 
@@ -64,7 +54,7 @@ class function:
     """An export as a function of Python. It returns the integer of the core, or raises MemoryError."""
 
     def __init__(self, name):
-        declared = [_declared(parameter, name) for parameter in _prototypes[name] if parameter.strip()]
+        declared = [one for parameter in _prototypes[name] for one in _declared(parameter, name, of_call=True)]
         self.name = name
         self._types, self._convert = [kind for _, kind, _ in declared], [convert for _, _, convert in declared]
         _functions.add(self)
@@ -75,7 +65,7 @@ class function:
         self._raw.argtypes, self._raw.restype = self._types, ctypes.c_int32
 
     def __call__(self, *values):
-        status = self._raw(*[convert(value) for convert, value in zip(self._convert, flat(values), strict=True)])
+        status = self._raw(*[convert(value) for convert, value in zip(self._convert, values, strict=True)])
         if status == _NO_MEMORY:
             raise MemoryError(f"no memory for the working space of {self.name}")
         return status
@@ -101,40 +91,56 @@ def _take(library):
 
 
 def record(name, values):
-    """A ``Record`` of the struct with this name, from the values of its fields."""
-    structure, fields = _structure(name)
-    return Record(structure(*[convert(values[field]) for field, convert in fields]), values)
+    """A struct of the core, from its fields in order or by name; it keeps the arrays that it points to."""
+    made = _maker(name)(values)
+    made.given = values
+    return made
 
 
 @cache
-def _structure(name):
-    declared = [_declared(field, name) for field in _records[name]]
-    structure = type(name, (ctypes.Structure,), {"_fields_": [(field, kind) for field, kind, _ in declared]})
-    return structure, [(field, convert) for field, _, convert in declared]
+def _maker(name):
+    """A function from the fields of a struct of the core to a structure of ctypes."""
+    fields, kinds, conversions = zip(*[one for text in _records[name] for one in _declared(text, name)], strict=True)
+    structure = type(name, (ctypes.Structure,), {"_fields_": list(zip(fields, kinds, strict=True))})
+
+    def make(values):
+        ordered = [values[field] for field in fields] if type(values) is dict else values
+        return structure(*[convert(value) for convert, value in zip(conversions, ordered, strict=True)])
+
+    make.structure = structure
+    return make
 
 
-class Record:
-    """A struct that exports take by address, and the arrays that it points to, which must live as long."""
+def _declared(text, where, of_call=False):
+    """Name, type for ctypes and conversion of each field or parameter of a declaration."""
+    kind, names = text.replace("const ", "").replace("*", " *").split(maxsplit=1)
+    for name in names.split(","):
+        field = name.strip("* ")
+        if "*" in name and kind in _records:
+            yield field, ctypes.c_void_p, partial(_reference, _maker(kind)) if of_call else _address_of_record
+        elif "*" in name:
+            yield field, ctypes.c_void_p, partial(_address, _ARRAYS.get(kind, ""), f"{where}, {field}")
+        elif kind in _records:
+            yield field, _maker(kind).structure, _maker(kind)
+        else:
+            yield field, _SCALARS[kind], float if kind == "double" else int
 
-    def __init__(self, structure, values):
-        self.structure, self.values = structure, values
-        self.address = ctypes.addressof(structure)
+
+def _reference(make, values):
+    """A record, or one that is made of its fields for the time of a call, by reference; None for None."""
+    if values is None:
+        return None
+    return ctypes.byref(values if isinstance(values, ctypes.Structure) else make(values))
 
 
-def _declared(text, name):
-    """Name, type for ctypes, and conversion of a parameter or a field."""
-    *kind, field = text.replace("*", " * ").replace("const ", "").split()
-    if kind[-1] == "*":
-        return field, ctypes.c_void_p, partial(_address, _ARRAYS.get(kind[0], ""), f"{name}, {field}")
-    return field, _SCALARS[kind[0]], float if kind[0] == "double" else int
+def _address_of_record(made):
+    return None if made is None else ctypes.addressof(made)
 
 
 def _address(code, name, array):
-    """The address of an array or a record, after a check of its type; None for None."""
+    """The address of an array, after a check of its type; None for None."""
     if array is None:
         return None
-    if type(array) is Record:
-        return array.address
     char = array.dtype.char
     try:
         if code and char != code and char not in _SAME.get(code, ()):

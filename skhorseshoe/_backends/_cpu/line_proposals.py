@@ -11,7 +11,7 @@ _propose, _find_first = function("propose_along_lines"), function("find_first_in
 def proposals(uniform, width):
     """0 and the proposals; (n_chains, k). uniform : (n_chains, N_UNIFORMS). width : (1,) or (n_chains,)."""
     out = np.empty((len(uniform), uniform.shape[1] - 2))
-    _propose(np.ascontiguousarray(uniform), width, len(width) > 1, out.shape, out)
+    _propose(np.ascontiguousarray(uniform), width, len(width) > 1, *out.shape, out)
     return out
 
 
@@ -19,7 +19,7 @@ def first_inside(value, steps, uniform):
     """The first of the steps (n_chains, k) whose log-density ``value`` is not below the level, value[0] + log(uniform);
     0 if there is none."""
     out = np.empty(len(value))
-    _find_first(value, steps, np.ascontiguousarray(uniform), value.shape, out)
+    _find_first(value, steps, np.ascontiguousarray(uniform), *value.shape, out)
     return out
 
 

@@ -28,7 +28,7 @@ class MassMatrix:
         self.spare = memory_from.work if memory_from else [np.empty((q, q)) for _ in range(n_workers)]
         self.cholesky_factors, self.mean = np.empty((n_chains, q, q)), np.empty((n_chains, q))
         self.log_norm = np.empty(n_chains)
-        self._p, self._last_reference = p, None
+        self._p, self._last_reference, self._planned = p, None, None
         if b is not None:
             self._record()
 
@@ -61,14 +61,14 @@ class MassMatrix:
     def begin(self, reference, state, key, same_scales=False):
         """A ``Trajectory`` from a state, with fresh v. same_scales : whether the one before ended with its scales."""
         trajectory = empty_trajectory(state.beta.shape)
-        arrays = tuple(map(np.ascontiguousarray, state[:5]))
-        inputs = self._all, self._reference_record(reference), arrays, state.sweep, key, same_scales
-        self._share(lambda spare, first, last: _begin_trajectory(inputs, first, last, trajectory))
+        at = record("State", tuple(map(np.ascontiguousarray, state[:5])))
+        inputs = self._all, self._reference_record(reference), at, state.sweep, key, same_scales
+        self._share(lambda spare, first, last: _begin_trajectory(*inputs, first, last, trajectory))
         return trajectory
 
     def kick_and_rotate(self, trajectory, angle):
         """A half-kick of v, and a rotation of (u, v) by an angle."""
-        kick_and_rotate_trajectory(angle, trajectory[:3], trajectory.u.size)
+        kick_and_rotate_trajectory(angle, trajectory, trajectory.u.size)
         return trajectory
 
     def to_beta(self, trajectory):
@@ -79,26 +79,29 @@ class MassMatrix:
 
     def kick(self, trajectory, angle, reference, beta, loglik, score):
         """A half-kick of v at beta, with the force and the energy there."""
-        inputs = angle, self._all, self._reference_record(reference), beta, loglik, np.ascontiguousarray(score)
-        self._share(lambda spare, first, last: _kick_trajectory(inputs, first, last, trajectory))
+        at = record("State", (beta, None, None, loglik, np.ascontiguousarray(score)))
+        inputs = angle, self._all, self._reference_record(reference), at
+        self._share(lambda spare, first, last: _kick_trajectory(*inputs, first, last, trajectory))
         return trajectory
 
     def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key):
         """lambda^-2 and tau^-2 after moves of tau, of the slow lambda_j and of tau again, which is reversible, with u
         held; and the share of the moves of tau that were accepted."""
-        scales = lambda_sq_inv.copy(), tau_sq_inv.copy(), np.empty(len(tau_sq_inv))
-        inputs = self._all, tau_0, _moves(tuning), sweep, key
-        self._share(lambda spare, first, last: _move_scales(inputs, first, last, spare, scales))
-        return scales
+        scales, accepted = (lambda_sq_inv.copy(), tau_sq_inv.copy()), np.empty(len(tau_sq_inv))
+        moves, state = record("ScaleMoves", _moves(tuning, tau_0)), record("State", (None, *scales, None, None))
+        inputs = self._all, moves, state, sweep, key
+        self._share(lambda spare, first, last: _move_scales(*inputs, first, last, spare, accepted))
+        return *scales, accepted
 
     def fused_trajectories(self, state, rows, reference, tuning, tau_0, key, with_scales):
         """The state after the trajectories of a sweep, in one call. rows : their record."""
         new, acceptance = tuple(np.array(values, order="C") for values in state[:5]), np.empty(len(state.beta))
         tau_acceptance = np.empty(len(acceptance)) if tuning.tau_moves else None
-        records, apart = (self._all, self._reference_record(reference), rows), tuning.apart and tuning.tau_moves > 0
-        moves = tuning.step, tuning.n_steps, apart, tau_0, _moves(tuning)
-        outputs = self.spare[0], new, acceptance, tau_acceptance
-        self._check(_fused_trajectories(records, moves, state.sweep, key, with_scales, len(acceptance), outputs))
+        if self._planned != (planned := (tuning, tau_0)):
+            apart, self._planned = tuning.apart and tuning.tau_moves > 0, planned
+            self._plan = record("SweepPlan", (tuning.step, tuning.n_steps, apart, _moves(tuning, tau_0)))
+        inputs = self._all, self._reference_record(reference), rows, self._plan, state.sweep, key, with_scales
+        self._check(_fused_trajectories(*inputs, len(new[0]), self.spare[0], new, acceptance, tau_acceptance))
         return *new, state.sweep, acceptance, state.tau_acceptance if tau_acceptance is None else tau_acceptance
 
     def _share(self, task):
@@ -119,6 +122,7 @@ def empty_trajectory(shape):
     return Trajectory(np.empty(shape), np.empty(shape), np.empty(shape), np.empty(shape[0]))
 
 
-def _moves(tuning):
+def _moves(tuning, tau_0):
+    """The fields of ``ScaleMoves``."""
     slow = np.asarray(tuning.slow, np.int64)
-    return tuning.tau_step, tuning.tau_moves, slow, len(slow)
+    return tau_0, tuning.tau_step, tuning.tau_moves, slow, len(slow)

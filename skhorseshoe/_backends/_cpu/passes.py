@@ -21,7 +21,7 @@ _KINDS = {"f": 0, "d": 1}  # by type code; a CSR matrix adds 2, and 2 more if it
 
 
 def rows_of(X):
-    """X as arguments of the core: kind, numbers, indices, starts of rows, number of rows and of columns."""
+    """X as the fields of ``StoredX``: kind, numbers, indices, starts of rows, number of rows and of columns."""
     if isinstance(X, np.ndarray):
         return _KINDS[X.dtype.char], X, None, None, *X.shape
     if X.indices.dtype != X.indptr.dtype:
@@ -57,27 +57,32 @@ class Shift(NamedTuple):
         return record("Shift", fields | {"n_chains": max(widths, default=0), "n_known": n_known})
 
 
+def pass_rows(y, weight, bounds, shift=None, likelihood=PROBIT):
+    """The fields of ``PassRows``. y, weight : (n,), or None."""
+    return likelihood.number, y, weight, bounds, len(bounds) - 1, shift
+
+
 def latent_pass(X, y, coef, bounds, first_row, sweep, key, sums, squares, shift=None, likelihood=PROBIT):
     """Draws latents z and adds to the sums of z_i x_i and of z_i^2."""
-    arguments = y, shift, coef, coef.shape, bounds, squares.shape, first_row, sweep, key, sums, squares
-    _latent_pass(likelihood.number, rows_of(X), arguments)
+    rows = pass_rows(y, None, bounds, shift, likelihood)
+    _latent_pass(rows_of(X), rows, (coef, *coef.shape), squares.shape[1], first_row, sweep, key, sums, squares)
 
 
 def score_pass(X, y, weight, coef, bounds, sums, logliks, shift=None, likelihood=PROBIT):
     """Adds to the log-likelihood and the score."""
-    arguments = y, or_none(weight), shift, coef, coef.shape, bounds, logliks.shape, sums, logliks
-    _score_pass(likelihood.number, rows_of(X), arguments)
+    rows = pass_rows(y, or_none(weight), bounds, shift, likelihood)
+    _score_pass(rows_of(X), rows, (coef, *coef.shape), logliks.shape[1], sums, logliks)
 
 
 def line_pass(X, y, weight, both, steps, bounds, logliks, shift=None, likelihood=PROBIT):
     """Adds to the log-likelihoods at steps along lines."""
-    along = both, both.shape, steps, steps.shape
-    _line_pass(likelihood.number, rows_of(X), y, or_none(weight), shift, along, bounds, len(logliks), logliks)
+    rows = pass_rows(y, or_none(weight), bounds, shift, likelihood)
+    _line_pass(rows_of(X), rows, (both, *both.shape), steps, *steps.shape, logliks)
 
 
 def product_pass(X, weight, vectors, bounds, sums):
     """Adds X' diag(weight) X vectors to sums, for a CSR matrix X; the other arrays are float64."""
-    _product_pass(rows_of(X), or_none(weight), vectors, vectors.shape, bounds, len(sums), sums)
+    _product_pass(rows_of(X), pass_rows(None, or_none(weight), bounds), (vectors, *vectors.shape), sums)
 
 
 def pieces_of_X(X, bounds, first, last):

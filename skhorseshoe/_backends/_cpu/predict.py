@@ -49,7 +49,7 @@ def each_block(X, coef, threads, budget, use):
 def predictors_of_few_rows(X, coef, out):
     """out = X coef', X (n, p) float64, coef (n_draws, p) float32 or float64, out (n, n_draws)."""
     coef = np.ascontiguousarray(coef)
-    _predictors_of_few_rows(X, coef.dtype == np.float32, coef, len(X), coef.shape, out)
+    _predictors_of_few_rows(X, coef.dtype == np.float32, coef, len(X), *coef.shape, out)
 
 
 def quantiles(values, levels, of=None):
@@ -74,7 +74,7 @@ def average_probabilities(eta, likelihood):
     Both are summed, so that a small probability keeps its relative accuracy.
     """
     eta, out = np.ascontiguousarray(eta, np.float64), np.empty((len(eta), 2))
-    _average_probabilities(likelihood.number, eta, eta.shape, out)
+    _average_probabilities(likelihood.number, eta, *eta.shape, out)
     return out
 
 

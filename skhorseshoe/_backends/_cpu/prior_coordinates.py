@@ -1,5 +1,7 @@
 """The coordinates of the prior for split Hamiltonian Monte Carlo, and exchanges of coefficients."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..horseshoe_quantile import quantile_table
@@ -40,35 +42,47 @@ class PriorCoordinates:
     def begin(self, state, key):
         """A ``Trajectory`` from a state, with fresh v."""
         trajectory = empty_trajectory(self.shape)
-        arrays = tuple(map(np.ascontiguousarray, (state.beta, state.tau_sq_inv, state.loglik, state.score)))
-        inputs = self.record, arrays, state.sweep, key
-        _share_chains(self.threads, self.shape, lambda first, last: _begin(inputs, first, last, trajectory))
+        beta, *others = map(np.ascontiguousarray, state[:4])
+        inputs = self.record, record("State", (beta, None, *others)), state.sweep, key
+        _share_chains(self.threads, self.shape, lambda first, last: _begin(*inputs, first, last, trajectory))
         return trajectory
 
     def kick_and_rotate(self, trajectory, step):
         """A half-kick of v, and a rotation of (u, v)."""
-        kick_and_rotate_trajectory(step, trajectory[:3], trajectory.u.size)
+        kick_and_rotate_trajectory(step, trajectory, trajectory.u.size)
         return trajectory
 
     def to_beta(self, trajectory):
         """beta and tau^-2."""
         beta, tau_sq_inv = np.empty((len(trajectory.u), trajectory.u.shape[1] - 1)), np.empty(len(trajectory.u))
-        inputs, outputs = (self.record, trajectory.u), (beta, tau_sq_inv)
-        _share_chains(self.threads, beta.shape, lambda first, last: _place(inputs, first, last, outputs))
-        return outputs
+        inputs = self.record, trajectory.u
+        _share_chains(self.threads, beta.shape, lambda first, last: _place(*inputs, first, last, beta, tau_sq_inv))
+        return beta, tau_sq_inv
 
     def kick(self, trajectory, step, beta, loglik, score):
         """A half-kick of v at beta, with the force and the energy there."""
-        inputs = self.record, step, beta, loglik, np.ascontiguousarray(score)
-        _share_chains(self.threads, trajectory.u.shape, lambda first, last: _kick(inputs, first, last, trajectory))
+        inputs = self.record, step, record("State", (beta, None, None, loglik, np.ascontiguousarray(score)))
+        _share_chains(self.threads, trajectory.u.shape, lambda first, last: _kick(*inputs, first, last, trajectory))
         return trajectory
 
     def fused_trajectory(self, state, rows, step, n_steps, key):
         """beta, tau^-2, log-likelihood, score and acceptance after a trajectory and its test, in one call. rows : their
         record."""
         new, acceptance = _copies(state), np.empty(len(state.beta))
-        _fused_trajectory(self.record, rows, step, n_steps, state.sweep, key, len(acceptance), new, acceptance)
+        inputs = self.record, rows, step, n_steps, state.sweep, key
+        _fused_trajectory(*inputs, len(acceptance), (new[0], None, *new[1:]), acceptance)
         return *new, acceptance
+
+
+class Exchange(NamedTuple):
+    """A proposal of all chains, as in ``exports/exchange.cpp``."""
+
+    out: np.ndarray  # (n_chains,) the column that leaves
+    into: np.ndarray  # (n_chains,) the column that enters
+    log_probability: np.ndarray  # (n_chains,) of the one
+    log_density: np.ndarray  # (n_chains,) of the other, with its value
+    new: np.ndarray  # (n_chains, q) coefficients
+    without: np.ndarray  # (n_chains, q) without the last of the two columns that was chosen
 
 
 class Exchanges:
@@ -84,34 +98,32 @@ class Exchanges:
         self.record = record("ExchangePrior", fields | {"anchor": fixed.anchor, "diagonal": fixed.diagonal})
 
     def propose_leaving(self, beta, uniform):
-        """The columns that leave, the logarithms of their probabilities, and the coefficients without them."""
-        out, log_probability, without = np.empty(len(beta), np.int64), np.empty(len(beta)), np.empty(beta.shape)
-        inputs, answers = (self.record, beta, np.ascontiguousarray(uniform)), (out, log_probability, without)
-        _share_chains(self.threads, beta.shape, lambda first, last: _propose_leaving(inputs, first, last, answers))
-        return answers
+        """An ``Exchange`` with the columns that leave, and the coefficients without them."""
+        columns, logs, both = np.empty((2, len(beta)), np.int64), np.empty((2, len(beta))), np.empty((2, *beta.shape))
+        exchange, inputs = Exchange(*columns, *logs, *both), (self.record, beta, np.ascontiguousarray(uniform))
+        _share_chains(self.threads, beta.shape, lambda first, last: _propose_leaving(*inputs, first, last, exchange))
+        return exchange
 
-    def propose_entering(self, beta, out, score, uniform, standard):
-        """The columns that enter, the log-densities of this choice, and the coefficients with and without them."""
-        column, log_density = np.empty(len(beta), np.int64), np.empty(len(beta))
-        new, without = np.empty(beta.shape), np.empty(beta.shape)
-        inputs = self.record, beta, out, tuple(map(np.ascontiguousarray, (score, uniform, standard)))
-        answers = column, log_density, new, without
-        _share_chains(self.threads, beta.shape, lambda first, last: _propose_entering(inputs, first, last, answers))
-        return answers
+    def propose_entering(self, exchange, beta, score, uniform, standard):
+        """Complete an exchange by the columns that enter. score : without those that leave."""
+        inputs = self.record, beta, *map(np.ascontiguousarray, (score, uniform, standard))
+        _share_chains(self.threads, beta.shape, lambda first, last: _propose_entering(*inputs, first, last, exchange))
 
-    def minus_log_ratio(self, old, new, out, column, score, tau_sq_inv, logs):
-        """Minus the logarithm of the Metropolis ratio (n_chains,). old, new : beta and log-likelihood."""
-        change = np.empty(len(out))
-        inputs = self.record, *map(np.ascontiguousarray, (*old, *new, out, column, score, tau_sq_inv, *logs))
-        _share_chains(self.threads, score.shape, lambda first, last: _minus_log_ratio(inputs, first, last, change))
+    def minus_log_ratio(self, state, exchange, loglik, score):
+        """Minus the logarithm of the Metropolis ratio (n_chains,). loglik : of the new coefficients. score : without
+        the columns that enter."""
+        change, at = np.empty(len(loglik)), (state.beta, None, state.tau_sq_inv, state.loglik, None)
+        arrays = map(np.ascontiguousarray, (loglik, score))
+        inputs = self.record, record("State", at), record("Exchange", exchange), *arrays
+        _share_chains(self.threads, score.shape, lambda first, last: _minus_log_ratio(*inputs, first, last, change))
         return change
 
     def fused(self, state, rows, numbers, stride, key):
         """The state after m exchanges and their tests, in one call. numbers : uniforms (n_chains, 2 m) and normals
         (n_chains, m). stride : added to the number of the sweep for each exchange."""
         new, acceptance, n = _copies(state), np.empty(len(state.beta)), numbers[1].shape[1]
-        inputs = self.record, rows, numbers, n, state.sweep, stride, key
-        _fused_exchanges(inputs, len(acceptance), new, acceptance)
+        inputs = self.record, rows, *numbers, n, state.sweep, stride, key
+        _fused_exchanges(*inputs, len(acceptance), (new[0], None, *new[1:]), acceptance)
         return *new, acceptance
 
 

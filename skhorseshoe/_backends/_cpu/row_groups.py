@@ -37,14 +37,15 @@ class RowGroups:
         first derivatives over each group (n_groups,), averaged over chains. Arguments are as in ``logliks``."""
         curvature, slopes = np.empty(len(self.codes)), np.empty(self.n)
         inputs = self._record, predictors, factor, effects, effects.shape[1]
-        self._share(lambda first, last: _curvature(inputs, first, last, curvature, slopes))
+        self._share(lambda first, last: _curvature(*inputs, first, last, curvature, slopes))
         return curvature, slopes
 
     def move_effects(self, effects, predictors, factor, precision, information, sweep, key):
         """A slice step for each effect (n_groups, n_chains), in place, given x beta as in ``logliks``. precision :
         (n_chains,) s^-2. information : (n_groups,) approximate information of the rows of a group about its effect."""
-        inputs = self._record, predictors, factor, precision, information, sweep, key
-        self._share(lambda first, last: _move_effects(inputs, first, last, effects))
+        law = factor, precision, information
+        inputs = self._record, predictors, law, sweep, key
+        self._share(lambda first, last: _move_effects(*inputs, first, last, effects))
 
     def logliks(self, predictors, factor, effects, asked):
         """The log-likelihoods (n_chains,) of the chains ``asked`` (n_chains,) bool, 0 for others. x beta is predictors

@@ -3,7 +3,7 @@
 import numpy as np
 
 from .library import function
-from .passes import or_none, rows_of
+from .passes import or_none, pass_rows, rows_of
 
 _noise_pass, _gram_pass = function("noise_pass"), function("gram_pass")
 _column_moments, _quadratic_forms = function("column_moments"), function("quadratic_forms")
@@ -11,8 +11,8 @@ _column_moments, _quadratic_forms = function("column_moments"), function("quadra
 
 def noise_pass(X, weight, n_chains, bounds, key, sweep, purpose, attempt, sums):
     """X' diag(weight)^(1/2) e, e ~ N(0, I), over blocks of rows; sums and weight as in ``product_pass``."""
-    size = sums.shape[1:]
-    _noise_pass(rows_of(X), or_none(weight), n_chains, bounds, len(sums), attempt, sweep, purpose, key, size, sums)
+    rows = pass_rows(None, or_none(weight), bounds)
+    _noise_pass(rows_of(X), rows, n_chains, attempt, sweep, purpose, key, *sums.shape[1:], sums)
 
 
 def gram_pass(X, weight, shift, start, stop, total, column_sums):

@@ -12,14 +12,14 @@ _draw_tau_given_beta, _draw_lambda_given_beta = function("draw_taus_given_beta")
 def normal(shape, key, sweep, purpose, attempt=0):
     """Independent N(0, 1); (n_chains, m) float64."""
     out = np.empty(shape)
-    _fill_normal(out, shape, attempt, purpose, sweep, key)
+    _fill_normal(out, *shape, attempt, purpose, sweep, key)
     return out
 
 
 def uniform(shape, key, sweep, purpose):
     """Independent uniforms on (0, 1), 52 bits; (n_chains, m) float64."""
     out = np.empty(shape)
-    _fill_uniform(out, shape, purpose, sweep, key)
+    _fill_uniform(out, *shape, purpose, sweep, key)
     return out
 
 
@@ -40,12 +40,12 @@ def gamma(shape, rate, key, sweep, purpose):
 def draw_tau_given_beta(beta, tau_sq_inv, tau_0, key, sweep):
     """tau^-2 given beta (n_chains, p), with every lambda_j integrated out: a slice step from the current value."""
     out = np.empty_like(tau_sq_inv)
-    _draw_tau_given_beta(np.ascontiguousarray(beta), tau_sq_inv, tau_0, out, beta.shape, sweep, key)
+    _draw_tau_given_beta(np.ascontiguousarray(beta), tau_sq_inv, tau_0, out, *beta.shape, sweep, key)
     return out
 
 
 def draw_lambda_given_beta(beta, tau_sq_inv, key, sweep):
     """lambda_j^-2 given beta (n_chains, p) and tau; independent of the current values."""
     out = np.empty(beta.shape)
-    _draw_lambda_given_beta(np.ascontiguousarray(beta), tau_sq_inv, out, beta.shape, sweep, key)
+    _draw_lambda_given_beta(np.ascontiguousarray(beta), tau_sq_inv, out, *beta.shape, sweep, key)
     return out

@@ -5,7 +5,6 @@ import functools
 import cupy as cp
 import numpy as np
 
-from .. import flat
 from .cuda import OPTIONS, THREADS, source
 
 i32, i64 = np.int32, np.int64  # integers of kernels: CuPy passes those of Python with 64 bits
@@ -40,7 +39,18 @@ def launch(function, grid, *arguments, shared_bytes=0):
     """
     grid = grid if isinstance(grid, tuple) else (grid,)
     if 0 not in grid:
-        function(grid, (THREADS,), tuple(flat(arguments)), shared_mem=shared_bytes)
+        function(grid, (THREADS,), tuple(_flat(arguments)), shared_mem=shared_bytes)
+
+
+def _flat(arguments):
+    """Arguments with the members of a tuple, such as a shape or a key, in place of the tuple."""
+    out = []
+    for argument in arguments:
+        if isinstance(argument, tuple):
+            out += _flat(argument)
+        else:
+            out.append(argument)
+    return out
 
 
 def random_arguments(key, sweep, *purpose):

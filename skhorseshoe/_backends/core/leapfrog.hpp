@@ -14,7 +14,7 @@ struct Reference {  // filled by Python
 
 // A point of the trajectory of one chain, or of all chains, one after the other: position u, momentum v and force
 // L^-1 grad U (q,); the energy U + (u'u + v'v) / 2.
-struct Trajectory {
+struct Trajectory {  // filled by Python
     double *u, *v, *force, *energy;
 };
 

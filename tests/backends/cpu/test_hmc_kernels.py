@@ -12,6 +12,7 @@ from scipy.special import erfcx, exp1, log_ndtr, ndtr
 
 from skhorseshoe._backends import HOLD_PURPOSE, MOMENTUM_PURPOSE, TAU_ACCEPT_PURPOSE, TAU_MOVE_PURPOSE
 from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu.prior_coordinates import Exchange
 from skhorseshoe._backends.constants import TAU_HALF_HELD
 from skhorseshoe._mcmc.hmc import HmcState, Reference, Tuning
 from skhorseshoe._utils.threads import open_threads
@@ -47,12 +48,13 @@ def test_log_horseshoe_is_accurate_to_1e_12():
     """By what tau changes in the ratio of an exchange, to which a coefficient 1 brings e^b E1(b), b = tau^-2 / 2."""
     b = np.concatenate([np.geomspace(1e-290, 700, 20_000), np.linspace(0.9, 1.1, 2001), [1e100, 1e300]])
     none, n = np.zeros(len(b)), len(b)
+    beta, new, score = np.zeros((n, 2)), np.tile([0.0, 1.0], (n, 1)), np.ones((n, 2))
     swaps = cpu.Exchanges(SimpleNamespace(anchor=np.zeros(2), diagonal=np.ones(2)), np.ones(2), np.ones(2), ALONE)
-    out, column = np.full((2, n), [[0], [1]])
+    exchange = Exchange(*np.full((2, n), [[0], [1]]), none, none, new, beta)
 
     def change(tau_sq_inv):
-        states = (np.zeros((n, 2)), none), (np.tile([0.0, 1.0], (n, 1)), none)
-        return swaps.minus_log_ratio(*states, out, column, np.ones((n, 2)), tau_sq_inv, (none, none))
+        state = SimpleNamespace(beta=beta, tau_sq_inv=tau_sq_inv, loglik=none)
+        return swaps.minus_log_ratio(state, exchange, none, score)
 
     log_integral = change(np.full(n, 2.0)) - change(2 * b) + np.log(np.e * exp1(1.0))
     expected = np.log(np.append(np.exp(b[:-2]) * exp1(b[:-2]), 1 / b[-2:]))

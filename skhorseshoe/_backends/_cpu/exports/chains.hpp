@@ -59,7 +59,7 @@ static inline i32 move_slow_lambda(const Gaussians& all, const i64* slow, i64 k,
 }
 
 // Moves of the scales with u held: n moves of tau, an even number, and in their middle those of lambda_j, j in ``slow``.
-struct ScaleMoves {
+struct ScaleMoves {  // filled by Python
     double tau_0, tau_step;
     i64 n;
     const i64* slow;

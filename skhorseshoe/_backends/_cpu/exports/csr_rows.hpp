@@ -2,6 +2,7 @@
 // float64 from the start, since a row adds to few of them.
 #pragma once
 #include "four.hpp"
+#include "rows.hpp"
 
 template <class D, class I> struct CsrRows {
     typedef D number;
@@ -43,11 +44,10 @@ template <class D, class I> struct CsrRows {
     template <class W> void flush(i64, W*, double*) const {}
 };
 
-// answer(rows) for rows of kind 2 to 5: 2, and 1 more for float64, and 2 more for indices of 64 bits.
-template <class F>
-static i32 on_csr_rows(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p, F answer) {
-    if (kind == 2) return answer(CsrRows<float, i32>(data, indices, indptr, n, p));
-    if (kind == 3) return answer(CsrRows<double, i32>(data, indices, indptr, n, p));
-    if (kind == 4) return answer(CsrRows<float, i64>(data, indices, indptr, n, p));
-    return answer(CsrRows<double, i64>(data, indices, indptr, n, p));
+// answer(rows) for rows in CSR form.
+template <class F> static i32 on_csr_rows(const StoredX& X, F answer) {
+    if (X.kind == 2) return answer(CsrRows<float, i32>(X.data, X.indices, X.indptr, X.n, X.p));
+    if (X.kind == 3) return answer(CsrRows<double, i32>(X.data, X.indices, X.indptr, X.n, X.p));
+    if (X.kind == 4) return answer(CsrRows<float, i64>(X.data, X.indices, X.indptr, X.n, X.p));
+    return answer(CsrRows<double, i64>(X.data, X.indices, X.indptr, X.n, X.p));
 }

@@ -1,5 +1,6 @@
-// The basis of exports. Python reads their prototypes, so each begins a line and has types that ``library.py`` knows. They
-// return 0, NO_MEMORY, or what their comment says. Arrays are C-contiguous.
+// The basis of exports. The build notes their prototypes and the structs that Python fills (``interface`` of built.py), so
+// each begins a line and has types that ``library.py`` knows. Exports return 0, NO_MEMORY, or what their comment says. Arrays
+// are C-contiguous.
 #pragma once
 #include "base.hpp"
 

@@ -4,9 +4,9 @@
 // the slice.
 #include "fused_line_slice.hpp"
 
-#include "export.hpp"
 #include "four.hpp"
 #include "on_likelihood.hpp"
+#include "proposal.hpp"
 
 constexpr i64 PATIENCE = 2;  // log-likelihoods beyond one a move after which a chain computes no bounds in this sweep
 
@@ -233,8 +233,7 @@ static void move_chains(const FusedLineRows& rows, MovingChain<L>* chains, i64 m
 
 template <class L>
 static i32 move_along_lines(const FusedLineRows& rows, const double* coef, const double* uniform,
-                            const double* hold_uniforms, i64 first, i64 last, double* beta, double* lambda_sq_inv,
-                            double* tau_sq_inv) {
+                            const double* hold_uniforms, i64 first, i64 last, const State& state) {
     const i64 p = rows.p, q = rows.q;
     Scratch<double> scratch(Work::size(rows));
     if (scratch.failed()) return NO_MEMORY;
@@ -249,7 +248,8 @@ static i32 move_along_lines(const FusedLineRows& rows, const double* coef, const
         multiply(rows, coefs, m, Work(scratch, 0, rows).coef, eta);
         const auto chain = [&](i64 c) {
             const i64 at = next + least(c, m - 1);
-            return MovingChain<L>(rows, Work(scratch, c, rows), beta + at * q, lambda_sq_inv + at * p, tau_sq_inv + at);
+            return MovingChain<L>(rows, Work(scratch, c, rows), state.beta + at * q, state.lambda_sq_inv + at * p,
+                                  state.tau_sq_inv + at);
         };
         MovingChain<L> chains[CHAINS] = {chain(0), chain(1), chain(2), chain(3)};
         move_chains(rows, chains, m, uniform + next * rows.n_moves * (3 + LINE_PROPOSALS),
@@ -258,16 +258,13 @@ static i32 move_along_lines(const FusedLineRows& rows, const double* coef, const
     return 0;
 }
 
-// Moves the chains first to last - 1: beta (n_chains, q), lambda^-2 (n_chains, p) and tau^-2 (n_chains,), in place.
+// Moves the chains first to last - 1, in place.
 // coef : (n_chains, q) of X's own columns. uniform, hold_uniforms : of ``line_moves.random_numbers``, the latter null
 // without splits.
-EXPORT i32 fused_line_moves(const void* line_rows, const double* coef, const double* uniform,
-                            const double* hold_uniforms, i64 first, i64 last, double* beta, double* lambda_sq_inv,
-                            double* tau_sq_inv) {
-    const FusedLineRows& rows = *static_cast<const FusedLineRows*>(line_rows);
-    return on_likelihood(rows.likelihood, [&](auto law) {
-        return move_along_lines<decltype(law)>(rows, coef, uniform, hold_uniforms, first, last, beta, lambda_sq_inv,
-                                               tau_sq_inv);
+EXPORT i32 fused_line_moves(const FusedLineRows* rows, const double* coef, const double* uniform,
+                            const double* hold_uniforms, i64 first, i64 last, const State* state) {
+    return on_likelihood(rows->likelihood, [&](auto law) {
+        return move_along_lines<decltype(law)>(*rows, coef, uniform, hold_uniforms, first, last, *state);
     });
 }
 

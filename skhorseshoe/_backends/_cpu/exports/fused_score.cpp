@@ -45,15 +45,15 @@ static void add_pairs(double* sums, i64 m, i64 size) {
 }
 
 i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, double* loglik, double* score) {
-    const i64 q = rows.q, width = (n_chains + 3) / 4 * 4, m = rows.n_blocks;
+    const i64 q = rows.q, width = (n_chains + 3) / 4 * 4, m = rows.pass.n_blocks;
     Scratch<double> coef(q * width), sums(m * q * width), logliks(m * n_chains), work(2 * q);
     if (coef.failed() || sums.failed() || logliks.failed() || work.failed()) return NO_MEMORY;
-    if (rows.is_double) by_column(rows, beta, n_chains, width, work, coef.data);
+    if (rows.X.kind == 1) by_column(rows, beta, n_chains, width, work, coef.data);
     else by_column(rows, beta, n_chains, width, work, reinterpret_cast<float*>(coef.data));
     memset(sums, 0, sizeof(double) * m * q * width);
     memset(logliks, 0, sizeof(double) * m * n_chains);
-    const i32 status = score_pass(rows.likelihood, rows.is_double, rows.X, nullptr, nullptr, rows.n, rows.p, rows.y,
-                                  rows.weight, nullptr, coef, q, width, rows.bounds, m, n_chains, sums, logliks);
+    const Coefficients coefficients = {coef, q, width};
+    const i32 status = score_pass(&rows.X, &rows.pass, &coefficients, n_chains, sums, logliks);
     if (status) return status;
     add_pairs(sums, m, q * width), add_pairs(logliks, m, n_chains);
     memcpy(loglik, logliks, sizeof(double) * n_chains);

@@ -16,6 +16,14 @@ struct TrajectoryMemory {
     }
 };
 
+// The settings of a sweep. apart : whether the scales move in a second trajectory.
+struct SweepPlan {  // filled by Python
+    double angle;
+    i64 n_steps;
+    i32 apart;
+    ScaleMoves moves;
+};
+
 // The settings of a trajectory. tau_acceptance : (n_chains,) the share of the moves of tau that were accepted.
 struct TrajectoryPlan {
     double angle;
@@ -67,27 +75,25 @@ static void draw_scales(const Gaussians& all, const State& state, Key key, doubl
     draw_lambdas_of_chain(beta, all.p, tau_sq_inv, Stream(key, u32(c), LAMBDA_PURPOSE), scales.lambda_sq_inv);
 }
 
-// The state after the trajectories of a sweep, in place: ``_trajectories`` of ``_mcmc/hmc.py``. apart : whether the
-// scales move in a second trajectory. tau_acceptance : null for no moves of tau. with_scales : whether the scales are
-// then drawn given beta. acceptance : (n_chains,). A minor, NO_MEMORY or 0.
+// The state after the trajectories of a sweep, in place: ``_trajectories`` of ``_mcmc/hmc.py``. with_scales : whether the
+// scales are then drawn given beta. tau_acceptance : null for no moves of tau. acceptance : (n_chains,). A minor, NO_MEMORY
+// or 0.
 EXPORT i32 fused_trajectories(const Gaussians* all, const Reference* reference, const FusedScoreRows* rows,
-                              double angle, i64 n_steps, i32 apart, double tau_0, double tau_step, i64 n_moves,
-                              const i64* slow, i64 k, u32 sweep, const u32* key, i32 with_scales, i64 n_chains,
-                              double* spare, double* beta, double* lambda_sq_inv, double* tau_sq_inv, double* loglik,
-                              double* score, double* acceptance, double* tau_acceptance) {
-    const State state{beta, lambda_sq_inv, tau_sq_inv, loglik, score};
-    const ScaleMoves moves{tau_0, tau_step, n_moves, slow, k}, no_moves{};
-    const auto run = [&](const TrajectoryPlan& plan, u32 t, double* out) {
-        return run_trajectory(*all, *reference, *rows, plan, {t, key[0], key[1]}, n_chains, spare, state, out);
+                              const SweepPlan* plan, u32 sweep, const u32* key, i32 with_scales, i64 n_chains,
+                              double* spare, const State* state, double* acceptance, double* tau_acceptance) {
+    const bool apart = plan->apart;
+    const auto run = [&](const TrajectoryPlan& one, u32 t, double* out) {
+        return run_trajectory(*all, *reference, *rows, one, {t, key[0], key[1]}, n_chains, spare, *state, out);
     };
-    i32 status = run({angle, n_steps, apart ? no_moves : moves, false, tau_acceptance}, sweep, acceptance);
+    const ScaleMoves first = apart ? ScaleMoves{} : plan->moves;
+    i32 status = run({plan->angle, plan->n_steps, first, false, tau_acceptance}, sweep, acceptance);
     if (apart && !status) {
         Scratch<double> second(n_chains);
         if (second.failed()) return NO_MEMORY;
-        status = run({0.0, 1, moves, true, tau_acceptance}, sweep + SECOND_TRAJECTORY, second);
+        status = run({0.0, 1, plan->moves, true, tau_acceptance}, sweep + SECOND_TRAJECTORY, second);
         for (i64 c = 0; c < n_chains; ++c) acceptance[c] = (acceptance[c] + second[c]) / 2.0;
     }
     if (with_scales && !status)
-        for (i64 c = 0; c < n_chains; ++c) draw_scales(*all, state, {sweep, key[0], key[1]}, tau_0, c);
+        for (i64 c = 0; c < n_chains; ++c) draw_scales(*all, *state, {sweep, key[0], key[1]}, plan->moves.tau_0, c);
     return status;
 }

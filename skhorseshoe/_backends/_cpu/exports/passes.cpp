@@ -3,42 +3,12 @@
 // A tile of rows stays in cache while everything is computed from it: the linear predictors of all chains, what is drawn
 // or derived from them, and the sums over rows. Rows, in an array or in CSR form, are passed as by ``rows_of`` of Python.
 //
-// coef : (q, width), coefficients of all chains in X's type; q = p, or p + 1 with the intercept last. Chains are the last
-// axis, for ``Four``, and are padded with zeros to a width that is a multiple of four. sums : (n_blocks, q, width), added
-// to. y : (n,) 0 or 1. row_weight : (n,) w, or null if each is 1. bounds : block b is rows bounds[b] to bounds[b + 1] - 1.
-// shift : ``Shift``, or null.
+// coef : in X's type. sums : (n_blocks, q, width), added to.
 #include "csr_rows.hpp"
 #include "dense_rows.hpp"
 #include "export.hpp"
 #include "fused_score.hpp"
 #include "on_likelihood.hpp"
-
-// Terms that are added to linear predictors, and arrays by row that a pass reads or writes.
-struct Shift {  // filled by Python
-    const double* offset;      // (n,), or null
-    const i32* codes;          // (n,) the group of each row, or null without groups
-    const double* effects;     // (n_groups, n_chains)
-    const double* slopes;      // (n_groups, n_chains) change of the effects along a direction, or null
-    i64 n_chains;
-    const void* known;         // (n, n_known) x beta of the first chains up to a factor, of the type of X; or null
-    const double* factor;      // (n_known,)
-    i64 n_known;
-    const void* common;        // (n,) x beta of all other chains; null if there are none
-    void* predictors;          // (n, n_chains) x beta, of the type of X, overwritten; or null
-    void* terms;               // (n, n_chains) weights of rows in the sums, of the type of X, overwritten; or null
-};
-constexpr Shift NO_SHIFT = {nullptr, nullptr, nullptr, nullptr, 0, nullptr, nullptr, 0, nullptr, nullptr, nullptr};
-
-// The arguments of all passes but X.
-struct PassRows {
-    const u8* y;
-    const double* row_weight;
-    const i64* bounds;
-    i64 n_blocks;
-    Shift shift = NO_SHIFT;
-};
-
-static Shift shift_at(const void* shift) { return shift ? *static_cast<const Shift*>(shift) : NO_SHIFT; }
 
 // Copies the numbers of a tile to an array by row (n, n_chains).
 template <class C>
@@ -78,35 +48,30 @@ static void add_shift(const Shift& shift, i64 tile, i64 start, i64 n_rows, i64 w
     if (shift.codes) add_by_group(shift, shift.effects, tile, start, n_rows, eta);
 }
 
-struct Coefficients {
-    const void* values;
-    i64 q, width;
-};
-
-// Calls answer(rows) for rows of any kind: 0 and 1 are arrays of float32 and float64, the others as in ``csr_rows.hpp``.
-template <class F>
-static i32 on_rows(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p, F answer) {
-    if (kind == 0) return answer(DenseRows<float>(data, n, p));
-    if (kind == 1) return answer(DenseRows<double>(data, n, p));
-    return on_csr_rows(kind, data, indices, indptr, n, p, answer);
+// Calls answer(rows) for rows of any kind.
+template <class F> static i32 on_rows(const StoredX& X, F answer) {
+    if (X.kind == 0) return answer(DenseRows<float>(X.data, X.n, X.p));
+    if (X.kind == 1) return answer(DenseRows<double>(X.data, X.n, X.p));
+    return on_csr_rows(X, answer);
 }
 
-// The same with the likelihood of a number, answer(likelihood, rows).
-template <class F>
-static i32 on_likelihood_and_rows(i32 likelihood, i32 kind, const void* data, const void* indices, const void* indptr,
-                                  i64 n, i64 p, F answer) {
-    return on_likelihood(likelihood, [&](auto law) {
-        return on_rows(kind, data, indices, indptr, n, p, [&](const auto& rows) { return answer(law, rows); });
+// The same with the likelihood of a pass, answer(likelihood, rows).
+template <class F> static i32 on_likelihood_and_rows(const StoredX& X, const PassRows& pass, F answer) {
+    return on_likelihood(pass.likelihood, [&](auto law) {
+        return on_rows(X, [&](const auto& rows) { return answer(law, rows); });
     });
 }
+
+static const Shift NO_SHIFT{};
+static const Shift& shift_of(const PassRows& pass) { return pass.shift ? *pass.shift : NO_SHIFT; }
 
 // Computes linear predictors, of the type C of the coefficients, and calls at_tile(block, start, n_rows) for each tile.
 template <class C, class Rows, class F>
 static void for_tiles(const Rows& rows, const PassRows& pass, const Coefficients& coef, C* eta, F at_tile) {
+    const Shift& shift = shift_of(pass);
     for (i64 block = 0; block < pass.n_blocks; ++block)
         for (i64 start = pass.bounds[block]; start < pass.bounds[block + 1]; start += rows.tile) {
             const i64 n_rows = least(rows.tile, pass.bounds[block + 1] - start);
-            const Shift& shift = pass.shift;
             if (shift.known) load_known(shift, rows.tile, start, n_rows, coef.width, eta);
             else rows.linear_predictor(static_cast<const C*>(coef.values), coef.q, coef.width, start, n_rows, eta);
             if (shift.predictors) store_tile(eta, rows.tile, start, n_rows, shift.n_chains, shift.predictors);
@@ -118,6 +83,7 @@ static void for_tiles(const Rows& rows, const PassRows& pass, const Coefficients
 // As ``for_tiles``; at_tile replaces the linear predictors by weights of the rows, and weighted rows are summed.
 template <class C, class Rows, class F>
 static i32 sum_tiles(const Rows& rows, const PassRows& pass, const Coefficients& coef, double* sums, F at_tile) {
+    const Shift& shift = shift_of(pass);
     const i64 size = coef.q * coef.width, n_partial = rows.partial_size(coef.q, coef.width);
     Scratch<C> eta(coef.width * rows.tile), partial(n_partial);
     if (eta.failed() || partial.failed()) return NO_MEMORY;
@@ -126,7 +92,7 @@ static i32 sum_tiles(const Rows& rows, const PassRows& pass, const Coefficients&
         const i64 stop = start + n_rows;
         double* total = sums + block * size;
         at_tile(block, start, n_rows, eta.data);
-        if (pass.shift.terms) store_tile(eta.data, rows.tile, start, n_rows, pass.shift.n_chains, pass.shift.terms);
+        if (shift.terms) store_tile(eta.data, rows.tile, start, n_rows, shift.n_chains, shift.terms);
         rows.add_weighted_rows(eta.data, coef.q, coef.width, start, n_rows, partial.data, total);
         if ((stop - pass.bounds[block]) % rows.flushed == 0 || stop == pass.bounds[block + 1])
             rows.flush(size, partial.data, total);
@@ -142,26 +108,24 @@ static i32 draw_latents(const Rows& rows, const PassRows& pass, const Coefficien
                         Key key, double* sums, double* squares) {
     typedef typename Rows::number R;
     typename L::template Latents<R> latents;
+    const double* offset = shift_of(pass).offset;
     return sum_tiles<R>(rows, pass, coef, sums, [&](i64 block, i64 start, i64 n_rows, R* z) {
         for (i64 c = 0; c < n_chains; ++c, z += rows.tile) {
             latents.draw(z, pass.y + start, n_rows, first_row + start, u32(c), key);
-            for (i64 r = 0; pass.shift.offset && r < n_rows; ++r) z[r] -= R(pass.shift.offset[start + r]);
+            for (i64 r = 0; offset && r < n_rows; ++r) z[r] -= R(offset[start + r]);
             squares[block * n_chains + c] += sum(n_rows, [=](i64 r) { return double(z[r]) * double(z[r]); });
         }
     });
 }
 
 // Only of a likelihood that has latents.
-EXPORT i32 latent_pass(i32 likelihood, i32 kind, const void* data, const void* indices, const void* indptr, i64 n,
-                       i64 p, const u8* y, const void* shift, const void* coef, i64 q, i64 width, const i64* bounds,
-                       i64 n_blocks, i64 n_chains, i64 first_row, u32 sweep, const u32* key, double* sums,
-                       double* squares) {
-    const PassRows pass = {y, nullptr, bounds, n_blocks, shift_at(shift)};
+EXPORT i32 latent_pass(const StoredX* X, const PassRows* pass, const Coefficients* coef, i64 n_chains, i64 first_row,
+                       u32 sweep, const u32* key, double* sums, double* squares) {
     const Key of_sweep = {sweep, key[0], key[1]};
-    return on_likelihood_and_rows(likelihood, kind, data, indices, indptr, n, p, [&](auto law, const auto& rows) {
+    return on_likelihood_and_rows(*X, *pass, [&](auto law, const auto& rows) {
         typedef decltype(law) L;
         if constexpr (L::HAS_LATENTS)
-            return draw_latents<L>(rows, pass, {coef, q, width}, n_chains, first_row, of_sweep, sums, squares);
+            return draw_latents<L>(rows, *pass, *coef, n_chains, first_row, of_sweep, sums, squares);
         return i32(0);
     });
 }
@@ -172,18 +136,16 @@ static i32 add_scores(const Rows& rows, const PassRows& pass, const Coefficients
                       double* logliks) {
     typedef typename Rows::number R;
     return sum_tiles<R>(rows, pass, coef, sums, [&](i64 block, i64 start, i64 n_rows, R* eta) {
-        const double* weight = pass.row_weight ? pass.row_weight + start : nullptr;
+        const double* weight = pass.weight ? pass.weight + start : nullptr;
         for (i64 c = 0; c < n_chains; ++c, eta += rows.tile)
             logliks[block * n_chains + c] += score_tile<L>(n_rows, eta, pass.y + start, weight);
     });
 }
 
-EXPORT i32 score_pass(i32 likelihood, i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p,
-                      const u8* y, const double* row_weight, const void* shift, const void* coef, i64 q, i64 width,
-                      const i64* bounds, i64 n_blocks, i64 n_chains, double* sums, double* logliks) {
-    const PassRows pass = {y, row_weight, bounds, n_blocks, shift_at(shift)};
-    return on_likelihood_and_rows(likelihood, kind, data, indices, indptr, n, p, [&](auto law, const auto& rows) {
-        return add_scores<decltype(law)>(rows, pass, {coef, q, width}, n_chains, sums, logliks);
+EXPORT i32 score_pass(const StoredX* X, const PassRows* pass, const Coefficients* coef, i64 n_chains, double* sums,
+                      double* logliks) {
+    return on_likelihood_and_rows(*X, *pass, [&](auto law, const auto& rows) {
+        return add_scores<decltype(law)>(rows, *pass, *coef, n_chains, sums, logliks);
     });
 }
 
@@ -195,10 +157,11 @@ static i32 add_lines(const Rows& rows, const PassRows& pass, const Coefficients&
                      i64 n_steps, double* logliks) {
     Scratch<double> eta(both.width * rows.tile), work(3 * rows.tile);
     if (eta.failed() || work.failed()) return NO_MEMORY;
-    const PassRows unshifted = {pass.y, pass.row_weight, pass.bounds, pass.n_blocks};
+    const Shift& shift = shift_of(pass);
+    PassRows unshifted = pass;
+    unshifted.shift = nullptr;
     for_tiles(rows, unshifted, both, eta.data, [&](i64 block, i64 start, i64 n_rows) {
-        const double* weight = pass.row_weight ? pass.row_weight + start : nullptr;
-        const Shift& shift = pass.shift;
+        const double* weight = pass.weight ? pass.weight + start : nullptr;
         add_shift(shift, rows.tile, start, n_rows, n_chains, eta.data);
         if (shift.slopes) add_by_group(shift, shift.slopes, rows.tile, start, n_rows, eta + n_chains * rows.tile);
         for (i64 c = 0; c < n_chains; ++c) {
@@ -211,28 +174,22 @@ static i32 add_lines(const Rows& rows, const PassRows& pass, const Coefficients&
     return 0;
 }
 
-EXPORT i32 line_pass(i32 likelihood, i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p,
-                     const u8* y, const double* row_weight, const void* shift, const double* both, i64 q, i64 width,
-                     const double* steps, i64 n_chains, i64 n_steps, const i64* bounds, i64 n_blocks, double* logliks) {
-    const PassRows pass = {y, row_weight, bounds, n_blocks, shift_at(shift)};
-    return on_likelihood_and_rows(likelihood, kind, data, indices, indptr, n, p, [&](auto law, const auto& rows) {
-        return add_lines<decltype(law)>(rows, pass, {both, q, width}, steps, n_chains, n_steps, logliks);
+EXPORT i32 line_pass(const StoredX* X, const PassRows* pass, const Coefficients* both, const double* steps, i64 n_chains,
+                     i64 n_steps, double* logliks) {
+    return on_likelihood_and_rows(*X, *pass, [&](auto law, const auto& rows) {
+        return add_lines<decltype(law)>(rows, *pass, *both, steps, n_chains, n_steps, logliks);
     });
 }
 
-// X' diag(row_weight) X vectors of rows in CSR form, of (X, 1) where q = p + 1. vectors : like coef, but float64.
+// X' diag(w) X vectors of rows in CSR form, of (X, 1) where q = p + 1. vectors : like coef, but float64.
 template <class Rows>
 static i32 multiply_by_gram(const Rows& rows, const PassRows& pass, const Coefficients& vectors, double* sums) {
     return sum_tiles<double>(rows, pass, vectors, sums, [&](i64, i64 start, i64 n_rows, double* eta) {
-        for (i64 c = 0; pass.row_weight && c < vectors.width; ++c)
-            for (i64 r = 0; r < n_rows; ++r) eta[c * rows.tile + r] *= pass.row_weight[start + r];
+        for (i64 c = 0; pass.weight && c < vectors.width; ++c)
+            for (i64 r = 0; r < n_rows; ++r) eta[c * rows.tile + r] *= pass.weight[start + r];
     });
 }
 
-EXPORT i32 product_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p,
-                        const double* row_weight, const double* vectors, i64 q, i64 width, const i64* bounds,
-                        i64 n_blocks, double* sums) {
-    const PassRows pass = {nullptr, row_weight, bounds, n_blocks};
-    return on_csr_rows(kind, data, indices, indptr, n, p,
-                       [&](const auto& rows) { return multiply_by_gram(rows, pass, {vectors, q, width}, sums); });
+EXPORT i32 product_pass(const StoredX* X, const PassRows* pass, const Coefficients* vectors, double* sums) {
+    return on_csr_rows(*X, [&](const auto& rows) { return multiply_by_gram(rows, *pass, *vectors, sums); });
 }

@@ -148,50 +148,51 @@ static void coordinates_of(const PriorCoordinates& at, const double* beta, doubl
 }
 
 // w of the shrunk coefficients, the other coefficients, and log tau; out (n_chains, q + 1).
-EXPORT i32 prior_coordinates(const void* coordinates, const double* beta, const double* tau_sq_inv, i64 n_chains,
+EXPORT i32 prior_coordinates(const PriorCoordinates* coordinates, const double* beta, const double* tau_sq_inv, i64 n_chains,
                              double* out) {
-    const PriorCoordinates& at = *static_cast<const PriorCoordinates*>(coordinates);
+    const PriorCoordinates& at = *coordinates;
     for (i64 c = 0; c < n_chains; ++c) coordinates_of(at, beta + c * at.q, tau_sq_inv[c], out + c * (at.q + 1));
     return 0;
 }
 
 // u of a state, v ~ N(0, I), the force there and the energy, of the chains first to last - 1.
-EXPORT i32 begin_in_prior_coordinates(const void* coordinates, const double* beta, const double* tau_sq_inv,
-                                      const double* loglik, const double* score, u32 sweep, const u32* key, i64 first,
-                                      i64 last, double* u, double* v, double* force, double* energy) {
-    const PriorCoordinates& at = *static_cast<const PriorCoordinates*>(coordinates);
+EXPORT i32 begin_in_prior_coordinates(const PriorCoordinates* coordinates, const State* state, u32 sweep, const u32* key,
+                                      i64 first, i64 last, const Trajectory* trajectory) {
+    const PriorCoordinates& at = *coordinates;
     const i64 q = at.q;
     Scratch<double> scratch_beta(q);
     if (scratch_beta.failed()) return NO_MEMORY;
     for (i64 c = first; c < last; ++c) {
         const i64 start = c * (q + 1);
-        double *chain_u = u + start, *chain_v = v + start, scratch_tau;
-        coordinates_of(at, beta + c * q, tau_sq_inv[c], chain_u);
+        const double* beta = state->beta + c * q;
+        double *chain_u = trajectory->u + start, *chain_v = trajectory->v + start, scratch_tau;
+        coordinates_of(at, beta, state->tau_sq_inv[c], chain_u);
         for (i64 j = 0; j <= q; ++j) chain_u[j] = (chain_u[j] - at.centre[j]) / at.size[j];
         const Stream stream({sweep, key[0], key[1]}, u32(c), MOMENTUM_PURPOSE);
         for (i64 j = 0; j <= q; ++j) chain_v[j] = normal(stream, u32(j));
         to_beta(at, c, chain_u, scratch_beta, &scratch_tau);
-        kick(at, c, 0.0, beta + c * q, loglik[c], score + c * q, chain_u, chain_v, force + start, energy + c);
+        kick(at, c, 0.0, beta, state->loglik[c], state->score + c * q, chain_u, chain_v, trajectory->force + start,
+             trajectory->energy + c);
     }
     return 0;
 }
 
 // beta and tau^-2 at u.
-EXPORT i32 beta_of_prior_coordinates(const void* coordinates, const double* u, i64 first, i64 last, double* beta,
+EXPORT i32 beta_of_prior_coordinates(const PriorCoordinates* coordinates, const double* u, i64 first, i64 last, double* beta,
                                      double* tau_sq_inv) {
-    const PriorCoordinates& at = *static_cast<const PriorCoordinates*>(coordinates);
+    const PriorCoordinates& at = *coordinates;
     for (i64 c = first; c < last; ++c) to_beta(at, c, u + c * (at.q + 1), beta + c * at.q, tau_sq_inv + c);
     return 0;
 }
 
 // The force at beta, a half-kick of v, and the energy.
-EXPORT i32 kick_in_prior_coordinates(const void* coordinates, double angle, const double* beta, const double* loglik,
-                                     const double* score, i64 first, i64 last, const double* u, double* v,
-                                     double* force, double* energy) {
-    const PriorCoordinates& at = *static_cast<const PriorCoordinates*>(coordinates);
+EXPORT i32 kick_in_prior_coordinates(const PriorCoordinates* coordinates, double angle, const State* state, i64 first,
+                                     i64 last, const Trajectory* trajectory) {
+    const PriorCoordinates& at = *coordinates;
     for (i64 c = first; c < last; ++c) {
         const i64 beta_start = c * at.q, start = c * (at.q + 1);
-        kick(at, c, angle, beta + beta_start, loglik[c], score + beta_start, u + start, v + start, force + start, energy + c);
+        kick(at, c, angle, state->beta + beta_start, state->loglik[c], state->score + beta_start, trajectory->u + start,
+             trajectory->v + start, trajectory->force + start, trajectory->energy + c);
     }
     return 0;
 }
@@ -199,27 +200,26 @@ EXPORT i32 kick_in_prior_coordinates(const void* coordinates, double angle, cons
 // The state after a trajectory of n_steps and its test, in place: ``_trajectory`` of
 // ``_mcmc/hmc_prior_coordinates.py``. acceptance : (n_chains,). The numbers are, bit for bit, those of the functions
 // above.
-EXPORT i32 fused_trajectory_in_prior_coordinates(const void* coordinates, const FusedScoreRows* rows, double angle,
-                                                 i64 n_steps, u32 sweep, const u32* key, i64 n_chains, double* beta,
-                                                 double* tau_sq_inv, double* loglik, double* score,
-                                                 double* acceptance) {
+EXPORT i32 fused_trajectory_in_prior_coordinates(const PriorCoordinates* coordinates, const FusedScoreRows* rows, double angle,
+                                                 i64 n_steps, u32 sweep, const u32* key, i64 n_chains,
+                                                 const State* state, double* acceptance) {
     const i64 q = rows->q, size = n_chains * (q + 1);
     Scratch<double> memory(3 * size + 2 * n_chains);
     Proposal proposal(n_chains, 0, q);
     if (memory.failed() || proposal.memory.failed()) return NO_MEMORY;
-    double *u = memory, *v = u + size, *force = v + size, *energy = force + size, *change = energy + n_chains;
+    const Trajectory trajectory = {memory, memory + size, memory + 2 * size, memory + 3 * size};
+    double* change = trajectory.energy + n_chains;
     const State& at = proposal.state;
-    i32 status = begin_in_prior_coordinates(coordinates, beta, tau_sq_inv, loglik, score, sweep, key, 0, n_chains, u,
-                                            v, force, energy);
-    for (i64 c = 0; c < n_chains; ++c) change[c] = -energy[c];
+    i32 status = begin_in_prior_coordinates(coordinates, state, sweep, key, 0, n_chains, &trajectory);
+    for (i64 c = 0; c < n_chains; ++c) change[c] = -trajectory.energy[c];
     for (i64 step = 0; step < n_steps && !status; ++step) {
-        kick_and_rotate(angle, u, v, force, size);
-        beta_of_prior_coordinates(coordinates, u, 0, n_chains, at.beta, at.tau_sq_inv);
+        kick_and_rotate(angle, trajectory.u, trajectory.v, trajectory.force, size);
+        beta_of_prior_coordinates(coordinates, trajectory.u, 0, n_chains, at.beta, at.tau_sq_inv);
         status = score_at(*rows, at.beta, n_chains, at.loglik, at.score);
-        kick_in_prior_coordinates(coordinates, angle, at.beta, at.loglik, at.score, 0, n_chains, u, v, force, energy);
+        kick_in_prior_coordinates(coordinates, angle, &at, 0, n_chains, &trajectory);
     }
     if (status) return status;
-    for (i64 c = 0; c < n_chains; ++c) change[c] += energy[c];
-    metropolis(change, {sweep, key[0], key[1]}, at, n_chains, 0, q, {beta, nullptr, tau_sq_inv, loglik, score}, acceptance);
+    for (i64 c = 0; c < n_chains; ++c) change[c] += trajectory.energy[c];
+    metropolis(change, {sweep, key[0], key[1]}, at, n_chains, 0, q, *state, acceptance);
     return 0;
 }

@@ -3,8 +3,8 @@
 #include "export.hpp"
 #include "leapfrog.hpp"
 
-// The state of all chains.
-struct State {
+// The state of all chains; null for what a call does not use.
+struct State {  // filled by Python
     double *beta, *lambda_sq_inv, *tau_sq_inv, *loglik, *score;
 };
 

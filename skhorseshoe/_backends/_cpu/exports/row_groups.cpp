@@ -1,5 +1,5 @@
 // Groups of rows: sums over their rows, moves of their effects, and log-likelihoods given the linear predictors that a
-// pass has stored (``Shift`` of passes.cpp). Groups and the rows of each have a fixed order, so that sums have the same
+// pass has stored (``Shift`` of rows.hpp). Groups and the rows of each have a fixed order, so that sums have the same
 // bits for any number of threads.
 #include "csr_rows.hpp"
 #include "export.hpp"
@@ -32,12 +32,10 @@ template <class F> static void with_likelihood(const RowGroups& groups, const vo
     });
 }
 
-static const RowGroups& groups_at(const void* address) { return *static_cast<const RowGroups*>(address); }
-
 // The sums of ``values`` (n, n_chains) over the rows of the groups first to last - 1; (n_groups, n_chains), for any number
 // of chains.
-EXPORT i32 sum_by_group(const void* row_groups, const void* values, i64 n_chains, i64 first, i64 last, double* sums) {
-    const RowGroups& groups = groups_at(row_groups);
+EXPORT i32 sum_by_group(const RowGroups* row_groups, const void* values, i64 n_chains, i64 first, i64 last, double* sums) {
+    const RowGroups& groups = *row_groups;
     with_stored(groups, values, [&](auto* by_row) {
         for (i64 g = first; g < last; ++g) {
             double* group_sums = sums + g * n_chains;
@@ -81,9 +79,9 @@ static void gather(const RowGroups& groups, const T* by_row, const double* facto
 
 // For the groups first to last - 1, -w d^2 log p(s eta) / d eta^2 of their rows, and the sums over the rows of a group of
 // w d log p(s eta) / d eta, averaged over n_chains. eta is factor times the predictor plus effect and offset.
-EXPORT i32 curvature_of_rows(const void* row_groups, const void* predictors, const double* factor, const double* effects,
+EXPORT i32 curvature_of_rows(const RowGroups* row_groups, const void* predictors, const double* factor, const double* effects,
                              i64 n_chains, i64 first, i64 last, double* curvature, double* slopes) {
-    const RowGroups& groups = groups_at(row_groups);
+    const RowGroups& groups = *row_groups;
     with_likelihood(groups, predictors, [&](auto law, auto* by_row) {
         for (i64 g = first; g < last; ++g) {
             slopes[g] = 0.0;
@@ -106,9 +104,9 @@ EXPORT i32 curvature_of_rows(const void* row_groups, const void* predictors, con
 }
 
 // The log-likelihoods of the groups first to last - 1 with each of k effects u (last - first, k). predictors : (n,).
-EXPORT i32 group_logliks_on_grid(const void* row_groups, const void* predictors, const double* u, i64 k, i64 first,
+EXPORT i32 group_logliks_on_grid(const RowGroups* row_groups, const void* predictors, const double* u, i64 k, i64 first,
                                  i64 last, double* logliks) {
-    const RowGroups& groups = groups_at(row_groups);
+    const RowGroups& groups = *row_groups;
     i64 n_most = 0;
     for (i64 g = first; g < last; ++g) n_most = largest(n_most, groups.starts[g + 1] - groups.starts[g]);
     Scratch<double> numbers(6 * n_most);
@@ -145,15 +143,14 @@ struct MovingEffects {
     bool failed() const { return numbers.failed() || effects.failed() || active.failed(); }
 };
 
-struct EffectLaw {
+struct EffectLaw {  // filled by Python
     const double *factor, *precision;  // (n_chains,) of x beta; (n_chains,) s^-2
     const double* information;         // (n_groups,) of the rows about an effect, frozen
-    Key key;
 };
 
 // Moves the effects of the groups first to last - 1 together.
-static void move_effects_of_groups(const RowGroups& groups, const void* predictors, const EffectLaw& law, i64 first,
-                                   i64 last, const MovingEffects& moving, double* effects) {
+static void move_effects_of_groups(const RowGroups& groups, const void* predictors, const EffectLaw& law, Key key,
+                                   i64 first, i64 last, const MovingEffects& moving, double* effects) {
     const i64 n_chains = groups.n_chains, n_effects = (last - first) * n_chains;
     for (i64 g = first; g < last; ++g) {
         const i64 at = (groups.starts[g] - groups.starts[first]) * n_chains, n = groups.starts[g + 1] - groups.starts[g];
@@ -161,7 +158,7 @@ static void move_effects_of_groups(const RowGroups& groups, const void* predicto
                     [&](auto* by_row) { gather(groups, by_row, law.factor, n_chains, g, at, moving.rows); });
         for (i64 c = 0; c < n_chains; ++c) {
             const i64 k = (g - first) * n_chains + c;
-            const Stream stream(law.key, u32(c), EFFECT_PURPOSE, u64(g));
+            const Stream stream(key, u32(c), EFFECT_PURPOSE, u64(g));
             moving.effects[k] = {at + c * n, n, law.precision[c], effects[g * n_chains + c], 0, 0, 0, 0, stream, u32(g)};
 #ifdef PLANT_WIDTH_OF_STATE
             const double more = fabs(effects[g * n_chains + c]);
@@ -190,10 +187,9 @@ static i64 end_of_moving(const RowGroups& groups, i64 first, i64 last) {
 
 // Moves the effects (n_groups, n_chains) of the groups first to last - 1. x beta is predictors (n, n_chains) times factor
 // (n_chains,).
-EXPORT i32 move_group_effects(const void* row_groups, const void* predictors, const double* factor,
-                              const double* precision, const double* information, u32 sweep, const u32* key,
-                              i64 first, i64 last, double* effects) {
-    const RowGroups& groups = groups_at(row_groups);
+EXPORT i32 move_group_effects(const RowGroups* row_groups, const void* predictors, const EffectLaw* law, u32 sweep,
+                              const u32* key, i64 first, i64 last, double* effects) {
+    const RowGroups& groups = *row_groups;
     i64 most_groups = 0, most_rows = 0;
     for (i64 g = first, end; g < last; g = end) {
         end = end_of_moving(groups, g, last);
@@ -204,17 +200,16 @@ EXPORT i32 move_group_effects(const void* row_groups, const void* predictors, co
     if (moving.failed()) return NO_MEMORY;
     for (i64 g = first, end; g < last; g = end) {
         end = end_of_moving(groups, g, last);
-        const EffectLaw law{factor, precision, information, {sweep, key[0], key[1]}};
-        move_effects_of_groups(groups, predictors, law, g, end, moving, effects);
+        move_effects_of_groups(groups, predictors, *law, {sweep, key[0], key[1]}, g, end, moving, effects);
     }
     return 0;
 }
 
 // The log-likelihoods of the chains ``asked``, with x beta = predictors times factor (n_chains,). effects : (n_groups,
 // n_chains). logliks : (n_blocks, n_chains), added to.
-EXPORT i32 scaled_logliks(const void* row_groups, const void* predictors, const double* factor, const double* effects,
+EXPORT i32 scaled_logliks(const RowGroups* row_groups, const void* predictors, const double* factor, const double* effects,
                           const u8* asked, const i64* bounds, i64 n_blocks, double* logliks) {
-    const RowGroups& groups = groups_at(row_groups);
+    const RowGroups& groups = *row_groups;
     const i64 n_chains = groups.n_chains;
     constexpr i64 TILE = 256;
     Scratch<double> eta(n_chains * TILE), work(2 * TILE);
@@ -251,11 +246,11 @@ static i32 add_dense_rows(const R* X, i64 n, i64 p, const i32* codes, const doub
     return 0;
 }
 
-EXPORT i32 add_rows_by_group(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p,
-                             const i32* codes, const double* weight, double* sums) {
-    if (kind == 0) return add_dense_rows(static_cast<const float*>(data), n, p, codes, weight, sums);
-    if (kind == 1) return add_dense_rows(static_cast<const double*>(data), n, p, codes, weight, sums);
-    return on_csr_rows(kind, data, indices, indptr, n, p, [&](const auto& rows) {
+EXPORT i32 add_rows_by_group(const StoredX* X, const i32* codes, const double* weight, double* sums) {
+    const i64 n = X->n, p = X->p;
+    if (X->kind == 0) return add_dense_rows(static_cast<const float*>(X->data), n, p, codes, weight, sums);
+    if (X->kind == 1) return add_dense_rows(static_cast<const double*>(X->data), n, p, codes, weight, sums);
+    return on_csr_rows(*X, [&](const auto& rows) {
         for (i64 i = 0; i < n; ++i) {
             double* group_sums = sums + codes[i] * (p + 1);
             for (i64 k = rows.indptr[i]; k < i64(rows.indptr[i + 1]); ++k)

@@ -3,43 +3,41 @@
 #include "export.hpp"
 #include "random.hpp"
 
-// X' diag(row_weight)^(1/2) e, e ~ N(0, I), over blocks of rows; the arguments are as in ``passes.cpp``.
+// X' diag(w)^(1/2) e, e ~ N(0, I), over blocks of rows; the arguments are as in ``passes.cpp``.
 template <class Rows>
-static i32 add_noise(const Rows& rows, const double* row_weight, i64 n_chains, const i64* bounds, i64 n_blocks,
-                     u32 attempt, u32 purpose, Key key, i64 q, i64 width, double* sums) {
+static i32 add_noise(const Rows& rows, const PassRows& pass, i64 n_chains, u32 attempt, u32 purpose, Key key, i64 q,
+                     i64 width, double* sums) {
     Scratch<double> e(width * rows.tile);
     if (e.failed()) return NO_MEMORY;
     memset(e.data, 0, sizeof(double) * width * rows.tile);
-    for (i64 block = 0; block < n_blocks; ++block)
-        for (i64 start = bounds[block]; start < bounds[block + 1]; start += rows.tile) {
-            const i64 n_rows = least(rows.tile, bounds[block + 1] - start);
+    for (i64 block = 0; block < pass.n_blocks; ++block)
+        for (i64 start = pass.bounds[block]; start < pass.bounds[block + 1]; start += rows.tile) {
+            const i64 n_rows = least(rows.tile, pass.bounds[block + 1] - start);
             for (i64 c = 0; c < n_chains; ++c)
                 for (i64 r = 0; r < n_rows; ++r) {
                     const u64 row = u64(start + r);
                     const double noise = normal(Stream(key, u32(c), purpose, row), u32(row), attempt);
-                    e[c * rows.tile + r] = row_weight ? noise * sqrt(row_weight[row]) : noise;
+                    e[c * rows.tile + r] = pass.weight ? noise * sqrt(pass.weight[row]) : noise;
                 }
             rows.add_weighted_rows(e.data, q, width, start, n_rows, e.data, sums + block * q * width);
         }
     return 0;
 }
 
-EXPORT i32 noise_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p,
-                      const double* row_weight, i64 n_chains, const i64* bounds, i64 n_blocks, u32 attempt, u32 sweep,
-                      u32 purpose, const u32* key, i64 q, i64 width, double* sums) {
-    return on_csr_rows(kind, data, indices, indptr, n, p, [&](const auto& rows) {
-        const Key of_sweep = {sweep, key[0], key[1]};
-        return add_noise(rows, row_weight, n_chains, bounds, n_blocks, attempt, purpose, of_sweep, q, width, sums);
+EXPORT i32 noise_pass(const StoredX* X, const PassRows* pass, i64 n_chains, u32 attempt, u32 sweep, u32 purpose,
+                      const u32* key, i64 q, i64 width, double* sums) {
+    const Key of_sweep = {sweep, key[0], key[1]};
+    return on_csr_rows(*X, [&](const auto& rows) {
+        return add_noise(rows, *pass, n_chains, attempt, purpose, of_sweep, q, width, sums);
     });
 }
 
 // Lower triangle of X' diag(row_weight) X over rows start to stop - 1, and the weighted sums of the columns. Indices
 // ascend within a row. row_weight : of these rows, or null. shift : (p,), taken from each stored number. total : (at
 // least p, total_width), column_sums : (p,) and size : (1,), which gets the sum of the weights, are added to.
-EXPORT i32 gram_pass(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p,
-                     const double* row_weight, const double* shift, i64 start, i64 stop, double* total, i64 total_width,
-                     double* column_sums, double* size) {
-    return on_csr_rows(kind, data, indices, indptr, n, p, [&](const auto& rows) {
+EXPORT i32 gram_pass(const StoredX* X, const double* row_weight, const double* shift, i64 start, i64 stop, double* total,
+                     i64 total_width, double* column_sums, double* size) {
+    return on_csr_rows(*X, [&](const auto& rows) {
         for (i64 i = start; i < stop; ++i) {
             const double w = row_weight ? row_weight[i - start] : 1.0;
             *size += w;
@@ -91,18 +89,17 @@ template <class Rows> static void add_moments(const Rows& rows, const double* ro
 // Weighted mean and sum of squares about it of every column, (p,) each, overwritten, as are the weight of its stored
 // numbers and the sum of the weights, size : (1,). A column is summed about the first number stored in it, so that one
 // whose numbers are all alike has no variance, not even by rounding.
-EXPORT i32 column_moments(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p,
-                          const double* row_weight, double* mean, double* square, double* stored, double* size) {
-    return on_csr_rows(kind, data, indices, indptr, n, p, [&](const auto& rows) {
+EXPORT i32 column_moments(const StoredX* X, const double* row_weight, double* mean, double* square, double* stored,
+                          double* size) {
+    return on_csr_rows(*X, [&](const auto& rows) {
         add_moments(rows, row_weight, {mean, square, stored, size});
         return 0;
     });
 }
 
 // x_j' P x_j of p columns x_j in CSC form, whose n and p are those of its transpose in CSR form. P : (p, p) symmetric.
-EXPORT i32 quadratic_forms(i32 kind, const void* data, const void* indices, const void* indptr, i64 n, i64 p,
-                           const double* P, double* out) {
-    return on_csr_rows(kind, data, indices, indptr, n, p, [&](const auto& columns) {
+EXPORT i32 quadratic_forms(const StoredX* X, const double* P, double* out) {
+    return on_csr_rows(*X, [&](const auto& columns) {
         for (i64 j = 0; j < columns.n; ++j) {
             const i64 first = columns.indptr[j];
             double total = 0.0;

@@ -4,22 +4,19 @@
 #include "chains.hpp"
 
 // L, m and the normalising constant, computed unless ``same_scales``; u = L'(beta - m), v ~ N(0, I), force and energy.
-EXPORT i32 begin_trajectory(const Gaussians* all, const Reference* reference, double* beta, double* lambda_sq_inv,
-                            double* tau_sq_inv, double* loglik, double* score, u32 sweep, const u32* key,
-                            i32 same_scales, i64 first, i64 last, double* u, double* v, double* force, double* energy) {
+EXPORT i32 begin_trajectory(const Gaussians* all, const Reference* reference, const State* state, u32 sweep,
+                            const u32* key, i32 same_scales, i64 first, i64 last, const Trajectory* trajectory) {
     Scratch<double> work(2 * all->q);
     if (work.failed()) return NO_MEMORY;
-    const State state{beta, lambda_sq_inv, tau_sq_inv, loglik, score};
     for (i64 c = first; c < last; ++c)
-        if (const i32 minor = begin_chain(*all, *reference, state, {sweep, key[0], key[1]}, same_scales, c,
-                                          {u, v, force, energy}, work))
+        if (const i32 minor = begin_chain(*all, *reference, *state, {sweep, key[0], key[1]}, same_scales, c, *trajectory, work))
             return minor;
     return 0;
 }
 
 // A half-kick of v, and a rotation of (u, v) by an angle; n numbers of all chains.
-EXPORT i32 kick_and_rotate_trajectory(double angle, double* u, double* v, const double* force, i64 n) {
-    kick_and_rotate(angle, u, v, force, n);
+EXPORT i32 kick_and_rotate_trajectory(double angle, const Trajectory* trajectory, i64 n) {
+    kick_and_rotate(angle, trajectory->u, trajectory->v, trajectory->force, n);
     return 0;
 }
 
@@ -30,25 +27,21 @@ EXPORT i32 trajectory_beta(const Gaussians* all, i64 first, i64 last, const doub
 }
 
 // The force at beta, a half-kick of v and the energy.
-EXPORT i32 kick_trajectory(double angle, const Gaussians* all, const Reference* reference, double* beta, double* loglik,
-                           double* score, i64 first, i64 last, double* u, double* v, double* force, double* energy) {
+EXPORT i32 kick_trajectory(double angle, const Gaussians* all, const Reference* reference, const State* state, i64 first,
+                           i64 last, const Trajectory* trajectory) {
     Scratch<double> work(all->q);
     if (work.failed()) return NO_MEMORY;
-    for (i64 c = first; c < last; ++c)
-        kick_chain(angle, *all, *reference, {beta, nullptr, nullptr, loglik, score}, c, {u, v, force, energy}, work);
+    for (i64 c = first; c < last; ++c) kick_chain(angle, *all, *reference, *state, c, *trajectory, work);
     return 0;
 }
 
 // See ``ScaleMoves``. accepted : (n_chains,) share of the moves of tau that were accepted. spare : (q, q) scratch.
-EXPORT i32 move_scales(const Gaussians* all, double tau_0, double tau_step, i64 n_moves, const i64* slow, i64 k,
-                       u32 sweep, const u32* key, i64 first, i64 last, double* spare, double* lambda_sq_inv,
-                       double* tau_sq_inv, double* accepted) {
+EXPORT i32 move_scales(const Gaussians* all, const ScaleMoves* moves, const State* state, u32 sweep, const u32* key,
+                       i64 first, i64 last, double* spare, double* accepted) {
     Scratch<double> work(2 * all->q + all->p);
     if (work.failed()) return NO_MEMORY;
-    const ScaleMoves moves{tau_0, tau_step, n_moves, slow, k};
-    const State state{nullptr, lambda_sq_inv, tau_sq_inv, nullptr, nullptr};
     for (i64 c = first; c < last; ++c)
-        if (const i32 minor = move_chain(*all, moves, state, {sweep, key[0], key[1]}, c, accepted[c], spare, work))
+        if (const i32 minor = move_chain(*all, *moves, *state, {sweep, key[0], key[1]}, c, accepted[c], spare, work))
             return minor;
     return 0;
 }
