@@ -102,7 +102,15 @@ def choose(rows, prior, widths, for_fused, n_splits=0, n_columns=None):
 
 
 def move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
-    """beta, lambda^-2 and tau^-2 after the line moves of a sweep, for rows of any device."""
+    """beta, lambda^-2 and tau^-2 after the line moves of a sweep, for rows of any device.
+
+    A likelihood's own parameters, behind the coefficients of beta, are held."""
+    q = len(lines.widths) - 1
+    if beta.shape[1] > q:
+        moved, *scales = move(
+            beta[:, :q], lambda_sq_inv, tau_sq_inv, rows.holding(beta[:, q:]), lines, tau_0, key, sweep
+        )
+        return rows.ops.concatenate((moved, beta[:, q:]), axis=1), *scales
     uniform, hold_uniforms = random_numbers(beta, lines, rows.ops, key, sweep)
     p = lambda_sq_inv.shape[1]
     for i, kind in enumerate(kinds(lines)):

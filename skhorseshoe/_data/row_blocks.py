@@ -79,14 +79,15 @@ class Segment(NamedTuple):
         latent, coef = self._bind(ops.latent, shift), ops.to_device(coef)
         return latent(self.X, self.y, coef, self.bounds, sweep, key, threads, self.start)
 
-    def score(self, ops, threads, coef, shift=None):
-        """Log-likelihood (n_chains,) and its gradient (n_chains, q)."""
-        return self._bind(ops.score, shift)(self.X, self.y, self.weight, ops.to_device(coef), self.bounds, threads)
+    def score(self, ops, threads, coef, shift=None, own=None):
+        """Log-likelihood (n_chains,) and its gradient (n_chains, q). own : as in ``ops.score``."""
+        score = self._bind(ops.score, shift, own)
+        return score(self.X, self.y, self.weight, ops.to_device(coef), self.bounds, threads)
 
-    def line(self, ops, threads, coef, direction, steps, shift=None):
+    def line(self, ops, threads, coef, direction, steps, shift=None, own=None):
         """Log-likelihoods at coef + step direction, for the steps (n_chains, k) of each chain; (n_chains, k)."""
         coef, direction, steps = ops.to_device((coef, direction, steps))
-        line = self._bind(ops.line, shift)
+        line = self._bind(ops.line, shift, own)
         return (line(self.X, self.y, self.weight, coef, direction, steps, self.bounds, threads),)
 
     def gram(self, ops, threads, centre, scale, fit_intercept, beta=None, spare=()):
@@ -102,7 +103,7 @@ class Segment(NamedTuple):
         of_rows = times_label(self.weight, self.y) if by_label else self.weight
         y, weight = ops.to_host((self.y, of_rows))
         size = float(weight.sum()) if len(weight) else len(y)
-        ones = float(weight @ y) if len(weight) else int(y.sum(dtype=np.int64))
+        ones = float(weight @ (y > 0)) if len(weight) else int((y > 0).sum())
         return size, ones, *ops.moments(self.X, of_rows)
 
     def deviations(self, ops, threads, centre):
@@ -131,10 +132,11 @@ class Segment(NamedTuple):
         """One of every ``step`` rows, counted among all rows; (m, p)."""
         return (sample(self.X, self.start, step),)
 
-    def _bind(self, function, shift=None):
+    def _bind(self, function, shift=None, own=None):
         """A function of a back end, with a shift if there is one, and a likelihood other than probit: only back ends of
         the host take them."""
         function = function if shift is None else partial(function, shift=shift)
+        function = function if own is None else partial(function, own=own)
         return function if self.likelihood is PROBIT else partial(function, likelihood=self.likelihood)
 
     def _misplaced(self, ops, threads, coef, intercept, rows):

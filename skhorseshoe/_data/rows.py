@@ -69,7 +69,7 @@ class Rows:
         self.bounds, self.edges = block_bounds(X.shape, X.size)
         held_X, held_y, held_weight = self.held
         self._all_rows = Segment(held_X, held_y, held_weight, self.bounds, 0, likelihood)
-        self.takes_fused_calls = len(y) <= ops.MOST_FUSED_ROWS and not is_on_disk(X)
+        self.takes_fused_calls = len(y) <= ops.MOST_FUSED_ROWS and not is_on_disk(X) and not likelihood.n_own
         if not ops.SEGMENTED:
             self.edges = self.edges[[0, -1]]
         self._see_columns(fit_intercept, unpenalized, standardize, prior_scale)
@@ -189,6 +189,23 @@ class Rows:
         ``ShrinkageByRows``."""
         return self, beta, None if self.offset is None else self.row_information(beta), None
 
+    def predictors(self, beta):
+        """x beta of all rows, (n, m)."""
+        shift, k = self.shift(len(beta)), self.likelihood.n_own
+        any_own = np.tile(np.arange(1.0, k + 1), (len(beta), 1)) if k else None
+        self.score(beta, shift, any_own)  # leaves x beta in shift.predictors
+        return shift.predictors
+
+    def weighted_sum(self, weight):
+        """Sums of weight_i x_i over all rows, for the sampler's columns (q,). weight : (n,)."""
+        sums = self.ops.sums_by_group(self.held[0], np.zeros(self.n, np.int32), 1, weight)
+        return self.columns.gradient(sums[:, : self.shape[1] + self.columns.fit_intercept])[0]
+
+    def class_shares(self):
+        """The shares of the classes, moved a little inwards so that none is 0; (K,)."""
+        counts = np.bincount(self.y, self.weight if len(self.weight) else None, self.likelihood.n_classes) + 0.5
+        return counts / counts.sum()
+
     def sums_by_group(self, weight):
         """Sums of weight_i (x_i, 1) over the rows of each group, in columns of X; (n_groups, p + 1). weight : (n,)."""
         return self.ops.sums_by_group(self.held[0], self.groups.codes, self.groups.n, weight)
@@ -300,12 +317,14 @@ class Rows:
         xtz, ztz = self._total(Segment.latent, self._translate.of_X(beta), sweep, key, shift=self._shifted(shift))
         return self._translate.gradient(xtz), ztz
 
-    def score(self, beta, shift=None):
-        """Log-likelihood (n_chains,) and its gradient (n_chains, q) at beta."""
+    def score(self, beta, shift=None, own=None):
+        """Log-likelihood (n_chains,) and its gradient (n_chains, q) at beta; with parameters of the likelihood's own
+        (n_chains, k) that by these, too."""
         if self.takes_fused_calls and shift is None and (answer := self.ops.fused_score(self, beta)) is not None:
             return answer
-        loglik, score = self._total(Segment.score, self._translate.of_X(beta), shift=self._shifted(shift))
-        return loglik, self._translate.gradient(score)
+        of_X, shift = self._translate.of_X(beta), self._shifted(shift)
+        loglik, score, *by_own = self._total(Segment.score, of_X, shift=shift, own=own)
+        return loglik, self._translate.gradient(score), *by_own
 
     def lines(self, fixed, widths, n_splits=0, n_columns=None):
         """The ``Lines`` along which coefficients move. fixed : ``FixedPrior``. The others are as in ``Lines``."""
@@ -314,10 +333,10 @@ class Rows:
         for_fused = np.array([c.q_order, unit]), np.array([centre, fixed.anchor, fixed.diagonal])
         return choose(self, fixed, widths, for_fused, n_splits, n_columns)
 
-    def line(self, beta, direction, steps, shift=None):
+    def line(self, beta, direction, steps, shift=None, own=None):
         """Log-likelihoods at beta + step direction, for the steps (n_chains, k) of each chain; (n_chains, k)."""
         beta, direction = map(self._translate.of_X, (beta, direction))
-        return self._total(Segment.line, beta, direction, steps, shift=self._shifted(shift))[0]
+        return self._total(Segment.line, beta, direction, steps, shift=self._shifted(shift), own=own)[0]
 
 
 class Columns:

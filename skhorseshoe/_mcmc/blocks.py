@@ -15,16 +15,24 @@ class Block:
 
     rows: object  # ``rows`` as chains see them while the unknowns of the block are held
 
+    def given(self, problem):
+        """The ``Problem`` of the other unknowns."""
+        return problem._replace(rows=self.rows)
+
+    def start(self, beta):
+        """beta (n_chains, q) with which chains start, and behind it unknowns of the block that move with it."""
+        return beta
+
     def sweep(self, state, law):
         """The state after ``law``, a sweep of the coefficients and their scales, and then a move of the block."""
         raise NotImplementedError
 
     def judged(self):
-        """The unknowns (n_chains, k) in which chains must agree before burn-in ends."""
+        """The unknowns (n_chains, k) in which chains must agree before burn-in ends, but for those behind beta."""
         raise NotImplementedError
 
-    def values(self):
-        """The values of a draw, which ``draws_of`` takes; a tuple of arrays of the host."""
+    def values(self, state):
+        """The values of a draw, which ``draws_of`` takes; a tuple of arrays of the host. state : of the chains."""
         raise NotImplementedError
 
     def draws_of(self, n_chains, room):

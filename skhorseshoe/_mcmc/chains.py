@@ -31,7 +31,7 @@ class Chains:
 
     def _judged(self):
         """The unknowns (n_chains, k) in which chains must agree before burn-in ends."""
-        more = [block.judged() for block in self.blocks]
+        more = [values for block in self.blocks if (values := block.judged()) is not None]
         return np.column_stack([self.state.beta, *more]) if more else self.state.beta
 
     def arrays(self):

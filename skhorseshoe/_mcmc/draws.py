@@ -51,7 +51,7 @@ class Draws:
         ``n_offered`` grows last, so that an interrupt never leaves half a draw.
         """
         p, fit_intercept, is_due = len(self.columns.order), self.columns.fit_intercept, self._is_due()
-        beta, tau = self.columns.of_X(beta), tau_sq_inv**-0.5
+        beta, tau = self.columns.of_X(beta[:, : p + fit_intercept]), tau_sq_inv**-0.5
         coef, intercept = beta[:, :p], beta[:, p] if fit_intercept else np.zeros(len(beta))
         if is_due and self.n == self.room:
             self._halve()

@@ -202,7 +202,7 @@ class GroupEffects(Block):
         """log s (n_chains, 1)."""
         return np.log(self.scale)[:, None]
 
-    def values(self):
+    def values(self, state):
         """u (n_groups, n_chains) and s (n_chains,)."""
         return self.effects, self.scale
 

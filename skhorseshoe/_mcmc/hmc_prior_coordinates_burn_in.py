@@ -73,9 +73,10 @@ class PriorCoordinateChains(PlainChains):
         distance = _FAR_UNIT_IN_DEVIATIONS[rows.is_sparse] / np.sqrt(information * np.where(square > 0, square, 1.0))
         if fixed.slab_scale is not None:
             distance = np.minimum(distance, fixed.slab_scale)
-        others = np.append(rows.columns.sd[p:], 1.0)[: len(fixed.anchor) - p]
+        others, largest = np.ones((2, len(fixed.anchor) - p))
+        others[: len(rows.columns.sd) - p], largest[: len(fixed.variances)] = rows.columns.sd[p:], fixed.variances
         width = 1.0 / np.sqrt(_KNOWN_SHARE * information * np.where(others > 0, others, 1.0) ** 2)
-        return distance, _KNOWN_SHARE * information * square, np.minimum(width, np.sqrt(fixed.variances))
+        return distance, _KNOWN_SHARE * information * square, np.minimum(width, np.sqrt(largest))
 
     def _make_coordinates(self):
         rows, fixed, tau_0, _ = self.problem

@@ -1,5 +1,7 @@
 """The fixed prior: what holds for the coefficients beside the horseshoe, the slab and wide Gaussians."""
 
+from copy import copy
+
 import numpy as np
 
 WIDE = 100.0  # standard deviation of intercept and unpenalised coefficients; wide for a linear predictor
@@ -31,7 +33,7 @@ class FixedPrior:
     """
 
     def __init__(self, columns, slab_scale, wide=WIDE):
-        p = len(columns.mean)
+        p, self.wide = len(columns.mean), wide
         self.anchor = np.append(columns.mean, 1.0) / wide if columns.fit_intercept else np.zeros(p)
         self.slab_scale = slab_scale
         self.slab_precision = 0.0 if slab_scale is None else slab_scale**-2.0
@@ -41,6 +43,12 @@ class FixedPrior:
         self.diagonal[columns.n_shrunk : p] = np.where(is_wide, (np.where(sd > 0, sd, 1.0) / wide) ** 2, 1.0)
         # Prior variances of the coefficients that are not shrunk, and of the intercept at the mean of the columns.
         self.variances = np.append(1.0 / self.diagonal[columns.n_shrunk : p], [wide**2] * columns.fit_intercept)
+
+    def padded(self, k):
+        """This prior with k further unknowns, of which it says nothing."""
+        out = copy(self)
+        out.anchor, out.diagonal = (np.append(values, np.zeros(k)) for values in (self.anchor, self.diagonal))
+        return out
 
     def add_to(self, H):
         """Add the precision to H (q, q), in place."""

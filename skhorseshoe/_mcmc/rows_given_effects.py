@@ -21,7 +21,7 @@ class RowsGivenEffects:
     def __init__(self, rows, effects):
         for name in _SHARED:
             setattr(self, name, getattr(rows, name))
-        self.rows, self.effects = rows, effects
+        self.rows, self.effects, self.predictors = rows, effects, rows.predictors
 
     def score(self, beta):
         """log p(y, u | beta, s) up to a constant (m,), and its gradient (m, q)."""
@@ -38,12 +38,6 @@ class RowsGivenEffects:
         if along is not None:
             score = score + (self.effects.row_groups.sums(shift.terms) - effects * precision).T @ along
         return loglik, score, shift.predictors
-
-    def predictors(self, beta):
-        """x beta of all rows, (n, m)."""
-        shift = self.rows.shift(len(beta))
-        self.rows.score(beta, shift)  # leaves x beta in shift.predictors
-        return shift.predictors
 
     def line(self, beta, direction, steps):
         """log p(y, u | beta, s) at beta + step direction; (n_chains, k)."""

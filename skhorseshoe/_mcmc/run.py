@@ -9,6 +9,7 @@ from .._backends import device
 from .._model import PROBIT
 from .._utils.interrupts import ctrl_c_noted
 from .chains import GibbsChains, PxdaChains
+from .cut_points import CutPoints
 from .draws import Draws
 from .gibbs import State
 from .group_effects import GroupEffects
@@ -66,10 +67,10 @@ class RowsForHostChains:
     def __getattr__(self, name):
         return getattr(self._rows, name)
 
-    def score(self, beta):
+    def score(self, beta, *more, **options):
         """As ``Rows.score``."""
         ops = self._rows.ops
-        return ops.to_host(self._rows.score(ops.to_device(beta)))
+        return ops.to_host(self._rows.score(ops.to_device(beta), *more, **options))
 
 
 class Run:
@@ -90,11 +91,11 @@ class Run:
         rows = problem.rows
         rate, tau_0 = rows.base_rate(), problem.tau_0
         start = initial_state(settings.n_chains, rows.columns, rate, tau_0, problem.key, rows.likelihood)
-        start = rows.ops.to_device(start)
         saved_chains = saved and saved["chains"]
         self.blocks = blocks_of(problem, settings.n_chains, saved_chains)
         for block in self.blocks:
-            problem = problem._replace(rows=block.rows)
+            problem, start = block.given(problem), start._replace(beta=block.start(start.beta))
+        start = rows.ops.to_device(start)
         self.chains = _CHAINS[settings.kind](problem, start, settings.burn_in, saved_chains, self.blocks)
         n_draws = settings.n_iter // settings.thin
         self.room = settings.max_draws or _room(settings.room, saved, n_draws)
@@ -164,7 +165,7 @@ class Run:
         self._draws.kappa.add(n, self.chains)
         state = self.chains.state
         acceptance = getattr(state, "acceptance", 1.0)  # 1 for a sampler without proposals
-        of_blocks = [block.values() for block in self.blocks]
+        of_blocks = [block.values(state) for block in self.blocks]
         self._outbox.put(self._draws.add, (state.beta, state.tau_sq_inv, acceptance, *of_blocks))
 
     def _stop_if_enough(self, n, is_new=False):
@@ -233,6 +234,8 @@ def _room(planned, saved, n_draws):
 
 def blocks_of(problem, n_chains, saved=None):
     """The blocks of unknowns beside beta and its scales. saved : what ``arrays`` of chains gave, or None."""
+    if problem.rows.likelihood.n_own:
+        return (CutPoints(problem, n_chains),)
     return () if problem.rows.groups is None else (GroupEffects(problem, n_chains, saved),)
 
 

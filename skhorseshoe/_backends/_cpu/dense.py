@@ -136,24 +136,28 @@ def latent(X, y, coef, bounds, sweep, key, threads, first_row=0, shift=None, lik
     return by_chain(add_pairs(sums), len(coef)), add_pairs(squares)
 
 
-def score(X, y, weight, coef, bounds, threads, shift=None, likelihood=PROBIT):
+def score(X, y, weight, coef, bounds, threads, shift=None, likelihood=PROBIT, own=None):
     """Log-likelihood (n_chains,) and its gradient (n_chains, q), float64; one pass over X, blocks as in ``latent``.
 
-    weight : (n,) float64 that multiplies the rows' terms, or (0,) for none.
+    weight : (n,) float64 that multiplies the rows' terms, or (0,) for none. own : parameters of the likelihood
+    (n_chains, k), by which the gradient (n_chains, k) comes third; None for a likelihood without.
     """
     n_blocks, by_columns = len(bounds) - 1, by_column(coef)
     sums, logliks = np.zeros((n_blocks, *by_columns.shape)), np.zeros((n_blocks, len(coef)))
+    own_sums = None if own is None else np.zeros((n_blocks, *own.shape))
 
     def add_blocks(first, last):
         for x, rows, edges, blocks in pieces_of_X(X, bounds, first, last):
             beta, terms = by_columns.astype(x.dtype, copy=False), shift_record(shift, rows)
-            score_pass(x, y[rows], weight[rows], beta, edges, sums[blocks], logliks[blocks], terms, likelihood)
+            more = () if own is None else (own, own_sums[blocks])
+            score_pass(x, y[rows], weight[rows], beta, edges, sums[blocks], logliks[blocks], terms, likelihood, *more)
 
     threads.run(add_blocks, n_blocks)
-    return add_pairs(logliks), by_chain(add_pairs(sums), len(coef))
+    answer = add_pairs(logliks), by_chain(add_pairs(sums), len(coef))
+    return answer if own is None else (*answer, add_pairs(own_sums))
 
 
-def line(X, y, weight, coef, direction, steps, bounds, threads, shift=None, likelihood=PROBIT):
+def line(X, y, weight, coef, direction, steps, bounds, threads, shift=None, likelihood=PROBIT, own=None):
     """Log-likelihoods at coef + step direction (n_chains, q) for the steps (n_chains, k); (n_chains, k) float64.
 
     One pass over X, the rest as in ``score``.
@@ -164,7 +168,7 @@ def line(X, y, weight, coef, direction, steps, bounds, threads, shift=None, like
     def add_blocks(first, last):
         for x, rows, edges, blocks in pieces_of_X(X, bounds, first, last):
             terms = shift_record(shift, rows)
-            line_pass(x, y[rows], weight[rows], both, steps, edges, logliks[blocks], terms, likelihood)
+            line_pass(x, y[rows], weight[rows], both, steps, edges, logliks[blocks], terms, likelihood, own)
 
     threads.run(add_blocks, n_blocks)
     return add_pairs(logliks)

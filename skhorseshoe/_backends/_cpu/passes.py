@@ -57,9 +57,19 @@ class Shift(NamedTuple):
         return record("Shift", fields | {"n_chains": max(widths, default=0), "n_known": n_known})
 
 
-def pass_rows(y, weight, bounds, shift=None, likelihood=PROBIT):
+def pass_rows(y, weight, bounds, shift=None, likelihood=PROBIT, own=None, own_sums=None):
     """The fields of ``PassRows``. y, weight : (n,), or None."""
-    return likelihood.number, y, weight, bounds, len(bounds) - 1, shift
+    return (
+        likelihood.number,
+        y,
+        weight,
+        bounds,
+        len(bounds) - 1,
+        shift,
+        own,
+        own_sums,
+        0 if own is None else own.shape[1],
+    )
 
 
 def latent_pass(X, y, coef, bounds, first_row, sweep, key, sums, squares, shift=None, likelihood=PROBIT):
@@ -68,15 +78,15 @@ def latent_pass(X, y, coef, bounds, first_row, sweep, key, sums, squares, shift=
     _latent_pass(rows_of(X), rows, (coef, *coef.shape), squares.shape[1], first_row, sweep, key, sums, squares)
 
 
-def score_pass(X, y, weight, coef, bounds, sums, logliks, shift=None, likelihood=PROBIT):
-    """Adds to the log-likelihood and the score."""
-    rows = pass_rows(y, or_none(weight), bounds, shift, likelihood)
+def score_pass(X, y, weight, coef, bounds, sums, logliks, shift=None, likelihood=PROBIT, own=None, own_sums=None):
+    """Adds to the log-likelihood and the score. own, own_sums : as in ``PassRows``."""
+    rows = pass_rows(y, or_none(weight), bounds, shift, likelihood, own, own_sums)
     _score_pass(rows_of(X), rows, (coef, *coef.shape), logliks.shape[1], sums, logliks)
 
 
-def line_pass(X, y, weight, both, steps, bounds, logliks, shift=None, likelihood=PROBIT):
+def line_pass(X, y, weight, both, steps, bounds, logliks, shift=None, likelihood=PROBIT, own=None):
     """Adds to the log-likelihoods at steps along lines."""
-    rows = pass_rows(y, or_none(weight), bounds, shift, likelihood)
+    rows = pass_rows(y, or_none(weight), bounds, shift, likelihood, own)
     _line_pass(rows_of(X), rows, (both, *both.shape), steps, *steps.shape, logliks)
 
 

@@ -1,11 +1,14 @@
 // The likelihoods that the core is compiled with, each by its number, which Python's half of it has too.
 #pragma once
+#include "likelihoods/ordered_probit.hpp"
 #include "likelihoods/probit.hpp"
 #ifdef FURTHER_HEADER  // a likelihood that the package does not have: FURTHER is its struct
 #include FURTHER_HEADER
 #endif
 
-// answer(likelihood) for the likelihood of this number.
+constexpr i32 ORDERED_PROBIT = 1;
+
+// answer(likelihood) for the likelihood of two classes of this number.
 template <class F> static auto on_likelihood([[maybe_unused]] i32 number, F answer) {
 #ifdef FURTHER_HEADER
     if (number) return answer(FURTHER());

@@ -57,6 +57,8 @@ template <class F> static i32 on_rows(const StoredX& X, F answer) {
 
 // The same with the likelihood of a pass, answer(likelihood, rows).
 template <class F> static i32 on_likelihood_and_rows(const StoredX& X, const PassRows& pass, F answer) {
+    if (pass.likelihood == ORDERED_PROBIT)
+        return on_rows(X, [&](const auto& rows) { return answer(OrderedProbit(), rows); });
     return on_likelihood(pass.likelihood, [&](auto law) {
         return on_rows(X, [&](const auto& rows) { return answer(law, rows); });
     });
@@ -130,15 +132,24 @@ EXPORT i32 latent_pass(const StoredX* X, const PassRows* pass, const Coefficient
     });
 }
 
-// The log-likelihood sum_i w_i log p(s_i x_i beta) and its gradient. logliks : (n_blocks, n_chains), added to.
+// Whether a likelihood has parameters of its own, as those of more than two classes have.
+template <class L> constexpr bool HAS_OWN = false;
+template <> constexpr bool HAS_OWN<OrderedProbit> = true;
+
+// The log-likelihood sum_i w_i log p(y_i, x_i beta) and its gradient. logliks : (n_blocks, n_chains), added to.
 template <class L, class Rows>
 static i32 add_scores(const Rows& rows, const PassRows& pass, const Coefficients& coef, i64 n_chains, double* sums,
                       double* logliks) {
     typedef typename Rows::number R;
     return sum_tiles<R>(rows, pass, coef, sums, [&](i64 block, i64 start, i64 n_rows, R* eta) {
         const double* weight = pass.weight ? pass.weight + start : nullptr;
-        for (i64 c = 0; c < n_chains; ++c, eta += rows.tile)
-            logliks[block * n_chains + c] += score_tile<L>(n_rows, eta, pass.y + start, weight);
+        for (i64 c = 0; c < n_chains; ++c, eta += rows.tile) {
+            const i64 at = block * n_chains + c;
+            if constexpr (HAS_OWN<L>) {
+                const L law = {pass.own + c * pass.n_own, pass.n_own};
+                logliks[at] += law.score(n_rows, eta, pass.y + start, weight, pass.own_sums + at * pass.n_own);
+            } else logliks[at] += score_tile<L>(n_rows, eta, pass.y + start, weight);
+        }
     });
 }
 
@@ -166,9 +177,14 @@ static i32 add_lines(const Rows& rows, const PassRows& pass, const Coefficients&
         if (shift.slopes) add_by_group(shift, shift.slopes, rows.tile, start, n_rows, eta + n_chains * rows.tile);
         for (i64 c = 0; c < n_chains; ++c) {
             double *at_beta = eta + c * rows.tile, *change = eta + (n_chains + c) * rows.tile;
-            for (i64 k = 0; k < n_steps; ++k)
-                logliks[(block * n_chains + c) * n_steps + k] +=
-                    log_likelihood<L>(n_rows, at_beta, change, pass.y + start, weight, steps[c * n_steps + k], work);
+            for (i64 k = 0; k < n_steps; ++k) {
+                const double step = steps[c * n_steps + k];
+                double& loglik = logliks[(block * n_chains + c) * n_steps + k];
+                if constexpr (HAS_OWN<L>) {
+                    const L law = {pass.own + c * pass.n_own, pass.n_own};
+                    loglik += law.log_likelihood(n_rows, at_beta, change, pass.y + start, weight, step);
+                } else loglik += log_likelihood<L>(n_rows, at_beta, change, pass.y + start, weight, step, work);
+            }
         }
     });
     return 0;

@@ -28,11 +28,14 @@ struct Shift {  // filled by Python
 // What a pass knows of its rows but X; null for what it does not use.
 struct PassRows {  // filled by Python
     i32 likelihood;
-    const u8* y;           // (n,) 0 or 1
+    const u8* y;           // (n,) the class, from 0 on
     const double* weight;  // (n,) w, or null if each is 1
     const i64* bounds;     // block b is rows bounds[b] to bounds[b + 1] - 1
     i64 n_blocks;
     const Shift* shift;
+    const double* own;     // (n_chains, n_own) parameters of the likelihood
+    double* own_sums;      // (n_blocks, n_chains, n_own) derivatives of the log-likelihood by these, added to
+    i64 n_own;
 };
 
 // (q, width), coefficients of all chains; q = p, or p + 1 with the intercept last. Chains are the last axis, for ``Four``,
