@@ -13,6 +13,7 @@ from .blocks import Block
 from .cut_point_draws import CutPointDraws
 
 _FIRST_DEVIATION = 0.5  # of theta at the start
+_HELD = 1e12  # precision of theta while it is held
 _RIDGE = 1e-2  # least precision of theta in a reference, for classes of which the data tell little
 _POINTS_AT_A_TIME, _ROWS_AT_A_TIME = 4, 2**12
 _SHARED = "n", "shape", "columns", "is_sparse", "likelihood", "ops", "threads", "groups", "size"
@@ -96,8 +97,8 @@ class RowsWithCutPoints:
         return _Holding(self, theta)
 
     def gram(self):
-        """X'X, and the number of rows for theta, whose curvature is at most about that."""
-        H = np.diag(np.full(self.q + self.n_own, float(self.size())))
+        """X'X, and so large a precision of theta that data augmentation leaves it where chains start."""
+        H = np.diag(np.full(self.q + self.n_own, _HELD))
         H[: self.q, : self.q] = self.rows.gram()
         return H
 
