@@ -1,6 +1,6 @@
 """Findings of a fit about chains and unbounded coefficients, with cures; ``warning_texts.py`` has the texts."""
 
-from copy import copy
+from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -113,8 +113,7 @@ def of_outcome(params, chains, unbounded, columns=()):
         )
         findings.append(_one_sided("one-sided, unpenalized", unbounded.free, unbounded, cure))
     if any(finding.changes for finding in findings):  # they make another model, whose chains begin anew
-        params = copy(params)
-        params.warm_start, params.checkpoint = False, None
+        params = replace(params, warm_start=False, checkpoint=None)
     length = _not_converged(params, chains, unbounded)
     if not length and params.target_ess is not None and chains.stopped_by == "n_iter":
         length = _short_of_target(params, chains)

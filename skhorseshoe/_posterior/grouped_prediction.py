@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import _num_samples
 
-from .._data.row_groups import check_groups, check_offset, match_groups, refuse_dask
+from .._data.row_groups import check_groups, check_offset, match_groups
+from .._data.table import refuse_dask
 from .._utils.warn import warn_once
 
 _KNOWN = (

@@ -10,8 +10,7 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.utils import check_random_state
 
 from .._data.labels import is_second
-from .._data.row_groups import warn_if_reordered
-from .._data.validation import refuse_lazy
+from .._data.table import refuse_lazy, warn_if_reordered
 from .._posterior import estimates
 from .._posterior.claim_errors import check_share
 from .._posterior.grouped_prediction import draws_with_effects, evenly, is_grouped, matched_groups

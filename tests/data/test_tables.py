@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._data import validation
+from skhorseshoe._data import table as _table
 
 X = np.random.default_rng(0).standard_normal((30, 3))
 Y = np.arange(30) % 2
@@ -147,7 +147,7 @@ def test_sparse_columns_are_a_sparse_matrix_whatever_their_types(dtypes, short_f
     """It has no dense copy, for which there may be no room."""
     numbers = (X > 0.5).astype(float)
     table = pd.DataFrame(numbers, columns=list("abc")).astype(dict(zip("abc", dtypes, strict=True)))
-    monkeypatch.setattr(validation, "check_copy", lambda n_bytes, *words: pytest.fail(words[0]))
+    monkeypatch.setattr(_table, "check_copy", lambda n_bytes, *words: pytest.fail(words[0]))
     are_bool = {getattr(dtype, "subtype", None) for dtype in dtypes} == {np.dtype(bool)}
     rows = csr_array(numbers.astype(bool) if are_bool else numbers)
     model, expected = short_fit(table, Y), short_fit(rows, Y)
