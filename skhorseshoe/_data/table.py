@@ -97,9 +97,9 @@ def refuse_lazy(X):
         )
 
 
-def refuse_dask(X, **of_rows):
+def refuse_dask(X, **by_row):
     """Raise a TypeError if groups or an offset are given and X or they are Dask collections."""
-    for name, values in of_rows.items():
+    for name, values in by_row.items():
         if values is not None and is_dask(X, values):
             raise TypeError(_HERE.format(name=name))
 
@@ -112,15 +112,15 @@ def is_reordered(X, values):
     return bool(not index.equals(other) and index.isin(other).all() and other.isin(index).all())
 
 
-def warn_if_reordered(X, **of_rows):
+def warn_if_reordered(X, **by_row):
     """Warn of each argument that ``is_reordered``."""
-    for name, values in of_rows.items():
+    for name, values in by_row.items():
         if is_reordered(X, values):
             warn(f"{REORDERED} {MATCH_BY_LABEL}".format(name=name))
 
 
-def example(X):
-    """Two rows in memory like those of a Dask collection, for checks of the columns; an error if X is none of rows."""
+def example_for_fit(X):
+    """The ``example`` of a Dask collection; an error if X is none of rows that a fit can take."""
     if not is_dask(X):
         raise ValueError(
             "y or sample_weight is a Dask collection, but X is not: give X as one, or compute() the others. "
@@ -133,6 +133,11 @@ def example(X):
             "Make such chunks with map_blocks: X.map_blocks(lambda block: block.toarray(), dtype=X.dtype, "
             "meta=numpy.empty((0, 0))) where they are sparse, X.map_blocks(cupy.asnumpy) where they are CuPy's."
         )
+    return example(X)
+
+
+def example(X):
+    """Two rows in memory like those of a Dask collection, for checks of the columns."""
     if hasattr(X, "columns"):
         for name, dtype in X.dtypes.items():  # Dask would make up a text, which the error would name
             if str(dtype).lower().startswith(("object", *LEVEL_TYPES)):

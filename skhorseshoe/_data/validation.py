@@ -43,11 +43,8 @@ def check_X(estimator, X, *, reset):
 def numbers(table, estimator, *, reset):
     """A ``Table`` as floating-point numbers, C-contiguous or CSR with ascending indices, by ``validate_data``; errors
     name the column. A CuPy array stays on its device."""
-    if table.is_on_gpu:
-        validate_data(
-            estimator, table.rows, reset=reset, skip_check_array=True
-        )  # the number of columns, and their names
-        return table.rows
+    if table.is_on_gpu:  # only the number of columns is to be checked
+        return validate_data(estimator, table.rows, reset=reset, skip_check_array=True)
     dtypes = table.dtypes
     X = _one_sparse_type(table.rows, dtypes[0]) if table.is_sparse else with_names(table.rows)
     try:

@@ -7,7 +7,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from .._data.labels import order_of
 from .._data.row_groups import check_groups, check_offset, check_sizes, encode_groups
-from .._data.table import example, is_dask, is_reordered, read, refuse_dask
+from .._data.table import example_for_fit, is_dask, is_reordered, read, refuse_dask
 from .._data.validation import check_y, numbers
 from .._data.weights import Excess, is_whole, is_wide, rows_that_count, weigh
 from .._utils.names import names_of
@@ -76,7 +76,7 @@ def checked(model, params, X, by_row):
     is_on_cluster = is_dask(X, *by_row)
     if is_on_cluster:
         refuse_dask(X, groups=groups, offset=offset)
-        rows = example(X)
+        rows = example_for_fit(X)
     else:
         rows, y = X, check_y(learner, y)
     table = read(rows)

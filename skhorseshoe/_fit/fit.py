@@ -32,12 +32,11 @@ class Lease:
         _device.give_back(self.name)
 
 
-def fit(model, X, by_row, lease):
+def fit(model, given, X, by_row, lease):
     """``Fitted`` for ``HorseshoeProbitClassifier.fit``; ``model`` stays as it is.
 
-    by_row : ``RowArguments``. lease : ``Lease``, which learns the device.
+    given : its ``Parameters``. by_row : ``RowArguments``. lease : ``Lease``, which learns the device.
     """
-    given = parameters.validated(model)
     data = checked(model, given, X, by_row)
     params = parameters.with_settled_slab(given, data.outnumber)
     earlier = warm_start.earlier(model) if params.warm_start else None
@@ -65,9 +64,9 @@ def fit(model, X, by_row, lease):
             early = [*input_findings.about_order(data), *plan.findings]
             warning_texts.warn_of(early + input_findings.before_sampling(params, data, rows, seen))
             n_shrunk = int((~data.unpenalized).sum())
-            run, seconds_per_sweep = sample(params, plan, seen, rows, n_shrunk, earlier, callbacks)
+            sampled = sample(params, plan, seen, rows, n_shrunk, earlier, callbacks)
             with ctrl_c_noted():  # one Ctrl-C loses none of the draws
-                return outcome(params, data, plan, seen, run, seconds_per_sweep, known)
+                return outcome(params, data, plan, seen, sampled, known)
 
 
 def _log_start(plan, needed, verbose):

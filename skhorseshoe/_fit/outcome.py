@@ -12,7 +12,7 @@ from .._posterior import estimates
 from .._posterior.claim_errors import column_intervals
 from .._utils.warn import warn
 from ..diagnostics import convergence
-from . import findings, group_findings, input_findings, warm_start, warning_texts
+from . import findings, group_findings, input_findings, warning_texts
 from .recipe import recipe_of, stricter
 from .sparse_input import put_back
 
@@ -40,16 +40,16 @@ class Fitted(NamedTuple):
         warning_texts.warn_of(self.findings, self.recipe)
 
 
-def outcome(params, data, plan, seen, run, seconds_per_sweep, known):
-    """``Fitted`` of a run. known : attributes that are there before a run."""
-    rows = run.problem.rows
+def outcome(params, data, plan, seen, sampled, known):
+    """``Fitted``. sampled : ``Sampled``. known : attributes that are there before a run."""
+    run, rows = sampled.run, sampled.run.problem.rows
     worst = None if seen.watched is None else seen.watched.worst(run.draws)
     told = {
         "_fit_facts": _facts(params, data, rows.size(), worst),
         "_fitted_rows": {"n": int(data.shape[0]), **seen.pairs},
     }
-    fitted = SimpleNamespace(**known, **told, **_drawn(run), **_described(params, data, seen, run))
-    chains = findings.chains_of(fitted, seen.names, rows.columns.informative, seconds_per_sweep, worst)
+    fitted = SimpleNamespace(**known, **told, **_drawn(run), **_described(params, data, seen, run.problem, run.blocks))
+    chains = findings.chains_of(fitted, seen.names, rows.columns.informative, sampled.seconds_per_sweep, worst)
     are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, rows.columns.informative)
     chains = chains._replace(are_sums_well=are_well)
     unbounded = findings.unbounded_in(fitted, seen.names, run, params.slab_scale, seen.one_sided, plan.findings)
@@ -57,7 +57,8 @@ def outcome(params, data, plan, seen, run, seconds_per_sweep, known):
     if data.groups is not None and not group_findings.are_fixed(plan.findings):
         of_columns += group_findings.of_means(rows, fitted.group_effect_moments_["mean"], seen.names)
     found = findings.of_outcome(params, chains, unbounded, of_columns)
-    judged = {"_separated": unbounded.separated, "_rough": stricter(chains)}
+    saved = {"what": sampled.what, **run.arrays()} if params.warm_start and run.whole else None
+    judged = {"_saved_run": saved, "_separated": unbounded.separated, "_rough": stricter(chains)}
     attributes = {**vars(fitted), **_estimates(params, fitted), **judged}
     if plan.stored is not None:
         attributes = put_back(attributes, plan.stored, data.shape[1])
@@ -85,9 +86,9 @@ def _drawn(run):
     return {**drawn, "tuning_": run.chains.tuning_report}
 
 
-def _described(params, data, seen, run):
-    """The attributes about the prior, the columns and the run itself."""
-    rows, fixed, tau_0, _ = run.problem
+def _described(params, data, seen, problem, blocks):
+    """The attributes about the prior and the columns."""
+    rows, fixed, tau_0, _ = problem
     columns = rows.columns
     prior = describe_prior(
         tau_0, fixed.slab_scale, columns.sd[: columns.n_shrunk], rows.size(), rows.share(), rows.likelihood
@@ -97,17 +98,13 @@ def _described(params, data, seen, run):
         prior["slab_scale"] = np.append(fixed.slab_scale, free)[columns.place]
     if params.prior_scale is not None:
         prior["prior_scale"] = data.prior_scale
-    for block in run.blocks:
+    for block in blocks:
         prior |= block.prior()
-    saved = None
-    if params.warm_start and run.whole:
-        saved = {"what": warm_start.dependencies(params, run.problem, run.settings), **run.arrays()}
     return {
         "prior_": prior,
         "_column_means": columns.mean_of_X,  # weighted; the reference point of contributions
         "_column_sd": columns.sd_of_X,  # weighted; the unit of effects
         "_factors": [indicators._asdict() for indicators in seen.indicator_sets],
-        "_saved_run": saved,
     }
 
 

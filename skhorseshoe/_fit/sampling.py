@@ -3,6 +3,7 @@
 import time
 from contextlib import nullcontext, suppress
 from numbers import Integral
+from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -17,9 +18,16 @@ from .sweep_report import log_where_it_goes_on, reporter_of
 from .warning_texts import warn_of
 
 
+class Sampled(NamedTuple):
+    """A run at its end."""
+
+    run: Run
+    seconds_per_sweep: float
+    what: dict | None  # of ``warm_start.dependencies``, where chains may be continued
+
+
 def sample(params, plan, seen, rows, n_shrunk, earlier, callbacks):
-    """The ``Run`` at its end, resumed from a checkpoint or an earlier fit if there is one, and the seconds that a sweep
-    has taken.
+    """``Sampled``, resumed from a checkpoint or an earlier fit if there is one.
 
     seen : ``Inspected``. n_shrunk : columns of X that are shrunk, empty ones too. earlier : saved chains to go on with,
     or None. callbacks : function of the run.
@@ -51,14 +59,16 @@ def _problem(params, rows, n_shrunk):
 
 
 def _resume_or_start(params, problem, plan, earlier, seen, callbacks):
-    settings, saved = plan.settings, earlier
+    settings, saved, what = plan.settings, earlier, None
+    if params.warm_start or params.checkpoint is not None:  # it may take a pass over the rows
+        what = warm_start.dependencies(params, problem, settings)
     if saved is not None:
-        warm_start.check_same(saved, params, problem, settings)
+        warm_start.check_same(saved, what)
         warm_start.check_seed(saved, problem, params.random_state)
         if plan.stored is not None:
             draws = saved["draws"]
             saved = {**saved, "draws": {**draws, "coef": draws["coef"][..., plan.stored]}}
-    checkpoint = _checkpoint(params, problem, settings, plan.device.name)
+    checkpoint = _checkpoint(params, what, problem.key, plan.device.name)
     with checkpoint or nullcontext():
         if checkpoint is not None:
             saved = checkpoint.load(settings.n_iter)
@@ -66,17 +76,17 @@ def _resume_or_start(params, problem, plan, earlier, seen, callbacks):
         if saved is not None:
             log_where_it_goes_on(run, "the last fit" if checkpoint is None else checkpoint.name)
         seconds_per_sweep = _go(run, params.verbose, checkpoint, callbacks(run))
-    return run, seconds_per_sweep
+    return Sampled(run, seconds_per_sweep, what)
 
 
-def _checkpoint(params, problem, settings, device):
-    """The ``Checkpoint`` to read and write, or None."""
+def _checkpoint(params, what, key, device):
+    """The ``Checkpoint`` to read and write, or None. what : of ``warm_start.dependencies``. key : of the problem."""
     if params.checkpoint is None:
         return None
     seed = params.random_state
     if not isinstance(seed, Integral):  # a generator is identified by what it has drawn; a fresh seed cannot be
-        seed = "fresh" if seed is None else f"a generator that draws {problem.key.tolist()}"
-    identity = {**warm_start.dependencies(params, problem, settings), "random_state": str(seed), "device": device}
+        seed = "fresh" if seed is None else f"a generator that draws {key.tolist()}"
+    identity = {**what, "random_state": str(seed), "device": device}
     return Checkpoint(params.checkpoint, params.checkpoint_interval, identity, __version__)
 
 
