@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 
+from ._data.input_table import is_dask, refuse_dask, warn_if_reordered
 from ._data.labels import check_labels
-from ._data.table import is_dask, refuse_dask, warn_if_reordered
 from ._fit import fit as _fit
 from ._fit.data import RowArguments
 from ._fit.parameters import CONSTRAINTS, validated

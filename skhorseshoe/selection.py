@@ -15,7 +15,7 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._classifier import HorseshoeProbitClassifier
-from ._data.table import is_dask, warn_if_reordered
+from ._data.input_table import is_dask, warn_if_reordered
 from ._data.validation import check_column_labels, with_names
 from ._fit.callbacks import selection_task
 from ._posterior import dss_cv, rules, terms

@@ -11,9 +11,9 @@ from sklearn.utils.validation import column_or_1d
 
 from .._utils.arrays import refuse_masked
 from . import weights
+from .input_table import example, is_dask, table_of
 from .labels import check_labels, encode_labels, nullable_type, refuse_missing
 from .row_blocks import block_bounds
-from .table import example, is_dask, table_of
 from .whole_numbers import refuse_merged
 
 _LABELS = 2**20  # labels in a chunk, if y is in memory

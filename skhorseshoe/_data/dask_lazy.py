@@ -7,7 +7,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from .table import is_dask, refuse_dask
+from .input_table import is_dask, refuse_dask
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 

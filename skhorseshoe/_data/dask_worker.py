@@ -5,8 +5,8 @@ import numpy as np
 from .._backends import device as _device
 from .._utils.arrays import first_not_finite
 from .._utils.threads import open_threads
+from .input_table import not_numeric, table_of
 from .row_blocks import ADD, Segment, block_bounds, collapse
-from .table import not_numeric, table_of
 from .validation import not_finite
 from .whole_numbers import refuse_merged
 

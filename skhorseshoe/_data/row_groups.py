@@ -10,8 +10,8 @@ from scipy.sparse import issparse
 
 from .._backends import device
 from .._utils.arrays import first_not_finite, first_whole_rounded, refuse_masked
+from .input_table import table_of
 from .labels import check_labels, cure_of_kind
-from .table import table_of
 
 _TIMES = "durations", "dates or times without a zone", "times with a zone"
 _KINDS = {"text": str, "bytes": bytes}

@@ -14,8 +14,8 @@ from .._utils.arrays import first_not_finite, is_missing, kind_of
 from .._utils.memmap import cut, read_ahead
 from .._utils.names import plain
 from .._utils.sklearn_compat import _get_feature_names
+from .input_table import GIVE, LEVEL_TYPES, TIMES_CURE, read_X, table_of
 from .labels import check_labels
-from .table import GIVE, LEVEL_TYPES, TIMES_CURE, read, table_of
 from .whole_numbers import refuse_merged
 
 _NUMBERS_AT_A_TIME = 2**20  # elements to check at a time
@@ -37,7 +37,7 @@ def check_y(estimator, y):
 
 def check_X(estimator, X, *, reset):
     """The ``numbers`` of X."""
-    return numbers(read(X), estimator, reset=reset)
+    return numbers(read_X(X), estimator, reset=reset)
 
 
 def numbers(table, estimator, *, reset):

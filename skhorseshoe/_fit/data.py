@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
+from .._data.input_table import example_for_fit, is_dask, is_reordered, read_X, refuse_dask
 from .._data.labels import order_of
 from .._data.row_groups import check_groups, check_offset, check_sizes, encode_groups
-from .._data.table import example_for_fit, is_dask, is_reordered, read, refuse_dask
 from .._data.validation import check_y, numbers
 from .._data.weights import Excess, is_whole, is_wide, rows_that_count, weigh
 from .._utils.names import names_of
@@ -79,7 +79,7 @@ def checked(model, params, X, by_row):
         rows = example_for_fit(X)
     else:
         rows, y = X, check_y(learner, y)
-    table = read(rows)
+    table = read_X(rows)
     values = numbers(table, learner, reset=True)
     if is_on_cluster:
         from .._data.dask_input import prepare  # imports Dask

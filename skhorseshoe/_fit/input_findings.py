@@ -3,7 +3,7 @@
 import numpy as np
 
 from .._data.column_checks import missing_codes
-from .._data.table import MATCH_BY_LABEL
+from .._data.input_table import MATCH_BY_LABEL
 from .._mcmc.prior import PER_CONTRAST
 from .._utils.warn import fold_of
 from .findings import are_bound

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from .._data.table import warn_if_reordered
+from .._data.input_table import warn_if_reordered
 from .._data.weights import check_weights
 from .._utils.arrays import dense
 from .._utils.errstate import guarded

@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 
 from .._backends import device
 from .._data import validation
-from .._data.table import as_rows, refuse_lazy, table_of
+from .._data.input_table import as_rows, refuse_lazy, table_of
 from .._utils.arrays import kind_of, refuse_masked
 from .._utils.memmap import cut
 from .pipeline import prepared

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples
 
+from .._data.input_table import refuse_lazy, warn_if_reordered
 from .._data.labels import is_second
-from .._data.table import refuse_lazy, warn_if_reordered
 from .._posterior import estimates
 from .._posterior.claim_errors import check_share
 from .._posterior.grouped_prediction import draws_with_effects, evenly, is_grouped, matched_groups
@@ -302,7 +303,7 @@ def _matched_rows(estimator, X, y, groups, offset, new_groups):
     refuse_lazy(X)
     warn_if_reordered(X, y=y)
     rows = prepared(steps, X)
-    matched = matched_groups(classifier, rows, groups, new_groups)
+    matched = matched_groups(classifier, None if groups is None else _num_samples(rows), groups, new_groups)
     return classifier, matched, {"X": rows, "groups": groups, "offset": offset, "new_groups": bool(new_groups)}
 
 

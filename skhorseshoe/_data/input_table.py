@@ -53,7 +53,7 @@ class Table(NamedTuple):
         return [np.float64, np.float32] if issparse(self.rows) else [np.float64, np.float32, np.float16]
 
 
-def read(X):
+def read_X(X):
     """``Table`` of X, whose rows scikit-learn can take; an error that says what is wrong with what holds them."""
     refuse_lazy(X)
     rows = as_rows(X)
