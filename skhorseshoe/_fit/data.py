@@ -90,7 +90,7 @@ def checked(model, params, X, by_row):
         facts = {**_in_memory(values, y, by_row, params.class_weight), "original_X": X}
     by = [] if params.class_weight is None else [f"class_weight={params.class_weight!r}"]
     by += [] if sample_weight is None else ["sample_weight"]
-    columns = {name: value for name, value in vars(learner).items() if name in _FACTS_ABOUT_COLUMNS}
+    columns = {name: getattr(learner, name) for name in _FACTS_ABOUT_COLUMNS if hasattr(learner, name)}
     unpenalized = parameters.column_mask(params.unpenalized, names := names_of(learner))
     prior_scale = parameters.scales_of_prior(params.prior_scale, names, unpenalized)
     order = [label for label in order_of(by_row.y) or () if label in facts["classes"]]

@@ -131,9 +131,8 @@ def _one_sided(kind, columns, unbounded, cure, changes=MappingProxyType({})):
     return Finding(kind, columns, cure, {"example": example}, changes)
 
 
-def chains_of(fitted, names, informative, seconds_per_sweep, worst=None):
-    """``ChainQuality`` of a model. informative : (p,) bool, False for constant columns. worst : what ``Watched.worst``
-    gives, or None."""
+def chains_of(fitted, names, rows, informative, seconds_per_sweep, worst):
+    """``ChainQuality`` of a model. rows, informative : as for ``are_sums_well``. worst : of ``Watched``, or None."""
     extra, rhat, ess = other_quantities(fitted)
     judged = np.append(informative, np.ones(len(extra), bool))
     names, rhat, ess = [*names[informative], *extra], rhat[judged], ess[judged]
@@ -145,9 +144,10 @@ def chains_of(fitted, names, informative, seconds_per_sweep, worst=None):
         columns = slice(informative.sum())
         max_rhat[columns], least[columns] = ROUGH_RHAT, ROUGH_ESS_PER_CHAIN * n_chains
     is_all, burn_in, sweeps, stopped_by = fitted.moments_ is None, fitted.burn_in_, fitted.n_iter_, fitted.stopped_by_
-    return ChainQuality(
+    quality = ChainQuality(
         names, rhat, ess, n_chains, n_draws, is_all, burn_in, sweeps, stopped_by, seconds_per_sweep, max_rhat, least
     )
+    return quality._replace(are_sums_well=are_sums_well(fitted, rows, quality.failed, informative))
 
 
 def are_sums_well(fitted, rows, failed, informative):
@@ -155,7 +155,7 @@ def are_sums_well(fitted, rows, failed, informative):
     False if X is sparse, on disk, on a cluster or too large to check.
 
     fitted : attributes of a model. rows : X (n, p), y, the weights or None, and more; None on a cluster. failed : of
-    the informative columns and of other quantities, bool. informative : (p,) bool.
+    the informative columns and of other quantities, bool. informative : (p,) bool, False for constant columns.
     """
     alone = np.zeros(len(informative), bool)
     alone[informative] = failed[: informative.sum()]

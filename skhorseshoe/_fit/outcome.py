@@ -49,9 +49,8 @@ def outcome(params, data, plan, seen, sampled, known):
         "_fitted_rows": {"n": int(data.shape[0]), **seen.pairs},
     }
     fitted = SimpleNamespace(**known, **told, **_drawn(run), **_described(params, data, seen, run.problem, run.blocks))
-    chains = findings.chains_of(fitted, seen.names, rows.columns.informative, sampled.seconds_per_sweep, worst)
-    are_well = findings.are_sums_well(fitted, plan.rows, chains.failed, rows.columns.informative)
-    chains = chains._replace(are_sums_well=are_well)
+    informative, seconds_per_sweep = rows.columns.informative, sampled.seconds_per_sweep
+    chains = findings.chains_of(fitted, seen.names, plan.rows, informative, seconds_per_sweep, worst)
     unbounded = findings.unbounded_in(fitted, seen.names, run, params.slab_scale, seen.one_sided, plan.findings)
     of_columns = list(seen.findings)
     if data.groups is not None and not group_findings.are_fixed(plan.findings):
