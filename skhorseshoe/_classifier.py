@@ -8,11 +8,11 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 
+from ._data.input_table import is_dask, refuse_dask, warn_if_reordered
 from ._data.labels import check_labels
-from ._data.row_groups import refuse_dask, warn_if_reordered
-from ._data.validation import is_dask
 from ._fit import fit as _fit
-from ._fit.parameters import CONSTRAINTS
+from ._fit.data import RowArguments
+from ._fit.parameters import CONSTRAINTS, validated
 from ._posterior.predictions import PredictionsMixin
 from ._posterior.saved import OF_SOME_FITS, SavedMixin
 from ._utils.sklearn_compat import CallbackSupportMixin, _fit_context
@@ -320,8 +320,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
             hours, or cannot write its checkpoint.
         """
         with _fit.Lease() as lease, np.errstate(all="ignore"):
-            of_rows = {"sample_weight": sample_weight, "groups": groups, "offset": offset}
-            fitted = _fit.fit(self, X, y, of_rows, lease)
+            fitted = _fit.fit(self, validated(self), X, RowArguments(y, sample_weight, groups, offset), lease)
         for name in OF_SOME_FITS:  # of an earlier fit
             self.__dict__.pop(name, None)
         self.__dict__.update(fitted.attributes)

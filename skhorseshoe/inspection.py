@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from ._data.validation import is_dask
+from ._data.input_table import is_dask
 from ._posterior import predict
 from ._posterior.claim_errors import EFFECT
 from ._posterior.contributions import contributions

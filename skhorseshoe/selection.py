@@ -15,8 +15,8 @@ from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ._classifier import HorseshoeProbitClassifier
-from ._data import row_groups, validation
-from ._data.column_names import check_column_labels, with_names
+from ._data.input_table import is_dask, warn_if_reordered
+from ._data.validation import check_column_labels, with_names
 from ._fit.callbacks import selection_task
 from ._posterior import dss_cv, rules, terms
 from ._posterior.claim_errors import EFFECT
@@ -284,7 +284,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             metadata = process_routing(self, "fit", **metadata).estimator.fit
         if self.prefit:
             check_is_fitted(model)
-            row_groups.warn_if_reordered(X, y=y, **metadata)
+            warn_if_reordered(X, y=y, **metadata)
         if self._has_folds() and "offset" in metadata:
             raise ValueError("cv takes no offset: leave cv out, or give the offset as an unpenalized column of X.")
         splits = dss_cv.splits_of(self.cv, X, y, groups) if self._has_folds() else []  # before a long fit
@@ -353,7 +353,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
 
     def _take_names(self, model, X):
         """Remember the names and the number of columns; a ValueError if the classifier has others."""
-        if validation.is_dask(X):  # scikit-learn does not know its frames
+        if is_dask(X):  # scikit-learn does not know its frames
             X = X._meta if hasattr(X, "columns") else np.empty((0, X.shape[1]))
         X = with_names(X)
         validate_data(model, X, reset=False, skip_check_array=True)

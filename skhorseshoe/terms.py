@@ -17,7 +17,7 @@ import pandas as pd
 
 from ._backends import device
 from ._data import validation
-from ._data.row_groups import warn_if_reordered
+from ._data.input_table import warn_if_reordered
 from ._data.weights import check_weights
 from ._posterior import terms as _terms
 from ._posterior.claim_errors import EFFECT, lfsr, prob_columns_wrong, size_of, wrong_contrast, wrong_size

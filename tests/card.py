@@ -11,7 +11,7 @@ from scipy.special import log_ndtr
 
 from skhorseshoe._backends._cpu import dense, passes
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._fit import fit
+from skhorseshoe._fit import opened_rows
 
 KEY = np.array([0x12345678, 0x9ABCDEF0], np.uint32)
 NONE = np.empty(0)  # for no weights
@@ -71,12 +71,12 @@ def held_by_fits(monkeypatch):
     """A list to which each fit from now on adds the X that its back end holds."""
     held = []
 
-    class Watched(fit.Rows):
+    class Watched(opened_rows.Rows):
         def __init__(self, *args, **kwargs):
             super().__init__(*args, **kwargs)
             held.append(self.held[0])
 
-    monkeypatch.setattr(fit, "Rows", Watched)
+    monkeypatch.setattr(opened_rows, "Rows", Watched)
     return held
 
 

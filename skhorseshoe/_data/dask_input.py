@@ -11,11 +11,10 @@ from sklearn.utils.validation import column_or_1d
 
 from .._utils.arrays import refuse_masked
 from . import weights
-from .column_names import column_types
+from .input_table import example, is_dask, table_of
 from .labels import check_labels, encode_labels, nullable_type, refuse_missing
 from .row_blocks import block_bounds
-from .validation import LEVEL_TYPES, check_X, is_dask
-from .whole_numbers import are_small, refuse_merged
+from .whole_numbers import refuse_merged
 
 _LABELS = 2**20  # labels in a chunk, if y is in memory
 # The X of the current fit, and the lengths of its chunks.
@@ -27,7 +26,7 @@ try:
     from dask import compute, delayed
 
     from .dask_rows import DaskRows, Shards, survey, wait_for
-    from .dask_worker import make_segment, not_numeric, without_mask
+    from .dask_worker import make_segment, without_mask
 except ImportError as error:
     raise ImportError(
         f"Rows of Dask collections need dask and distributed: pip install 'dask[array,dataframe]' distributed ({error})"
@@ -45,22 +44,23 @@ def _seceded():
 
 
 @_seceded()
-def prepare(model, X, y, sample_weight):
-    """The shape of X, the two classes, the ``Excess`` of the weights, and a function that opens ``DaskRows``.
+def prepare(params, X, y, sample_weight, dtype):
+    """The facts of ``Data``: the shape of X, the two classes, the ``Excess`` of the weights, and a function that opens
+    ``DaskRows``.
 
-    model : has the parameters, and learns the columns.
+    params : has those of the classifier, and the names of the columns. dtype : of X, if it were in memory.
     """
     client, original, dtype_of_y = _client(), X, nullable_type(getattr(y, "_meta", y))
-    X, lengths, y, weight = _aligned(model, client, X, y, sample_weight)
-    shape, dtype = X.shape, np.dtype(np.float32 if X.dtype == np.float32 or are_small(X, []) else np.float64)
+    X, lengths, y, weight = _aligned(client, X, y, sample_weight, dtype)
+    shape, dtype = X.shape, np.dtype(np.float32 if dtype == np.float32 else np.float64)
     bounds, edges = block_bounds(shape)
     ends = bounds[edges].tolist()
     chunks = {0: tuple(np.diff(ends).tolist())}
     arrays = (array if array is None else array.rechunk(chunks, method="tasks") for array in (X, y, weight))
     blocks = (repeat(None) if array is None else np.ravel(array.to_delayed()) for array in arrays)
     partitions = list(zip(*blocks, strict=False))
-    classes, class_weights, excess = _classes(client, partitions, ends, model.class_weight)
-    names, weighted = getattr(model, "feature_names_in_", None), weight is not None or class_weights is not None
+    classes, class_weights, excess = _classes(client, partitions, ends, params.class_weight)
+    names, weighted = getattr(params, "feature_names_in_", None), weight is not None or class_weights is not None
 
     def task_of(i):
         part, labels, w = partitions[i]
@@ -72,7 +72,7 @@ def prepare(model, X, y, sample_weight):
 
     @contextmanager
     def open_rows(fit_intercept, ops, threads, *of_columns):
-        device = model.device, shape[0] * shape[1]  # so that all workers choose the same
+        device = params.device, shape[0] * shape[1]  # so that all workers choose the same
         with _seceded(), Shards(client, task_of, sizes.tolist(), chunk, shape[1], device) as shards:
             token = _counted.set((original, lengths))  # gives predictions for this X, by callbacks, known lengths
             try:
@@ -80,7 +80,8 @@ def prepare(model, X, y, sample_weight):
             finally:
                 _counted.reset(token)
 
-    return shape, classes if dtype_of_y is None else classes.astype(dtype_of_y), excess, open_rows
+    classes = classes if dtype_of_y is None else classes.astype(dtype_of_y)
+    return {"shape": shape, "classes": classes, "excess": excess, "open_on_cluster": open_rows}
 
 
 def _classes(client, blocks, ends, class_weight):
@@ -111,24 +112,8 @@ def _client():
     return client
 
 
-def _aligned(model, client, X, y, sample_weight):
-    """X, the lengths of its chunks, y and the weights (or None); Dask arrays of known and equal length.
-
-    The model learns the columns.
-    """
-    if not is_dask(X):
-        raise ValueError(
-            "y or sample_weight is a Dask collection, but X is not: give X as one, or compute() the others. "
-            "Transformers of scikit-learn before the classifier, such as StandardScaler in a Pipeline, bring X into "
-            "memory: leave them out; standardize=True scales the columns on the cluster."
-        )
-    if X.ndim != 2 or not (hasattr(X, "columns") or isinstance(X._meta, np.ndarray)):
-        raise ValueError(
-            f"X must have two dimensions and chunks of NumPy arrays; it has {X.ndim}, of {type(X._meta).__name__}. "
-            "Make such chunks with map_blocks: X.map_blocks(lambda block: block.toarray(), dtype=X.dtype, "
-            "meta=numpy.empty((0, 0))) where they are sparse, X.map_blocks(cupy.asnumpy) where they are CuPy's."
-        )
-    dtype = check_X(model, _example(X), reset=True).dtype
+def _aligned(client, X, y, sample_weight, dtype):
+    """X, the lengths of its chunks, y and the weights (or None); Dask arrays of known and equal length."""
     X, lengths = _known(client, X, functools.partial(_partition_numbers, dtype=dtype))
     n = X.shape[0]
     if n == 0:
@@ -155,26 +140,9 @@ def _partition_numbers(rows, dtype):
     """A partition as an array, with NaN for missing values of nullable columns."""
     if not hasattr(rows, "columns"):
         return np.asarray(rows)
-    numbers = rows.to_numpy(dtype, na_value=np.nan)
-    refuse_merged(rows, numbers)
-    return numbers
-
-
-def _example(X):
-    """Two rows in memory like those of X, for checks of the columns."""
-    if hasattr(X, "columns"):
-        for name, dtype in column_types(X):  # Dask would make up a text, which the error would name
-            if dtype == "object" or dtype.startswith(LEVEL_TYPES):
-                raise not_numeric(repr(name), f"its dtype is {dtype}")
-        return X._meta_nonempty.iloc[[0, 0]]  # the second row that Dask makes up has missing values
-    if np.isnan(X.shape[1]):
-        raise ValueError(
-            "X does not know how many columns it has. Give the number where it is made, as in dask.array.from_delayed("
-            "part, (numpy.nan, 12), dtype), or have it counted: X.compute_chunk_sizes()."
-        )
-    if X.dtype.kind in "SU":
-        raise not_numeric(0, f"its dtype is {X.dtype}")
-    return np.zeros((2, X.shape[1]), X.dtype)
+    X = rows.to_numpy(dtype, na_value=np.nan)
+    refuse_merged(table_of(rows), X)
+    return X
 
 
 def _known(client, collection, to_array):
@@ -224,8 +192,7 @@ def _tally(y, weight, start):
 
 def map_rows(method, X, args, kwargs):
     """A Dask array of the answers of ``method`` for the rows of X."""
-    example = _example(X)
-    empty = method(example, *args, **kwargs)[:0]
+    empty = method(example(X), *args, **kwargs)[:0]
     ask = delayed(functools.partial(_answer, method, empty, args, kwargs), pure=True)
     counted, lengths = _counted.get()
     if X is not counted:

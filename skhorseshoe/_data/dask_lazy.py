@@ -7,8 +7,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from .row_groups import refuse_dask
-from .validation import is_dask
+from .input_table import is_dask, refuse_dask
 
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 

@@ -5,6 +5,7 @@ import numpy as np
 from .._backends import device as _device
 from .._utils.arrays import first_not_finite
 from .._utils.threads import open_threads
+from .input_table import not_numeric, table_of
 from .row_blocks import ADD, Segment, block_bounds, collapse
 from .validation import not_finite
 from .whole_numbers import refuse_merged
@@ -24,7 +25,7 @@ def make_segment(X, y, weight, class_weight, classes, names, shape, dtype, start
     original, X = X, _as_numbers(X, dtype, names)  # a copy, so that Dask can free the results of other tasks
     if first := first_not_finite(X):
         raise not_finite(X[first], start + first[0], first[1], names, imputer="")
-    refuse_merged(original, X)
+    refuse_merged(table_of(original), X)
     bounds = block_bounds(shape)[0]
     bounds = bounds[(bounds >= start) & (bounds <= stop)] - start
     y = (np.asarray(y) == classes[1:]).astype(np.uint8)
@@ -43,14 +44,6 @@ def _as_numbers(X, dtype, names):
             except (ValueError, TypeError) as error:
                 raise not_numeric(j if names is None else repr(names[j]), error) from error
         raise
-
-
-def not_numeric(column, why):
-    """The error about a column of a Dask collection, by name or number."""
-    return ValueError(
-        f"Column {column} is not numeric: {why}. Convert it with astype(float) if it holds numbers. Of text and "
-        "categories make columns of 0 and 1: X = dask.dataframe.get_dummies(X.categorize(), dtype=float); or drop it."
-    )
 
 
 def without_mask(values):

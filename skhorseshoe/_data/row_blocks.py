@@ -100,11 +100,11 @@ class Segment(NamedTuple):
 
         by_label : whether rows of the second class count twice.
         """
-        of_rows = times_label(self.weight, self.y) if by_label else self.weight
-        y, weight = ops.to_host((self.y, of_rows))
+        counted = times_label(self.weight, self.y) if by_label else self.weight
+        y, weight = ops.to_host((self.y, counted))
         size = float(weight.sum()) if len(weight) else len(y)
         ones = float(weight @ (y > 0)) if len(weight) else int((y > 0).sum())
-        return size, ones, *ops.moments(self.X, of_rows)
+        return size, ones, *ops.moments(self.X, counted)
 
     def deviations(self, ops, threads, centre):
         """Sums of the distances of columns from a centre (p,), by weight; (p,)."""

@@ -10,10 +10,8 @@ from scipy.sparse import issparse
 
 from .._backends import device
 from .._utils.arrays import first_not_finite, first_whole_rounded, refuse_masked
-from .._utils.warn import warn
-from .column_names import column_types
+from .input_table import table_of
 from .labels import check_labels, cure_of_kind
-from .validation import is_dask
 
 _TIMES = "durations", "dates or times without a zone", "times with a zone"
 _KINDS = {"text": str, "bytes": bytes}
@@ -22,12 +20,6 @@ _KINDS |= {"numbers": (bool, int, float, np.bool_, np.number), "dates or times w
 _ATTOSECONDS = {unit: 10 ** (18 - 3 * k) for k, unit in enumerate(("s", "ms", "us", "ns", "ps", "fs", "as"))}
 _ATTOSECONDS |= {u: n * 10**18 for u, n in {"m": 60, "h": 3600, "D": 86400, "W": 604800}.items()}
 _LARGEST_OFFSET = 1e6  # its square leaves enough digits for the likelihood
-_HERE = (
-    "{name} goes with rows in the memory of this process, or on its disk (skhorseshoe.disk), not with Dask "
-    "collections: compute() them first."
-)
-REORDERED = "X and {name} have the same index labels in another order, and rows are matched by position, not by label."
-MATCH_BY_LABEL = "{name}.loc[X.index] matches them by label."
 
 
 class Groups(NamedTuple):
@@ -36,28 +28,6 @@ class Groups(NamedTuple):
     codes: np.ndarray  # (n,) int32, from 0
     n: int  # number of groups
     scale: float  # scale of the half-Cauchy prior of s, the standard deviation of the groups' effects
-
-
-def refuse_dask(X, **of_rows):
-    """Raise a TypeError if groups or an offset are given and X or they are Dask collections."""
-    for name, values in of_rows.items():
-        if values is not None and is_dask(X, values):
-            raise TypeError(_HERE.format(name=name))
-
-
-def is_reordered(X, values):
-    """Whether both are of pandas, with the same index labels in another order."""
-    index, other = (getattr(table, "index", None) for table in (X, values))
-    if not isinstance(index, pd.Index) or not isinstance(other, pd.Index) or len(index) != len(other):
-        return False
-    return bool(not index.equals(other) and index.isin(other).all() and other.isin(index).all())
-
-
-def warn_if_reordered(X, **of_rows):
-    """Warn of each argument that ``is_reordered``."""
-    for name, values in of_rows.items():
-        if is_reordered(X, values):
-            warn(f"{REORDERED} {MATCH_BY_LABEL}".format(name=name))
 
 
 def check_groups(groups, n):
@@ -123,7 +93,7 @@ def _one_column(name, values, n, entry, such):
         shape = np.shape(values)
     except ValueError:  # of lists that are not equally long
         shape = (len(values),)
-    give, columns = f"give one {entry} for each row", [column for column, _ in column_types(values)]
+    give, columns = f"give one {entry} for each row", table_of(values).names
     if shape == () or issparse(values):
         such = values if isinstance(values, str) else such
         what = f"is {values!r}" if isinstance(values, str | int | float) else f"is of type {type(values).__name__}"

@@ -1,23 +1,22 @@
 """Checks of X and y for ``fit`` and ``predict``, beyond scikit-learn's own validation."""
 
+from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
-from copy import copy
 
 import numpy as np
 import pandas as pd
 from scipy.sparse import issparse
 from sklearn import config_context, get_config
-from sklearn.utils.validation import check_consistent_length, validate_data
+from sklearn.utils.validation import validate_data
 
 from .._backends import device
-from .._backends.sparse_structure import check as check_structure
-from .._utils.arrays import first_not_finite, is_missing, kind_of, refuse_masked
-from .._utils.memmap import check_whole, cut, read_ahead
-from .._utils.memory import check_copy
-from .column_names import check_column_labels, check_names, column_types, with_names
-from .containers import GIVE, as_rows, of_no_numbers
+from .._utils.arrays import first_not_finite, is_missing, kind_of
+from .._utils.memmap import cut, read_ahead
+from .._utils.names import plain
+from .._utils.sklearn_compat import _get_feature_names
+from .input_table import GIVE, LEVEL_TYPES, TIMES_CURE, read_X, table_of
 from .labels import check_labels
-from .whole_numbers import are_small, refuse_merged
+from .whole_numbers import refuse_merged
 
 _NUMBERS_AT_A_TIME = 2**20  # elements to check at a time
 _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
@@ -25,50 +24,29 @@ _BELONGING = (
     " If the rows of one value belong together, as those of a patient, give it as groups: fit(X, y, groups=...)."
 )
 _MANY_TEXTS = 20  # fewest different texts in a column that may be labels of groups
-_NUMBER = "Convert them to a meaningful number, such as days since an event, or drop them."
 _SCALE = "Divide the column, take its logarithm, or drop it."
 _NUMBER_TYPES = ("int", "uint", "float", "bool", "double", "half", "sparse")
-_TIME_TYPES = ("date", "time", "duration", "period")  # NumPy would take their values for numbers
-# NumPy would take values of these types for numbers if they look like numbers.
-LEVEL_TYPES = ("categor", "dictionary", "enum", "str", "utf8", "large_", "binary", "fixed_")
 
 
-def is_dask(*collections):
-    """Whether one of the arguments is a Dask collection; does not import Dask."""
-    return any(type(collection).__module__.split(".")[0] in ("dask", "dask_expr") for collection in collections)
-
-
-def check_X_and_y(estimator, X, y):
-    """Rows and labels for a fit, checked; the estimator learns the columns."""
+def check_y(estimator, y):
+    """Labels for a fit, checked. To be called before ``numbers``: it would remove the names of the columns."""
     y = None if y is None else check_labels(y)
     with config_context(array_api_dispatch=False):  # only NumPy computes here
-        y = validate_data(estimator, "no_validation", y=y)  # before X: it would remove the names of the columns
-    X = check_X(estimator, X, reset=True)
-    check_consistent_length(X, y)
-    return X, y
+        return validate_data(estimator, "no_validation", y=y)
 
 
 def check_X(estimator, X, *, reset):
-    """X as floating-point numbers, C-contiguous or CSR with ascending indices, by ``validate_data``; errors name the
-    column of a table. A CuPy array stays on its device."""
-    refuse_masked(X, "X")
-    if device.on_gpu(X):
-        X = device.checked(X)
-        validate_data(estimator, X, reset=reset, skip_check_array=True)  # the number of columns, and their names
-        return X
-    refuse_lazy(X)
-    X = as_rows(X)
-    check_whole(X)
-    check_names(X, column_types(X))
-    X = _well_formed(X) if issparse(X) else with_names(X)
-    original, types = X, column_types(X)
-    _refuse_times(X, types)
-    dtypes = [np.float64, np.float32] if issparse(X) else [np.float64, np.float32, np.float16]
-    if are_small(X, types):  # float32 holds all of them in half the memory
-        dtypes = [np.float32]
-    _check_room(X, dtypes, types)
-    if _is_sparse_table(types):
-        X = _one_sparse_type(X, dtypes[0])
+    """The ``numbers`` of X."""
+    return numbers(read_X(X), estimator, reset=reset)
+
+
+def numbers(table, estimator, *, reset):
+    """A ``Table`` as floating-point numbers, C-contiguous or CSR with ascending indices, by ``validate_data``; errors
+    name the column. A CuPy array stays on its device."""
+    if table.is_on_gpu:  # only the number of columns is to be checked
+        return validate_data(estimator, table.rows, reset=reset, skip_check_array=True)
+    dtypes = table.dtypes
+    X = _one_sparse_type(table.rows, dtypes[0]) if table.is_sparse else with_names(table.rows)
     try:
         with config_context(array_api_dispatch=False):
             checked = validate_data(
@@ -79,37 +57,58 @@ def check_X(estimator, X, *, reset):
     except MemoryError:
         raise
     except Exception as error:  # the user's library may raise anything while it converts
-        better = _with_cure(error, X, types)
+        better = _with_cure(error, table)
         if better is error and isinstance(error, ValueError | TypeError):
             raise
         why = f"X, of type {type(X).__name__}, cannot be read as an array of float64: {error}. {GIVE}"
         raise (ValueError(why) if better is error else better) from error
-    _refuse_levels(X, types)
+    _refuse_levels(table)
     if reset:
-        refuse_merged(original, checked)
+        refuse_merged(table, checked)
     if issparse(checked) and not checked.has_canonical_format:
         checked = checked.copy()
         checked.sum_duplicates()
     return checked
 
 
-def _with_cure(error, X, types):
-    """An error that names the column of X that is not numeric, or the cure; ``error`` itself if neither is known."""
+def check_column_labels(estimator, table, reset):
+    """Remember or compare the labels of a table's columns that are not text, for which scikit-learn does neither."""
+    columns = getattr(table, "columns", None)
+    labels = [plain(label) for label in columns] if isinstance(columns, pd.Index) else None
+    is_text = labels is not None and all(isinstance(label, str) for label in columns)
+    if reset:
+        vars(estimator).pop("_column_labels", None)
+        if labels is not None and not is_text:
+            estimator._column_labels = labels
+        return
+    known = getattr(estimator, "_column_labels", labels)
+    if labels == known or labels is None or (is_text and known == [*range(len(known))]):  # scikit-learn checks text
+        return
+    j = next(j for j, pair in enumerate(zip(labels, known, strict=True)) if pair[0] != pair[1])
+    raise ValueError(
+        f"The columns of X are not those of fit, or are in another order: number {j} is {labels[j]!r}, and was "
+        f"{known[j]!r} in fit. Select the columns of fit in their order."
+    )
+
+
+def _with_cure(error, table):
+    """An error that names the column that is not numeric, or the cure; ``error`` itself if neither is known."""
     if "feature names" in str(error):  # the columns are not those of fit, which the error says
         in_order = "same order" in str(error)
         return ValueError(f"{error}That is X[model.feature_names_in_].") if in_order else error
-    if problem := of_no_numbers(X):
+    if problem := _of_no_numbers(X := table.rows):
         return type(error)(problem)
     X = np.asarray(X, object) if isinstance(X, list | tuple) else X
+    types = zip(table.names, table.types, strict=True)
     not_numbers = [name for name, dtype in types if not dtype.startswith(_NUMBER_TYPES) or "interval" in dtype]
     columns = [(repr(name), X[name]) for name in not_numbers]
-    if not types and isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OSU":
+    if not table.types and isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OSU":
         columns = enumerate(X.T)
     for name, values in columns:
         objects = np.asarray(values, object)
         missing = is_missing(objects)
         if kind_of(objects) == "times":
-            return ValueError(f"Column {name} holds dates or durations, not numbers. {_NUMBER}")
+            return ValueError(f"Column {name} holds dates or durations, not numbers. {TIMES_CURE}")
         if objects.ndim > 1:
             return ValueError(f"Column {name} is not numeric: each of its entries holds several. {_CURE}")
         try:
@@ -125,68 +124,30 @@ def _with_cure(error, X, types):
     return error
 
 
+def _of_no_numbers(X):
+    """In words what the rows of X are, and the cure, where a list or an array has other things than numbers or rows of
+    them; "" for all else."""
+    if fields := getattr(getattr(X, "dtype", None), "names", None):
+        return f"X is an array of records with the fields {list(fields)!r:.60}. pandas.DataFrame(X) makes it a table."
+    is_array = isinstance(X, np.ndarray) and X.dtype.kind in "OSU" and X.ndim == 1
+    if not (is_array or isinstance(X, list | tuple)) or not len(X):
+        return ""
+    if isinstance(X[0], Mapping):
+        return f"The rows of X are of type {type(X[0]).__name__}. pandas.DataFrame(list(X)) makes a table of them."
+    if isinstance(X[0], str | bytes | Set) or not isinstance(X[0], Iterable):
+        return f"The rows of X are of type {type(X[0]).__name__}, as {X[0]!r:.60}, and no sequences of numbers. {GIVE}"
+    try:
+        lengths = [len(row) for row in X]
+    except TypeError:
+        return ""
+    other = next((i for i, length in enumerate(lengths) if length != lengths[0]), None)
+    return "" if other is None else f"Row 0 of X has {lengths[0]} entries, and row {other} has {lengths[other]}. {GIVE}"
+
+
 def _looks_like_a_label(values):
     """Whether a column of text has many values, each in several rows, like names of patients."""
     text = [value for value in values if isinstance(value, str)]
     return _MANY_TEXTS <= len(set(text)) <= len(text) // 2
-
-
-def refuse_lazy(X):
-    """Raise a TypeError for a Dask collection or a polars LazyFrame."""
-    if is_dask(X):
-        raise TypeError("X is a Dask collection, and this is computed in memory: give a sample of its rows.")
-    if type(X).__name__ == "LazyFrame":
-        raise TypeError(
-            "X is a LazyFrame, which has no rows yet: give X.collect(), or what skhorseshoe.disk.convert makes of it."
-        )
-
-
-def _check_room(X, dtypes, types):
-    """Raise a MemoryError if the copy to come has no room. types : of the columns of a table."""
-    cure = " Pass it in this form, or as float32, or put it on disk (skhorseshoe.disk)."
-    if isinstance(X, np.ndarray) and not (X.dtype in dtypes and X.flags.c_contiguous):
-        dtype = X.dtype if X.dtype in dtypes else np.dtype(dtypes[0])
-        check_copy(dtype.itemsize * X.size, f"Making X C-contiguous and of {dtype}", cure)
-    elif types and not _is_sparse_table(types) and {dtype for _, dtype in types} not in ({"float32"}, {"float64"}):
-        # A table of one float type may need no copy.
-        dtype = np.dtype(dtypes[0])
-        check_copy(dtype.itemsize * len(X) * len(types), f"Making one array of {dtype} of the columns of X", cure)
-    elif issparse(X) and X.format != "csr":
-        check_copy((X.dtype.itemsize + 8) * X.nnz, "Making X a CSR matrix", " Pass it in this form: X.tocsr().")
-
-
-def _native(X):
-    """A sparse X whose index arrays have the native byte order, which kernels need; a file may have another."""
-    places = {name: getattr(X, name) for name in ("indices", "indptr", "row", "col", "offsets") if hasattr(X, name)}
-    if all(array.dtype.isnative for array in places.values()):
-        return X
-    native = {name: array.astype(array.dtype.newbyteorder("=")) for name, array in places.items()}
-    if X.format == "coo":  # its setters keep the byte order
-        return type(X)((X.data, (native["row"], native["col"])), shape=X.shape)
-    X = copy(X)
-    vars(X).update(native)
-    return X
-
-
-def _well_formed(X):
-    """A sparse X whose index arrays are checked; CSR in place of formats of lists or dicts."""
-    if X.ndim != 2:
-        return X  # scikit-learn raises the error
-    X = _native(X)
-    check_structure(X)
-    if X.format in ("lil", "dok"):
-        try:
-            X = X.tocsr()
-        except Exception as error:  # they may hold any object
-            problem = f"X is a sparse matrix in {X.format!r} format whose parts do not fit together"
-            raise ValueError(f"{problem} ({error}): build it anew.") from error
-        check_structure(X)
-    if X.dtype.kind not in "biufc":  # SciPy cannot compute with these
-        problem = f"X is a sparse matrix whose stored values have dtype {X.dtype}"
-        raise ValueError(f"{problem}; numbers are needed: X.data = X.data.astype(np.float64).")
-    if X.format in ("csr", "csc") and len(X.indices) + len(X.data) > 2 * X.nnz:  # cut off spare room
-        X = type(X)((X.data[: X.nnz], X.indices[: X.nnz], X.indptr), shape=X.shape)
-    return X
 
 
 def copied_bytes(original, X):
@@ -196,10 +157,10 @@ def copied_bytes(original, X):
     if issparse(X):
         is_copy = not issparse(original) or not np.may_share_memory(X.data, getattr(original, "data", X.data[:0]))
         return is_copy * (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
-    types = column_types(original)
+    names = table_of(original).names
     view = original if isinstance(original, np.ndarray) else X[:0]
     with suppress(Exception):  # NumPy lacks the column's type, so X is no view
-        view = np.asarray(original[types[0][0]]) if types else view
+        view = np.asarray(original[names[0]]) if names else view
     return 0 if np.may_share_memory(X, view) else X.nbytes
 
 
@@ -226,9 +187,16 @@ def not_finite(value, row, j, names, imputer=" (SimpleImputer in a Pipeline)"):
     return ValueError(f"Input X contains {kind}: the first is in row {row} of column {column}. {cure} or drop the row.")
 
 
-def _is_sparse_table(types):
-    """Whether all columns are sparse pandas columns, which become a CSR matrix. types : of the columns."""
-    return bool(types) and all(dtype.startswith("sparse[") for _, dtype in types)
+def with_names(X):
+    """A polars table as a pandas table if scikit-learn does not see its names. Before 1.9 it does not with polars 2,
+    and would not notice columns in another order."""
+    if type(X).__name__ == "RecordBatch":  # of pyarrow; its ``columns`` are no names
+        import pyarrow as pa
+
+        return pa.Table.from_batches([X])
+    if not isinstance(getattr(X, "columns", None), list) or _get_feature_names(X) is not None:
+        return X
+    return pd.DataFrame({name: X[name].to_numpy() for name in X.columns})
 
 
 def _one_sparse_type(X, dtype):
@@ -245,18 +213,10 @@ def _one_sparse_type(X, dtype):
     return pd.DataFrame(dict(enumerate(arrays)), index=X.index).set_axis(X.columns, axis=1)
 
 
-def _refuse_times(table, types):
-    if getattr(getattr(table, "dtype", None), "kind", None) in ("m", "M"):
-        raise ValueError(f"X holds dates or durations (its dtype is {table.dtype}), not numbers. {_NUMBER}")
-    for name, dtype in types:
-        if dtype.startswith(_TIME_TYPES):
-            raise ValueError(f"Column {name!r} holds dates or durations (its dtype is {dtype}), not numbers. {_NUMBER}")
-
-
-def _refuse_levels(table, types):
+def _refuse_levels(table):
     """Raise a ValueError for categories and text that look like numbers: they may be names of levels, not amounts."""
-    for name, dtype in types:
-        is_text = dtype == "object" and any(isinstance(value, str | bytes) for value in table[name])
+    for name, dtype in zip(table.names, table.types, strict=True):
+        is_text = dtype == "object" and any(isinstance(value, str | bytes) for value in table.rows[name])
         if is_text or dtype.startswith(LEVEL_TYPES):
             raise ValueError(
                 f"Column {name!r} is not numeric (its dtype is {dtype}), although its values look like numbers. "

@@ -20,23 +20,27 @@ _EQUAL = 1e-9  # relative difference of sums of equal weights, by rounding
 _SORTED_SIZE = 2**16  # largest X, in numbers, whose rows are sorted
 
 
-def rows_that_count(X, y, sample_weight, class_weight, more=(), order=None):
-    """X, the labels as 0 and 1, the weights, the two classes, the ``Excess`` and ``more``, without rows of weight 0.
+class Weighed(NamedTuple):
+    """Rows with their weights, without those of weight 0."""
 
-    The weights are float64, or None if all are 1. more : arrays with an entry for each row, or None. order : of labels,
-    from ``order_of``.
-    """
+    counts: np.ndarray | None  # (n,) bool, whether a given row is among them; None if all are
+    y: np.ndarray  # labels as 0 and 1
+    weight: np.ndarray | None  # float64; None if all are 1
+    classes: np.ndarray  # the two
+    excess: "Excess"
+
+
+def weigh(y, sample_weight, class_weight, order=None):
+    """``Weighed`` for checked labels. order : of these, from ``order_of``."""
     if sample_weight is None and class_weight is None:
         classes, codes = encode_labels(y, order=order)
-        return X, codes, None, classes, Excess(len(codes)), *more
+        return Weighed(None, codes, None, classes, Excess(len(codes)))
     try:
         weight = check_weights(device.to_host(sample_weight), y, copy=True)
     except OverflowError as error:
         raise ValueError(f"sample_weight holds a whole number that is too large ({error}). {_COUNTS}") from error
     counts = weight > 0
-    if not counts.all():
-        _check_copy(X, counts.sum(), "Dropping the rows of weight 0")
-        X, y, weight, *more = _take_rows(counts, (X, y, weight, *more))
+    y, weight = y[counts], weight[counts]
     classes, codes = encode_labels(y, "" if counts.all() else " without the rows of weight 0", order)
     sums, by_class = sums_by_class(codes, weight), np.ones(2)
     if class_weight is not None:
@@ -44,7 +48,16 @@ def rows_that_count(X, y, sample_weight, class_weight, more=(), order=None):
         weight *= by_class[codes]
     row = np.flatnonzero(counts)[weight.argmax()]
     check_totals(np.bincount(codes, weight, 2), f"; the largest, in row {row}, is {weight.max():.3g}")
-    return X, codes, None if (weight == 1).all() else weight, classes, excess(sums, by_class), *more
+    weight = None if (weight == 1).all() else weight
+    return Weighed(None if counts.all() else counts, codes, weight, classes, excess(sums, by_class))
+
+
+def rows_that_count(counts, X, *others):
+    """The rows with ``Weighed.counts`` of X and of other arrays, or None."""
+    if counts is None:
+        return X, *others
+    _check_copy(X, counts.sum(), "Dropping the rows of weight 0")
+    return _take_rows(counts, (X, *others))
 
 
 def check_weights(sample_weight, X, copy=False):
@@ -170,7 +183,7 @@ def _take_rows(rows, arrays):
 
 def _check_copy(X, n_rows, what, cure=""):
     """Raise a MemoryError if the host has no room for a copy of so many rows; CuPy raises one by itself."""
-    if not device.on_gpu(X):
+    if isinstance(X, np.ndarray) or issparse(X):
         n_bytes = X.data.nbytes + X.indices.nbytes if issparse(X) else X.nbytes
         check_copy(float(n_rows) * n_bytes / X.shape[0], what, cure)
 

@@ -1,31 +1,19 @@
-"""Whole numbers: small ones, which float32 holds, and large ones, which float64 cannot tell apart."""
+"""Whole numbers so large that float64 cannot tell them apart."""
 
-import re
 from decimal import Decimal
 from numbers import Integral
 
 import numpy as np
 from scipy.sparse import issparse
 
-from .column_names import column_types
-
 _LARGEST_EXACT = 2**53  # float64 holds every whole number up to this one
-_SMALL = re.compile(r"(sparse\[)?(u?int(8|16)|bool(ean)?)\b")  # types all of whose values float32 holds
 _TYPES = ("int", "uint", "object", "decimal", "sparse[int", "sparse[uint")
 
 
-def are_small(X, types):
-    """Whether X holds only booleans and whole numbers of at most 16 bits. types : of the columns of a table."""
-    names = [dtype for _, dtype in types] or [str(getattr(X, "dtype", ""))]
-    return all(map(_SMALL.match, names))
-
-
-def refuse_merged(original, X):
-    """Raise a ValueError that names a column with different whole numbers that are equal in float64.
-
-    original : the rows as a user has them. X : their numbers (n, p), dense or CSR.
-    """
-    for name, values in _large_columns(original, X):
+def refuse_merged(table, X):
+    """Raise a ValueError that names a column with different whole numbers that are equal in float64. X : the numbers
+    (n, p) of a ``Table``, dense or CSR."""
+    for name, values in _large_columns(table, X):
         distinct = np.unique(_large(values))
         merged = np.flatnonzero(distinct[1:].astype(np.float64) == distinct[:-1].astype(np.float64))
         if len(merged):
@@ -36,11 +24,12 @@ def refuse_merged(original, X):
             )
 
 
-def _large_columns(original, X):
+def _large_columns(table, X):
     """Names and values of the columns that are not floats and have large numbers."""
-    if types := column_types(original):
-        large = (types[j] for j in range(len(types)) if types[j][1].startswith(_TYPES) and _is_large(X[:, [j]]))
-        return ((name, _values(original[name], dtype)) for name, dtype in large)
+    original, names, types = table.rows, table.names, table.types
+    if types:
+        large = (j for j in range(len(types)) if types[j].startswith(_TYPES) and _is_large(X[:, [j]]))
+        return ((names[j], _values(original[names[j]], types[j])) for j in large)
     is_list = isinstance(original, list | tuple)
     original = original if issparse(original) else np.asarray(original, object if is_list else None)
     if original.dtype.kind not in "iuO" or not _is_large(X):

@@ -1,6 +1,6 @@
 """Findings of a fit about chains and unbounded coefficients, with cures; ``warning_texts.py`` has the texts."""
 
-from copy import copy
+from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -113,8 +113,7 @@ def of_outcome(params, chains, unbounded, columns=()):
         )
         findings.append(_one_sided("one-sided, unpenalized", unbounded.free, unbounded, cure))
     if any(finding.changes for finding in findings):  # they make another model, whose chains begin anew
-        params = copy(params)
-        params.warm_start, params.checkpoint = False, None
+        params = replace(params, warm_start=False, checkpoint=None)
     length = _not_converged(params, chains, unbounded)
     if not length and params.target_ess is not None and chains.stopped_by == "n_iter":
         length = _short_of_target(params, chains)
@@ -132,9 +131,8 @@ def _one_sided(kind, columns, unbounded, cure, changes=MappingProxyType({})):
     return Finding(kind, columns, cure, {"example": example}, changes)
 
 
-def chains_of(fitted, names, informative, seconds_per_sweep, worst=None):
-    """``ChainQuality`` of a model. informative : (p,) bool, False for constant columns. worst : what ``Watched.worst``
-    gives, or None."""
+def chains_of(fitted, names, rows, informative, seconds_per_sweep, worst):
+    """``ChainQuality`` of a model. rows, informative : as for ``are_sums_well``. worst : of ``Watched``, or None."""
     extra, rhat, ess = other_quantities(fitted)
     judged = np.append(informative, np.ones(len(extra), bool))
     names, rhat, ess = [*names[informative], *extra], rhat[judged], ess[judged]
@@ -146,9 +144,10 @@ def chains_of(fitted, names, informative, seconds_per_sweep, worst=None):
         columns = slice(informative.sum())
         max_rhat[columns], least[columns] = ROUGH_RHAT, ROUGH_ESS_PER_CHAIN * n_chains
     is_all, burn_in, sweeps, stopped_by = fitted.moments_ is None, fitted.burn_in_, fitted.n_iter_, fitted.stopped_by_
-    return ChainQuality(
+    quality = ChainQuality(
         names, rhat, ess, n_chains, n_draws, is_all, burn_in, sweeps, stopped_by, seconds_per_sweep, max_rhat, least
     )
+    return quality._replace(are_sums_well=are_sums_well(fitted, rows, quality.failed, informative))
 
 
 def are_sums_well(fitted, rows, failed, informative):
@@ -156,7 +155,7 @@ def are_sums_well(fitted, rows, failed, informative):
     False if X is sparse, on disk, on a cluster or too large to check.
 
     fitted : attributes of a model. rows : X (n, p), y, the weights or None, and more; None on a cluster. failed : of
-    the informative columns and of other quantities, bool. informative : (p,) bool.
+    the informative columns and of other quantities, bool. informative : (p,) bool, False for constant columns.
     """
     alone = np.zeros(len(informative), bool)
     alone[informative] = failed[: informative.sum()]

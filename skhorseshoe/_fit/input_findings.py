@@ -3,8 +3,7 @@
 import numpy as np
 
 from .._data.column_checks import missing_codes
-from .._data.labels import order_of
-from .._data.row_groups import MATCH_BY_LABEL, is_reordered
+from .._data.input_table import MATCH_BY_LABEL
 from .._mcmc.prior import PER_CONTRAST
 from .._utils.warn import fold_of
 from .findings import are_bound
@@ -18,29 +17,24 @@ _EXCESS = 1.5  # excess of the weights from which on intervals are too narrow to
 _LIGHT_CLASS = 1  # with less weight in the rarer class, weights are light even if they sum to more than ``_LIGHT_ROWS``
 
 
-def about_order(X, of_rows, data):
-    """The findings about the index labels of pandas tables, and an ordered y.
-
-    of_rows : the other arguments about rows, by name. data : ``Data``.
-    """
-    findings, classes = [], data.classes
-    for name, values in of_rows.items():
-        if is_reordered(X, values):
-            findings.append(Finding("order of rows", [], MATCH_BY_LABEL.format(name=name), {"name": name}))
-    order = [label for label in order_of(of_rows["y"]) or () if label in classes]
-    if order and order != classes.tolist():
-        facts = {"low": order[0], "high": order[1], "classes": classes.tolist()}
+def about_order(data):
+    """The findings about the index labels of pandas tables, and an ordered y. data : ``Data``."""
+    findings, order, classes = [], data.order, data.classes.tolist()
+    for name in data.reordered:
+        findings.append(Finding("order of rows", [], MATCH_BY_LABEL.format(name=name), {"name": name}))
+    if order and order != classes:
+        facts = {"low": order[0], "high": order[1], "classes": classes}
         findings.append(Finding("order of classes", [], f"Labels y == {order[1]!r} keep the order.", facts))
     return findings
 
 
-def before_sampling(params, data, rows, one_sided, dependent_sets, names):
+def before_sampling(params, data, rows, seen):
     """The findings to warn of before sampling: light weights, codes for missing values, dependent columns, and
     coefficients without a bound.
 
-    data : ``Data``. one_sided : ``OneSidedColumns``. dependent_sets : of columns of which a weighted sum is constant.
-    names : of the columns, an array.
+    data : ``Data``. seen : ``Inspected``.
     """
+    one_sided, dependent_sets, names = seen.one_sided, seen.dependent_sets, seen.names
     n, size, rarer = data.shape[0], rows.size(), rows.size() * min(rows.share(), 1 - rows.share())
     findings = []
     if data.weighted_by and size < _LIGHT_SHARE * n and (size < _LIGHT_ROWS or rarer < _LIGHT_CLASS):

@@ -1,9 +1,10 @@
 """Checks of the parameters of the classifier, each by itself and in combination."""
 
 import math
+from collections.abc import Hashable
+from dataclasses import make_dataclass, replace
 from numbers import Integral, Real
 from os import PathLike
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from .._mcmc.burn_in import AUTO
 from .._mcmc.prior import PER_CONTRAST
 from .._model.horseshoe import LARGEST_SCALE, LEAST_SCALE
 from .._utils import sklearn_compat
-from .._utils.names import finder
+from .._utils.names import finder, plain
 from .._utils.sklearn_compat import StrOptions
 from ..diagnostics import MIN_ESS_PER_CHAIN
 
@@ -75,6 +76,9 @@ CONSTRAINTS = {  # each parameter by itself; scikit-learn checks them
     "verbose": ["verbose"],
 }
 
+# Of a fit, by name; ``slab_as_given`` is ``slab_scale`` before ``with_settled_slab``.
+Parameters = make_dataclass("Parameters", [*CONSTRAINTS, "likelihood", "slab_as_given"], frozen=True)
+
 
 def _plain(value):
     """A NumPy number as a Python number, which cannot overflow and can be written as JSON."""
@@ -82,9 +86,8 @@ def _plain(value):
 
 
 def validated(model):
-    """The parameters of a classifier by name; a ValueError where they contradict one another."""
-    params = SimpleNamespace(**{name: _plain(getattr(model, name)) for name in CONSTRAINTS})
-    params.likelihood = model._likelihood
+    """The ``Parameters`` of a classifier; a ValueError where they contradict one another."""
+    params = Parameters(*(_plain(getattr(model, name)) for name in CONSTRAINTS), model._likelihood, model.slab_scale)
     n_iter, thin, target, max_draws = params.n_iter, params.thin, target_ess_or_default(params), params.max_draws
     if sweeps_or_default(n_iter) < thin:
         name = f"the {DEFAULT_SWEEPS} sweeps of n_iter='auto'" if n_iter == AUTO else "n_iter"
@@ -104,14 +107,13 @@ def validated(model):
     return params
 
 
-def settled_slab(params, outnumber):
-    """``slab_scale`` for an X: a number, None, or "per_contrast".
+def with_settled_slab(params, outnumber):
+    """The parameters for an X, whose ``slab_scale`` is a number, None, or "per_contrast".
 
     outnumber : whether X has more columns than rows.
     """
-    if isinstance(params.slab_scale, Real):
-        return float(params.slab_scale)
-    return (PER_CONTRAST if outnumber else None) if params.slab_scale == AUTO else params.slab_scale
+    slab = float(params.slab_scale) if isinstance(params.slab_scale, Real) else params.slab_scale
+    return replace(params, slab_scale=(PER_CONTRAST if outnumber else None) if slab == AUTO else slab)
 
 
 def target_ess_or_default(params):
@@ -123,6 +125,32 @@ def target_ess_or_default(params):
 def sweeps_or_default(n_iter):
     """The largest number of sweeps after burn-in."""
     return DEFAULT_SWEEPS if n_iter == AUTO else n_iter
+
+
+def column_mask(unpenalized, names):
+    """``unpenalized``, which holds names, indices or a mask of bool, as a mask (p,) of bool. names : of the p
+    columns."""
+    p = len(names)
+    mask = np.zeros(p, bool)
+    if unpenalized is None:
+        return mask
+    is_list = isinstance(unpenalized, list | tuple) or np.ndim(unpenalized) > 0
+    values = [plain(value) for value in unpenalized] if is_list else [[]]
+    kinds = {isinstance(value, bool) for value in values}
+    if len(kinds) > 1 or not all(isinstance(value, Hashable) for value in values):
+        raise ValueError(f"unpenalized must be a list of names or indices, or a mask; got {unpenalized!r:.80}.")
+    if kinds == {True}:
+        if len(values) != p:
+            raise ValueError(f"unpenalized is a mask of {len(values)} entries, but X has {p} columns.")
+        mask[:] = values
+    else:
+        cure = f" Give names of a table, indices from {-p} to {p - 1}, or a mask."
+        find = finder(names, "columns of X", cure, numbered=True)
+        columns = [find(value, "unpenalized") for value in values]
+        if len({*columns}) < len(columns):
+            raise ValueError(f"unpenalized has a column more than once: {values[:9]}. Give a mask as booleans.")
+        mask[columns] = True
+    return mask
 
 
 def scales_of_prior(prior_scale, names, unpenalized):

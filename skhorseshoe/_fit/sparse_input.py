@@ -55,18 +55,22 @@ def in_all_columns(values, columns, n_columns, value=0.0):
     return out
 
 
-def put_back(fitted, columns, n_columns):
-    """Give the attributes of a model of these columns a place for each of the n_columns of X."""
+def put_back(attributes, columns, n_columns):
+    """The attributes of a model of these columns, with a place for each of the n_columns of X."""
 
     def wide(values, value):
         return in_all_columns(values, columns, n_columns, value)
 
-    for name, value in _EMPTY_VALUES.items():
-        setattr(fitted, name, wide(getattr(fitted, name), value))
-    of_zeros = convergence(np.zeros_like(fitted.coef_draws_[..., :1]))
-    fitted.rhat_, fitted.ess_ = wide(fitted.rhat_, of_zeros.rhat[0]), wide(fitted.ess_, of_zeros.ess_bulk[0])
-    fitted._fitted_rows["paired_means"] = wide(fitted._fitted_rows["paired_means"], 0.0)
-    fitted.prior_["slab_scale"] = wide(fitted.prior_["slab_scale"], np.inf)
-    if fitted.moments_ is not None:
-        fitted.moments_ |= {name: wide(fitted.moments_[name], value) for name, value in _EMPTY_MOMENTS.items()}
-    fitted._factors = [{**indicators, "columns": columns[indicators["columns"]]} for indicators in fitted._factors]
+    def wider(values, empty):
+        return {**values, **{name: wide(values[name], value) for name, value in empty.items()}}
+
+    of_zeros = convergence(np.zeros_like(attributes["coef_draws_"][..., :1]))
+    of_an_empty_column = {**_EMPTY_VALUES, "rhat_": of_zeros.rhat[0], "ess_": of_zeros.ess_bulk[0]}
+    moments = attributes["moments_"]
+    return {
+        **wider(attributes, of_an_empty_column),
+        "_fitted_rows": wider(attributes["_fitted_rows"], {"paired_means": 0.0}),
+        "prior_": wider(attributes["prior_"], {"slab_scale": np.inf}),
+        "moments_": None if moments is None else wider(moments, _EMPTY_MOMENTS),
+        "_factors": [{**each, "columns": columns[each["columns"]]} for each in attributes["_factors"]],
+    }

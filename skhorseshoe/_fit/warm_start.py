@@ -19,9 +19,10 @@ def earlier(model):
     return {**saved, "draws": {**saved["draws"], **draws}}
 
 
-def check_same(saved, params, problem, settings):
-    """Raise a ValueError that names the differences if data or parameters have changed since the chains began."""
-    if different := differences(saved["what"], dependencies(params, problem, settings)):
+def check_same(saved, now):
+    """Raise a ValueError that names the differences if data or parameters have changed since the chains began. now : of
+    ``dependencies``."""
+    if different := differences(saved["what"], now):
         raise ValueError(
             "warm_start=True continues the chains of the last fit, but these have changed since: "
             f"{different}. Fit with warm_start=False, or a clone of the estimator, to start anew."

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sklearn.exceptions import ConvergenceWarning
 
-from .._data.row_groups import REORDERED
+from .._data.input_table import REORDERED
 from .._utils.names import Unnamed, printable
 from .._utils.warn import fold_of, warn, warn_once
 

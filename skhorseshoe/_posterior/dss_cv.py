@@ -23,7 +23,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from .._backends import device
 from .._data import labels, validation
 from .._data.row_groups import check_groups
-from .._data.weights import check_weights, rows_that_count
+from .._data.weights import check_weights, rows_that_count, weigh
 from .._utils.arrays import dense
 from .._utils.warn import warn
 from .dss import follow, root_or_one, weighted_root
@@ -134,8 +134,8 @@ def weighted(model, X, y, sample_weight=None, more=()):
             raise ValueError(
                 "fit needs y, also with prefit=True: the class_weight of the fit weights the rows by their labels."
             )
-        y = labels.check_labels(y)
-        X, _, sample_weight, _, _, *more = rows_that_count(X, y, sample_weight, class_weight, more)
+        counts, _, sample_weight, *_ = weigh(labels.check_labels(y), sample_weight, class_weight)
+        X, *more = rows_that_count(counts, X, *more)
     if sample_weight is None:
         return X, np.empty(0), *more
     return X, check_weights(sample_weight, X), *more
@@ -143,9 +143,9 @@ def weighted(model, X, y, sample_weight=None, more=()):
 
 def _row_weights(model, y, sample_weight):
     """Weights of all rows, with those of the classes; (n,)."""
-    rows, _, weight, *_ = rows_that_count(np.arange(len(y)), y, sample_weight, model._fit_facts["class_weight"])
+    counts, _, weight, *_ = weigh(y, sample_weight, model._fit_facts["class_weight"])
     out = np.zeros(len(y))
-    out[rows] = 1.0 if weight is None else weight
+    out[... if counts is None else counts] = 1.0 if weight is None else weight
     return out
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from .._data.row_groups import warn_if_reordered
+from .._data.input_table import warn_if_reordered
 from .._data.weights import check_weights
 from .._utils.arrays import dense
 from .._utils.errstate import guarded
@@ -166,8 +166,8 @@ def marginal_effects(
     mean = "average" if weight is None else "weighted average"
     known = "" if min(item.known for item in changes) > 1 - _ROUNDING else " (of those that have a value)"
     by_sd = _by_sd([item.step for item in changes if isinstance(item, Number)]) if change == "sd" else ""
-    of_rows = f"{mean} of {X.shape[0]} row{'s' * (X.shape[0] > 1)}{known}"
-    text = f"Change of P(y = {printable(model.classes_[1])}), {of_rows}, if one column changes"
+    over = f"{mean} of {X.shape[0]} row{'s' * (X.shape[0] > 1)}{known}"
+    text = f"Change of P(y = {printable(model.classes_[1])}), {over}, if one column changes"
     more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
     out = f"; left out: {', '.join(map(printable, left_out[:3]))}{more}" if left_out else ""
     frame.attrs["header"] = in_lines(f"{text}{by_sd}{out}{on_average(model)}")
@@ -227,8 +227,8 @@ def _add_effects(model, X, column_changes, first, share, coef, fixed, states):
     first : number of the first state of each change. share : of these rows among all, or (n,) of each of them. fixed :
     function of the draws that returns intercept plus offset, (k, n) or (k, 1).
     """
-    likelihood, of_rows = model._likelihood, share / len(X) * np.ones(len(X)) if np.ndim(share) == 0 else share
-    alike = AlikeRows(column_changes, of_rows, coef.shape[1], likelihood)
+    likelihood, shares = model._likelihood, share / len(X) * np.ones(len(X)) if np.ndim(share) == 0 else share
+    alike = AlikeRows(column_changes, shares, coef.shape[1], likelihood)
     one_by_one = [column_change for column_change in column_changes if column_change.groups is None]
 
     def use(eta, draws, ops):

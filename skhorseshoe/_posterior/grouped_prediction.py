@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import _num_samples
 
-from .._data.row_groups import check_groups, check_offset, match_groups, refuse_dask
+from .._data.input_table import refuse_dask
+from .._data.row_groups import check_groups, check_offset, match_groups
 from .._utils.warn import warn_once
 
 _KNOWN = (
@@ -73,24 +74,25 @@ def given_rows(model, X, groups, offset, new_groups=None):
         )
     if offset is not None and not has_offset:
         raise ValueError("This model was fitted without an offset: leave offset out, or fit with one.")
-    matched = matched_groups(model, X, groups, new_groups)
+    n = None if groups is None and offset is None else _num_samples(X)
+    matched = matched_groups(model, n, groups, new_groups)
     if matched is not None and new_groups is None:
         warn_once(_KNOWN.format(*matched.counts), UserWarning, "known groups")
     if matched is not None and not hasattr(model, "group_effect_draws_") and matched.counts[0]:
         raise ValueError("The effects of groups are known when the fit has ended: leave groups out until then.")
-    offset = None if offset is None else check_offset(offset, _num_samples(X))
+    offset = None if offset is None else check_offset(offset, n)
     return GivenRows(X, None if matched is None else matched.codes, offset)
 
 
-def matched_groups(model, X, groups, new_groups):
-    """``Matched`` of the groups of rows X, or None; an error if the model was fitted without."""
+def matched_groups(model, n, groups, new_groups):
+    """``Matched`` of the groups of n rows, or None; an error if the model was fitted without."""
     if not (new_groups is None or isinstance(new_groups, bool | np.bool_)):
         raise ValueError(f"new_groups must be True, False or None; got {new_groups!r:.80}. Labels are groups=.")
     if groups is None:
         return None
     if not is_grouped(model):
         raise ValueError("This model was fitted without groups: leave groups out, or fit with them.")
-    return match_groups(model.groups_, check_groups(groups, _num_samples(X)), bool(new_groups))
+    return match_groups(model.groups_, check_groups(groups, n), bool(new_groups))
 
 
 def group_roots(model):

@@ -12,7 +12,7 @@ from scipy.sparse import issparse
 
 from .._backends import device
 from .._data import validation
-from .._data.containers import as_rows
+from .._data.input_table import as_rows, refuse_lazy, table_of
 from .._utils.arrays import kind_of, refuse_masked
 from .._utils.memmap import cut
 from .pipeline import prepared
@@ -47,7 +47,7 @@ class InputRows:
 
     def __init__(self, X):
         refuse_masked(X, "X")
-        validation.refuse_lazy(X)
+        refuse_lazy(X)
         X = device.to_host(device.checked(X)) if device.on_gpu(X) else X
         if hasattr(X, "columns"):
             names = input_names(X)
@@ -165,8 +165,7 @@ class InputRows:
 
 def input_names(X):
     """Names of the columns of a user's rows, or None."""
-    columns = getattr(X, "column_names", getattr(X, "columns", None))  # in pyarrow ``columns`` are arrays
-    return None if columns is None else list(columns)
+    return table_of(X).names or None
 
 
 def classifier_rows(model, steps, rows):

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._data import validation
-from .._data.row_groups import warn_if_reordered
+from .._data.input_table import warn_if_reordered
 from .._model import PROBIT
 from .._utils.errstate import guarded
 from . import predict as _predict

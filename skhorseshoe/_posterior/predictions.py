@@ -56,7 +56,7 @@ class PredictionsMixin(PosteriorMixin):
         ValueError
             If the columns of X are not those of the fit, or values are missing.
         """
-        return self._from_probabilities((X, groups, offset, new_groups), lambda proba: proba)
+        return self._from_probabilities(self._given_rows(X, groups, offset, new_groups), lambda proba: proba)
 
     @by_blocks
     def predict_proba_samples(
@@ -158,7 +158,9 @@ class PredictionsMixin(PosteriorMixin):
         -------
         log_proba : ndarray of shape (n_samples, 2), float64
         """
-        return self._from_probabilities((X, groups, offset, new_groups), lambda proba: np.log(_positive(proba)))
+        return self._from_probabilities(
+            self._given_rows(X, groups, offset, new_groups), lambda proba: np.log(_positive(proba))
+        )
 
     @by_blocks
     def decision_function(
@@ -183,7 +185,7 @@ class PredictionsMixin(PosteriorMixin):
             (lower, upper), predictor = _positive(proba).T, self._likelihood.predictor
             return np.where(upper > lower, -predictor(lower), predictor(upper))
 
-        return self._from_probabilities((X, groups, offset, new_groups), quantile)
+        return self._from_probabilities(self._given_rows(X, groups, offset, new_groups), quantile)
 
     @by_blocks
     def predict(
@@ -200,20 +202,17 @@ class PredictionsMixin(PosteriorMixin):
         -------
         labels : ndarray of shape (n_samples,)
         """
-        return self._from_probabilities(
-            (X, groups, offset, new_groups), lambda proba: self.classes_[proba.argmax(axis=1)]
-        )
+        rows = self._given_rows(X, groups, offset, new_groups)
+        return self._from_probabilities(rows, lambda proba: self.classes_[proba.argmax(axis=1)])
 
-    def _from_probabilities(self, of_rows, values_of):
-        """values_of(probabilities (n, 2)), computed on the host, as an array on the device of X. of_rows : as for
-        ``_given_rows``."""
-        rows = self._given_rows(*of_rows)
+    def _from_probabilities(self, rows, answer):
+        """answer(probabilities (n, 2)), computed on the host, as an array on the device of X. rows : ``GivenRows``."""
 
         def average(eta, ops):
             return ops.average_probabilities(eta, self._likelihood)
 
         probabilities = _predict.values_by_row(self, rows, 2, average)
-        return device.put_on_device_of(rows.X, values_of(probabilities))
+        return device.put_on_device_of(rows.X, answer(probabilities))
 
 
 def _positive(proba):

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .._backends.limits import needs_conjugate_gradients
-from .._data.validation import is_dask
+from .._data.input_table import is_dask
 from .._utils.memory import check_matrices
 from . import dss_cv, terms
 from .claim_errors import (

@@ -136,11 +136,11 @@ class ContributionsDisplay(AxesDisplay):
         )
         ax.vlines(scores, np.arange(n + 1), np.arange(1, n + 2), colors=muted, linewidth=0.8, zorder=1)
         both, places = scores[[0, -1]], [0, n + 1]
-        of_rows = PROBIT.predictor(np.clip(self.probability[:, 1:], _SURE, 1 - _SURE))
+        interval = PROBIT.predictor(np.clip(self.probability[:, 1:], _SURE, 1 - _SURE))
         low, high = scores[:-1] + self.interval
         self.lines_ = [
             ax.hlines(at, low, high, colors=black, linewidth=1.2, zorder=3),
-            ax.hlines(places, of_rows[:, 0], of_rows[:, 1], colors=dark, linewidth=1.8, zorder=3),
+            ax.hlines(places, interval[:, 0], interval[:, 1], colors=dark, linewidth=1.8, zorder=3),
         ]
         self.points_ = ax.plot(both, places, "s", color=dark, markersize=5, zorder=4)
         first, last = map(_probability, self.rows, self.probability)

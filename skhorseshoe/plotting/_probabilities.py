@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples
 
+from .._data.input_table import refuse_lazy, warn_if_reordered
 from .._data.labels import is_second
-from .._data.row_groups import warn_if_reordered
-from .._data.validation import refuse_lazy
 from .._posterior import estimates
 from .._posterior.claim_errors import check_share
 from .._posterior.grouped_prediction import draws_with_effects, evenly, is_grouped, matched_groups
@@ -92,15 +92,15 @@ class ProbabilityIntervalDisplay(IntervalsDisplay):
         groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
             The groups of the rows, and their offsets. The label of the axis says how many groups the fit has seen.
         """
-        classifier, matched, of_rows = _matched_rows(estimator, X, y, groups, offset, new_groups)
+        classifier, matched, arguments = _matched_rows(estimator, X, y, groups, offset, new_groups)
         level = level_of(classifier, level)
-        mean = classifier.predict_proba(**of_rows)[:, 1]
+        mean = classifier.predict_proba(**arguments)[:, 1]
         if y is not None:
             y = classifier.classes_[is_second(y, mean, classifier.classes_).astype(int)]
         return cls(
             names=list(X.index) if hasattr(X, "index") and hasattr(X, "columns") else list(range(len(mean))),
             mean=mean,
-            interval=classifier.predict_interval(**of_rows, level=level).T,
+            interval=classifier.predict_interval(**arguments, level=level).T,
             level=level,
             classes=classifier.classes_,
             y=y,
@@ -224,14 +224,14 @@ class PosteriorCalibrationDisplay(AxesDisplay):
             each row for a new group of its own: if rows belong together, the band is too narrow, and a warning says so.
             The label of the axis says how many groups the fit has seen.
         """
-        classifier, matched, of_rows = _matched_rows(estimator, X, y, groups, offset, new_groups)
+        classifier, matched, arguments = _matched_rows(estimator, X, y, groups, offset, new_groups)
         level = level_of(classifier, level)
         check_count("n_draws", n_draws, max(20, len(classifier.intercept_draws_)))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-        proba = classifier.predict_proba(**of_rows)[:, 1]
+        proba = classifier.predict_proba(**arguments)[:, 1]
         predicted, place, counts = np.unique(proba, return_inverse=True, return_counts=True)
         y = is_second(y, place, classifier.classes_)
-        samples = classifier.predict_proba_samples(**of_rows, max_draws=n_draws)
+        samples = classifier.predict_proba_samples(**arguments, max_draws=n_draws)
         if matched is not None:
             outcomes = _outcomes_of_groups(classifier, samples, n_draws, matched, rng)
         else:
@@ -303,7 +303,7 @@ def _matched_rows(estimator, X, y, groups, offset, new_groups):
     refuse_lazy(X)
     warn_if_reordered(X, y=y)
     rows = prepared(steps, X)
-    matched = matched_groups(classifier, rows, groups, new_groups)
+    matched = matched_groups(classifier, None if groups is None else _num_samples(rows), groups, new_groups)
     return classifier, matched, {"X": rows, "groups": groups, "offset": offset, "new_groups": bool(new_groups)}
 
 

@@ -13,7 +13,7 @@ from scipy.stats import halfcauchy
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse
-from skhorseshoe._data import column_names
+from skhorseshoe._data import validation
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._model.horseshoe import each_slab, log_density_of_tau
 from skhorseshoe._utils.threads import Threads
@@ -91,9 +91,9 @@ def test_a_model_without_shrunk_columns_says_so(data, short_fit):
 def test_names_are_seen_where_scikit_learn_sees_none(is_hidden, data, monkeypatch):
     """Before 1.9 it sees none in a table of polars 2, and would take columns by place."""
     X, y = data
-    known = column_names._get_feature_names
+    known = validation._get_feature_names
     hidden = pl.DataFrame if is_hidden else ()
-    monkeypatch.setattr(column_names, "_get_feature_names", lambda X: None if isinstance(X, hidden) else known(X))
+    monkeypatch.setattr(validation, "_get_feature_names", lambda X: None if isinstance(X, hidden) else known(X))
     table = pl.DataFrame(dict(zip("abcd", X.T, strict=True)))
     model = HorseshoeProbitClassifier(n_iter=10, burn_in=10, unpenalized=["b"], random_state=0).fit(table, y)
     assert model.feature_names_in_.tolist() == list("abcd")

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._data import validation
+from skhorseshoe._data import input_table
 
 X = np.random.default_rng(0).standard_normal((30, 3))
 Y = np.arange(30) % 2
@@ -147,10 +147,21 @@ def test_sparse_columns_are_a_sparse_matrix_whatever_their_types(dtypes, short_f
     """It has no dense copy, for which there may be no room."""
     numbers = (X > 0.5).astype(float)
     table = pd.DataFrame(numbers, columns=list("abc")).astype(dict(zip("abc", dtypes, strict=True)))
-    monkeypatch.setattr(validation, "check_copy", lambda n_bytes, *words: pytest.fail(words[0]))
+    monkeypatch.setattr(input_table, "check_copy", lambda n_bytes, *words: pytest.fail(words[0]))
     are_bool = {getattr(dtype, "subtype", None) for dtype in dtypes} == {np.dtype(bool)}
     rows = csr_array(numbers.astype(bool) if are_bool else numbers)
     model, expected = short_fit(table, Y), short_fit(rows, Y)
     np.testing.assert_array_equal(model.coef_draws_, expected.coef_draws_)
     np.testing.assert_array_equal(model.predict_proba(table), expected.predict_proba(rows))
     assert model.feature_names_in_.tolist() == list("abc")
+
+
+@pytest.mark.parametrize("table", [*TABLES.values(), lambda data: pa.RecordBatch.from_pydict(data)])
+def test_names_and_types_of_columns_are_read_alike_from_every_library(table):
+    """Whole numbers of at most 16 bits have no need of float64; others do."""
+    small = {"a": np.arange(30, dtype=np.int8), "b": np.arange(30, dtype=np.uint16)}
+    for columns, dtype in ((small, np.float32), ({**small, "c": np.arange(30)}, np.float64)):
+        read = input_table.read_X(table(columns))
+        assert (read.names, read.dtypes[0]) == ([*columns], dtype)
+        assert [text.removeprefix("u") for text in read.types] == ["int8", "int16", "int64"][: len(columns)]
+        assert not read.is_sparse

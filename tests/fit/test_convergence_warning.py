@@ -1,7 +1,6 @@
 """The one warning of a fit: what it names, in which order, and advice that can be followed."""
 
 import warnings
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,6 +11,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, inspection
 from skhorseshoe._fit.findings import ChainQuality, Unbounded, of_outcome
+from skhorseshoe._fit.parameters import validated
 from skhorseshoe._fit.recipe import recipe_of
 from skhorseshoe._fit.warning_texts import Finding, text_of
 from skhorseshoe.sets import credible_sets
@@ -32,7 +32,7 @@ def said(judged=None, unbounded=None, columns=(), **params):
     """What a classifier says of such chains, after findings about its columns."""
     params = {"n_iter": 4000, "burn_in": 1000, "slab_scale": None, **params}
     judged = (judged or chains())._replace(burn_in=params["burn_in"], sweeps=params["n_iter"])
-    params = SimpleNamespace(**HorseshoeProbitClassifier(**params).get_params())
+    params = validated(HorseshoeProbitClassifier(**params))
     found = of_outcome(params, judged, Unbounded(**(unbounded or {})), columns)
     return text_of(found, recipe_of(found, params, judged))
 

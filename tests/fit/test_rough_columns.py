@@ -14,7 +14,7 @@ from skhorseshoe import HorseshoeProbitClassifier, sets
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse as sparse_ops
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._fit import fit as _fit
+from skhorseshoe._fit import opened_rows
 from skhorseshoe._fit.watched import Watched, Worst
 from skhorseshoe._mcmc.draws import Draws
 from skhorseshoe.diagnostics import convergence
@@ -122,7 +122,7 @@ def test_the_header_says_what_the_warning_says_of_predictions(twins, seed, monke
 
 @pytest.mark.filterwarnings("ignore")
 def test_with_as_many_rows_as_columns_nothing_is_watched(seed, monkeypatch):
-    monkeypatch.setattr(_fit, "Watched", lambda *_: pytest.fail("it was"))
+    monkeypatch.setattr(opened_rows, "Watched", lambda *_: pytest.fail("it was"))
     X = np.random.default_rng(seed).standard_normal((20, 20))
     HorseshoeProbitClassifier(n_iter=5, burn_in=5, random_state=seed).fit(X, np.arange(20) % 2)
 

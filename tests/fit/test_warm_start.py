@@ -8,6 +8,8 @@ import pytest
 from laws import same_draws
 
 from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._fit import parameters
 
 each_sampler = pytest.mark.parametrize("sampler", ["gibbs", "pxda", "hmc"])
 
@@ -116,3 +118,25 @@ def test_what_has_changed_is_named_as_it_was_given(first, then, told, seed, tmp_
 def test_the_same_said_in_another_way_goes_on(problem, same):
     as_first = {"expected_nonzero": 3} if "expected_nonzero" in same else {}
     assert classifier("hmc", **as_first).fit(*problem).set_params(**same).fit(*problem).n_iter_ == 62
+
+
+@pytest.mark.parametrize("kept", ["warm_start", "checkpoint", ""])
+def test_checksums_of_the_rows_are_computed_once_a_fit_if_chains_may_go_on(kept, problem, tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(Rows, "checksums", lambda rows, known=Rows.checksums: asked.append(0) or known(rows))
+    folder = tmp_path if kept == "checkpoint" else None
+    model = classifier("hmc", warm_start=kept == "warm_start", checkpoint=folder)
+    for n in (1, 2):
+        model.set_params(n_iter=10 * n).fit(*problem)
+        assert len(asked) == n * bool(kept)
+
+
+def test_the_parameters_of_a_fit_cannot_be_changed():
+    params = parameters.validated(classifier("hmc", slab_scale="auto"))
+    assert [parameters.with_settled_slab(params, outnumber).slab_scale for outnumber in (False, True)] == [
+        None,
+        "per_contrast",
+    ]
+    assert params.slab_scale == "auto"
+    with pytest.raises(AttributeError):
+        params.thin = 2

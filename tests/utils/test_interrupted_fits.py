@@ -103,7 +103,7 @@ def test_ctrl_c_in_a_sweep_keeps_what_was_drawn(burn_in, problem, handled, raise
         assert np.isfinite(model.predict_proba(problem[0])).all()
 
 
-AFTER = "_fit.fit:convergence", "_fit.checkpoint:Checkpoint.write", "_mcmc.draws:Draws.trim"
+AFTER = "_fit.outcome:convergence", "_fit.checkpoint:Checkpoint.write", "_mcmc.draws:Draws.trim"
 
 
 @pytest.mark.parametrize("where", AFTER)

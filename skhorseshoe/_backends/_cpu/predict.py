@@ -52,8 +52,8 @@ def predictors_of_few_rows(X, coef, out):
     _predictors_of_few_rows(X, coef.dtype == np.float32, coef, len(X), *coef.shape, out)
 
 
-def quantiles(values, levels, of=None):
-    """Quantiles of each row of values (m, k), or of an increasing function ``of`` them; (m, number of levels).
+def quantiles(values, levels, increasing=None):
+    """Quantiles of each row of values (m, k), or of an ``increasing`` function of them; (m, number of levels).
 
     values may be overwritten.
     """
@@ -63,7 +63,7 @@ def quantiles(values, levels, of=None):
         share = level * last - at
         values.partition(at, axis=1)  # one index at a time, which NumPy vectorises
         ends = np.stack([values[:, at], values[:, min(at + 1, last) :].min(axis=1)])
-        low, high = ends if of is None else of(ends)  # increasing
+        low, high = ends if increasing is None else increasing(ends)
         out[:, i] = low + share * (high - low) if share < 0.5 else high - (1 - share) * (high - low)
     return out
 

@@ -40,7 +40,7 @@ def next_hermite(x, current, last, k):
     last += x * current
 
 
-def quantiles(values, levels, of=None):
+def quantiles(values, levels, increasing=None):
     """As ``cpu.quantiles``."""
-    values = values if of is None else of(values, out=values)
+    values = values if increasing is None else increasing(values, out=values)
     return cp.ascontiguousarray(cp.quantile(values, cp.asarray(levels), axis=1).T)

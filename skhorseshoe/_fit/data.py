@@ -1,0 +1,113 @@
+"""What a fit is given, checked: rows, labels, and what goes with each row."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length
+
+from .._data.input_table import example_for_fit, is_dask, is_reordered, read_X, refuse_dask
+from .._data.labels import order_of
+from .._data.row_groups import check_groups, check_offset, check_sizes, encode_groups
+from .._data.validation import check_y, numbers
+from .._data.weights import Excess, is_whole, is_wide, rows_that_count, weigh
+from .._utils.names import names_of
+from . import parameters
+
+_FACTS_ABOUT_COLUMNS = "n_features_in_", "feature_names_in_", "_column_labels"
+
+
+class RowArguments(NamedTuple):
+    """What is given beside X, as a user has it: an entry for each row, or None."""
+
+    y: Any
+    sample_weight: Any
+    groups: Any
+    offset: Any
+
+
+class Data(NamedTuple):
+    """Checked rows and labels, in memory or on a cluster."""
+
+    columns: dict  # attributes of a fitted model about the columns: their number, and names if there are any
+    unpenalized: np.ndarray  # (p,) bool
+    prior_scale: np.ndarray  # (p,), of ``scales_of_prior``
+    weighted_by: str  # in words, "" if the rows have no weights
+    reordered: list  # arguments with the index labels of X in another order
+    order: list  # labels of y in the order that its type says; empty if it says none
+    shape: tuple  # of X
+    classes: np.ndarray
+    excess: Excess  # of the weights
+    # X, y as 0 and 1, weights, codes of groups and offsets, the last three or None; None on a cluster.
+    rows: tuple | None = None
+    whole_weights: bool = True  # whether rows can be repeated in place of their weights
+    expansion: float = 1.0  # row count after that, as a multiple
+    more_columns: bool = False  # whether X has clearly more columns than rows
+    groups: np.ndarray | None = None  # labels, sorted
+    has_offset: bool = False
+    original_X: Any = None  # X before the checks, which may have made a copy
+    open_on_cluster: Any = None  # function that returns a context with ``DaskRows``, see ``dask_input.prepare``
+
+    @property
+    def outnumber(self):
+        """Whether X has more columns than rows that were observed."""
+        return self.shape[1] > self.excess.observed
+
+    @property
+    def extras(self):
+        """Which of groups and offset rows have, in words."""
+        has = {"groups": self.groups is not None, "offset": self.has_offset}
+        return " and ".join(name for name in has if has[name])
+
+    @property
+    def known(self):
+        """Attributes of a fitted model that the data tell."""
+        groups = {} if self.groups is None else {"groups_": self.groups}
+        offset = {"_has_offset": True} if self.has_offset else {}
+        return {**self.columns, "classes_": self.classes, **groups, **offset}
+
+
+def checked(model, params, X, by_row):
+    """``Data``; a ValueError, TypeError or MemoryError that names what cannot be used. ``model`` stays as it is."""
+    y, sample_weight, groups, offset = by_row
+    reordered = [name for name, values in by_row._asdict().items() if is_reordered(X, values)]
+    learner = object.__new__(type(model))  # scikit-learn's checks write to an estimator
+    own = {name: value for name, value in vars(model).items() if name not in _FACTS_ABOUT_COLUMNS}
+    vars(learner).update(own | vars(params))
+    is_on_cluster = is_dask(X, *by_row)
+    if is_on_cluster:
+        refuse_dask(X, groups=groups, offset=offset)
+        rows = example_for_fit(X)
+    else:
+        rows, y = X, check_y(learner, y)
+    table = read_X(rows)
+    values = numbers(table, learner, reset=True)
+    if is_on_cluster:
+        from .._data.dask_input import prepare  # imports Dask
+
+        facts = prepare(learner, X, y, sample_weight, values.dtype)
+        facts["whole_weights"] = sample_weight is None and params.class_weight is None
+    else:
+        facts = {**_in_memory(values, y, by_row, params.class_weight), "original_X": X}
+    by = [] if params.class_weight is None else [f"class_weight={params.class_weight!r}"]
+    by += [] if sample_weight is None else ["sample_weight"]
+    columns = {name: getattr(learner, name) for name in _FACTS_ABOUT_COLUMNS if hasattr(learner, name)}
+    unpenalized = parameters.column_mask(params.unpenalized, names := names_of(learner))
+    prior_scale = parameters.scales_of_prior(params.prior_scale, names, unpenalized)
+    order = [label for label in order_of(by_row.y) or () if label in facts["classes"]]
+    return Data(columns, unpenalized, prior_scale, " and ".join(by), reordered, order, **facts)
+
+
+def _in_memory(X, y, by_row, class_weight):
+    """The facts of ``Data`` about rows in memory or on disk, whose numbers and labels are checked."""
+    check_consistent_length(X, y)
+    labels = None if by_row.groups is None else check_groups(by_row.groups, len(y))
+    offset = None if by_row.offset is None else check_offset(by_row.offset, len(y))
+    counts, y, weight, classes, excess = weigh(y, by_row.sample_weight, class_weight, order_of(by_row.y))
+    X, labels, offset = rows_that_count(counts, X, labels, offset)
+    groups, codes, whole = None, None, is_whole(weight)
+    if labels is not None:
+        groups, codes = encode_groups(labels)
+        check_sizes(codes, weight)
+    facts = {"shape": X.shape, "classes": classes, "excess": excess, "groups": groups, "has_offset": offset is not None}
+    facts |= {"whole_weights": whole, "expansion": 1 if weight is None or not whole else weight.sum() / len(weight)}
+    return {**facts, "more_columns": is_wide(X, weight), "rows": (X, y, weight, codes, offset)}

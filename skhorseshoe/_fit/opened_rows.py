@@ -1,0 +1,69 @@
+"""The rows of a fit as the sampler has them, and what they tell before it starts."""
+
+from contextlib import nullcontext
+from typing import NamedTuple
+
+import numpy as np
+
+from .._data.column_checks import check_size
+from .._data.row_groups import Groups
+from .._data.rows import Rows
+from .._utils import progress
+from .._utils.names import names_to_warn_of
+from . import findings, input_findings
+from .watched import Watched
+
+
+class Inspected(NamedTuple):
+    """What rows tell before sampling."""
+
+    names: np.ndarray  # of the columns that the sampler has
+    one_sided: object  # ``OneSidedColumns`` of these
+    indicator_sets: list  # categories with a column for every level
+    dependent_sets: list  # sets of other columns of which a weighted sum is constant
+    unbounded: dict  # as in ``Run``
+    watched: Watched | None  # what has to converge beside single columns, where these outnumber the rows
+    findings: list  # about the scales of the columns
+    pairs: dict  # of ``Rows.pairs``
+
+
+def open_rows(params, data, plan, threads):
+    """A context with the ``Rows``."""
+    ops, fit_intercept, standardize = plan.device.ops, params.fit_intercept, params.standardize
+    if data.open_on_cluster is not None:
+        return data.open_on_cluster(fit_intercept, ops, threads, data.unpenalized, standardize, data.prior_scale)
+    stored = slice(None) if plan.stored is None else plan.stored
+    X, y, weight, codes, offset = plan.rows
+    groups = None if codes is None else Groups(codes, len(data.groups), params.group_scale)
+    placed, words = ops.place(X, params.n_chains, plan.settings.kind_on_device)
+    if params.verbose and words:
+        progress.logger.info(words)
+    return nullcontext(
+        Rows(
+            placed,
+            y,
+            fit_intercept,
+            ops,
+            threads,
+            weight=weight,
+            unpenalized=data.unpenalized[stored],
+            prior_scale=data.prior_scale[stored],
+            standardize=standardize,
+            offset=offset,
+            groups=groups,
+            numbers=plan.stored,
+            likelihood=params.likelihood,
+        )
+    )
+
+
+def inspect(params, data, plan, rows):
+    """``Inspected``."""
+    names = np.fromiter(names_to_warn_of(data.columns), dtype=object)
+    names = names if plan.stored is None else names[plan.stored]
+    check_size(rows.columns, rows.dtype, names)
+    one_sided, (indicator_sets, dependent_sets) = rows.one_sided_columns(), rows.indicator_sets(data.shape[0])
+    watched = Watched(rows, params.target_ess is None) if data.outnumber else None
+    unbounded = rows.usual_values(one_sided.columns[~findings.are_bound(params.slab_scale, one_sided, rows)])
+    of_columns = input_findings.of_columns(rows, one_sided.rounded, names, params.standardize)
+    return Inspected(names, one_sided, indicator_sets, dependent_sets, unbounded, watched, of_columns, rows.pairs())
