@@ -210,6 +210,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         group_scale: float = 1.0,
         unpenalized: ArrayLike | None = None,
         prior_scale: ArrayLike | Mapping[Any, float] | None = None,
+        ordered: bool | ArrayLike = False,
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         coef_summary: Literal["mean", "median", "selected"] = "mean",
         credible_level: float = 0.9,
@@ -237,6 +238,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         self.group_scale = group_scale
         self.unpenalized = unpenalized
         self.prior_scale = prior_scale
+        self.ordered = ordered
         self.class_weight = class_weight
         self.coef_summary = coef_summary
         self.credible_level = credible_level

@@ -21,8 +21,8 @@ class OneSidedColumns(NamedTuple):
 
 
 def find_one_sided(low, high):
-    """Numbers of the columns in which no value of one class is above any value of the other. Constant columns are left
-    out.
+    """Numbers of the columns in which no value of a class is above any value of the next one, or none is below. Constant
+    columns are left out.
 
     The likelihood then rises without end as the coefficient grows (quasi-complete separation; Albert & Anderson 1984,
     Biometrika 71, 1-10). low, high : as ``extremes`` returns them.
@@ -31,34 +31,38 @@ def find_one_sided(low, high):
     return np.flatnonzero(_apart(low, high) & (span > 0))
 
 
-def evidence(low, high, mean, share):
+def evidence(low, high, mean, shares):
     """Evidence that one-sided columns are no noise, in nats a row: a lower bound of minus the log probability that all
-    rows without the commonest value are of one class by chance. Infinite if both classes vary.
+    rows without the commonest value are of one class by chance. Infinite if two classes vary.
 
-    low, high : (2, k) of these columns, as ``extremes`` returns them. mean : (k,). share : of the second class.
+    low, high : (K, k) of these columns, as ``extremes`` returns them. mean : (k,). shares : of the classes (K,).
     """
-    least, most, of_other = low.min(axis=0), high.max(axis=0), -np.log([share, 1 - share])
+    least, most = low.min(axis=0), high.max(axis=0)
     out = np.full(len(mean), np.inf)
-    for c, other in enumerate(of_other):  # class c has a single value; rows with other values are of the other class
-        distance = np.where(high[c] == least, mean - least, np.where(low[c] == most, most - mean, np.inf))
-        out = np.minimum(out, other * distance / (most - least))
+    for end, others in (
+        (-1, slice(-1)),
+        (0, slice(1, None)),
+    ):  # the others have one value; other values are at this end
+        at_least, at_most = low[others].min(axis=0), high[others].max(axis=0)
+        distance = np.where(at_most == least, mean - least, np.where(at_least == most, most - mean, np.inf))
+        out = np.minimum(out, -np.log(shares[end]) * distance / (most - least))
     return out
 
 
 def _apart(low, high):
-    return (high[0] <= low[1]) | (high[1] <= low[0])
+    return (high[:-1] <= low[1:]).all(axis=0) | (high[1:] <= low[:-1]).all(axis=0)
 
 
-def extremes(X, y, fit_intercept):
-    """The smallest and the largest value of each column in each class; two arrays (2, p).
+def extremes(X, y, fit_intercept, n_classes=2):
+    """The smallest and the largest value of each column in each class; two arrays (K, p).
 
-    Without an intercept, zero counts as a value of both classes. A column is read only until its classes overlap, which
+    Without an intercept, zero counts as a value of all classes. A column is read only until its classes overlap, which
     takes few rows for most columns.
 
-    X : (n, p), on its device. y : (n,) of 0 and 1, on the host.
+    X : (n, p), on its device. y : (n,) from 0 on, on the host.
     """
     n, p = X.shape
-    low = np.full((2, p), np.inf if fit_intercept else 0.0)
+    low = np.full((n_classes, p), np.inf if fit_intercept else 0.0)
     high, remaining = -low, np.arange(p)
     for rows in read_ahead(X, cut(0, n, max(1, _NUMBERS_AT_A_TIME * n // max(1, X.size))), n):
         block, classes = _block(X, rows, remaining), y[rows]

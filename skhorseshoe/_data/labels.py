@@ -18,10 +18,8 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 model = OneVsRestClassifier(make_pipeline(StandardScaler(), HorseshoeProbitClassifier(slab_scale=2)))"""
-_STEPS = """{when} fit y >= level, a model for each level but the lowest (user guide, "Data"):
-
-models = {{level: HorseshoeProbitClassifier().fit(X, y >= level) for level in {levels}}}"""
-_IN_ORDER = "Models of each class against the rest would lose their order. Instead"
+_IN_ORDER = """{when} HorseshoeProbitClassifier(ordered={ordered}) fits all of them (user guide, "Ordered classes")."""
+_MOST_CLASSES = 255
 _KINDS = {"text": str, "numbers": (bool, int, float, np.bool_, np.integer, np.floating)}
 
 
@@ -113,9 +111,32 @@ def _type_names(objects):
     return " and ".join(sorted(cls.__name__ for cls in _types(objects)))
 
 
-def encode_labels(y, without="", order=None):
-    """The two classes, and the labels as 0 and 1, uint8. without : the rows that have been left out, in words. order :
-    from ``order_of``."""
+def levels_of(ordered, y):
+    """The classes from lowest to highest that ``ordered``, True or a list of them, and checked labels tell; None if the
+    order of the classes has no use. y : as the user gave it."""
+    if isinstance(ordered, bool | np.bool_):
+        if not ordered:
+            return None
+        if (levels := order_of(y)) is not None:
+            return levels
+        if isinstance(classes := np.unique(check_labels(y)).tolist(), list) and isinstance(classes[0], str):
+            raise ValueError(
+                f"ordered=True, and y holds text, which has no order of its own: give the list of the classes from "
+                f"lowest to highest, such as ordered={classes[:_SHOWN]}, or an ordered pandas Categorical."
+            )
+        return classes
+    levels = [label.item() if isinstance(label, np.generic) else label for label in ordered]
+    if len(levels) < 2 or len({*levels}) < len(levels):
+        raise ValueError(f"ordered must be True, False, or a list of different classes; got {levels!r}.")
+    return levels
+
+
+def encode_labels(y, without="", order=None, levels=None):
+    """The classes, and the labels as 0 and 1 or, of more than two, as places in ``levels``, uint8.
+
+    without : the rows that have been left out, in words. order : from ``order_of``. levels : from ``levels_of``; None
+    allows two classes.
+    """
     y = np.asarray(y)
     if y.dtype == object and type_of_target(y) == "unknown":  # numbers as objects
         kinds = _type_names(y)
@@ -126,9 +147,30 @@ def encode_labels(y, without="", order=None):
     if len(classes) < 2:
         why = f"contains only one class{without}, {classes.tolist()[0]!r}" if len(classes) else f"has no rows{without}"
         raise ValueError(f"y {why}: a classifier needs rows of two classes.")
-    if len(classes) > 2:
+    if len(classes) > 2 and levels is None:
         raise ValueError(_too_many(classes.tolist(), order))
+    if len(classes) > 2:
+        return classes, _places_in(levels, classes, y)
     return classes, (y == classes[1:]).astype(np.uint8)  # not classes[1], which as NumPy text would lose its end
+
+
+def _places_in(levels, classes, y):
+    """The place of each label among the levels that y holds, uint8."""
+    if unknown := [label for label in classes.tolist() if label not in levels]:
+        raise ValueError(f"y holds the class {unknown[0]!r}, which ordered={levels[:_SHOWN]} does not name.")
+    if len(classes) > _MOST_CLASSES:
+        raise ValueError(
+            f"y has {len(classes)} ordered classes, and at most {_MOST_CLASSES} are possible: it may be a number to "
+            "predict by a regression, or classes to put together, such as numpy.digitize(y, edges)."
+        )
+    held = in_order(levels, classes)
+    place = np.array([held.index(label) for label in classes.tolist()], np.uint8)
+    return place[np.searchsorted(classes, y)]
+
+
+def in_order(levels, classes):
+    """The classes (K,) that y holds, a list, from lowest to highest."""
+    return [label for label in levels if label in classes.tolist()]
 
 
 def _too_many(classes, order):
@@ -139,10 +181,10 @@ def _too_many(classes, order):
     shown = (", " if order is None else " < ").join(map(repr, classes[:_SHOWN]))
     shown += " and others" * (len(classes) > _SHOWN)
     is_number = isinstance(classes[0], int | float)
-    levels = f"{classes[1:]}" if len(classes) <= _SHOWN else "levels[1:]"
-    steps = _STEPS.format(when="If they are in order," if order is None else _IN_ORDER, levels=levels)
+    ordered = True if is_number or order is not None else "[...]"
+    steps = _IN_ORDER.format(when="If they are in order," if order is None else "They are in order:", ordered=ordered)
     rest = _ONE_VS_REST.format(not_ordered=", if they are not" if is_number else "")
-    advice = [steps] * (is_number or order is not None) + [rest] * (order is None)
+    advice = [steps] + [rest] * (order is None)
     return (
         "Only binary classification is supported. The type of the target is multiclass: y has "
         f"{len(classes)} classes, {shown}. " + "\n\n".join(advice)
@@ -160,11 +202,23 @@ def refuse_missing(labels, start=0, name="y"):
         raise ValueError(f"The label of {where} is missing: {cure}.")
 
 
+def places_of(y, X, model):
+    """The place of each label among the classes in their order, 0 or 1 for two; (n,)."""
+    levels = getattr(model, "ordered_classes_", model.classes_).tolist()
+    y, classes = _known(y, X, model.classes_), model.classes_.tolist()
+    return np.array([levels.index(label) for label in classes])[np.searchsorted(model.classes_, y)]
+
+
 def is_second(y, X, classes):
     """Whether each label is the second class; (n,) bool."""
+    return _known(y, X, classes) == classes[1:]
+
+
+def _known(y, X, classes):
+    """Checked labels of the rows of X; a ValueError for one that fit has not seen."""
     y = check_labels(y)
     check_consistent_length(X, y)
     unknown = np.setdiff1d(y, classes)
     if len(unknown):
         raise ValueError(f"y holds labels that fit has not seen: {unknown.tolist()}; classes_ is {classes.tolist()}.")
-    return y == classes[1:]
+    return y

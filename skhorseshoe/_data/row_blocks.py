@@ -121,8 +121,8 @@ class Segment(NamedTuple):
         return (answer,)
 
     def extremes(self, ops, threads, fit_intercept):
-        """The smallest and largest values in each class, exact for one-sided columns; (2, p) each."""
-        return extremes(self.X, ops.to_host(self.y), fit_intercept)
+        """The smallest and largest values in each class, exact for one-sided columns; (K, p) each."""
+        return extremes(self.X, ops.to_host(self.y), fit_intercept, self.likelihood.n_classes)
 
     def level_sums(self, ops, threads, sets):
         """The smallest and the largest sum over the levels in a row, for each set."""

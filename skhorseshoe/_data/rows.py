@@ -129,11 +129,22 @@ class Rows:
         return {name: None if value is None else f"{value:08x}" for name, value in checksums.items()}
 
     def share(self):
-        """The weighted share of the second class."""
+        """The weighted share of the classes but the lowest."""
         return self._ones / self._size
 
+    def shares(self):
+        """The weighted shares of the classes; (K,)."""
+        if self.likelihood.n_classes == 2:
+            return np.array([1 - self.share(), self.share()])
+        weight = self.weight if len(self.weight) else None
+        return np.bincount(self.y, weight, self.likelihood.n_classes) / self._size
+
+    def rate(self):
+        """The share of the second class, or of more than two classes all shares: what ``information_at`` takes."""
+        return self.share() if self.likelihood.n_classes == 2 else self.shares()
+
     def base_rate(self):
-        """The share of the second class, moved a little inwards so that it is never 0 or 1."""
+        """The share of the classes but the lowest, moved a little inwards so that it is never 0 or 1."""
         return (self._ones + 0.5) / (self._size + 1)
 
     def size(self):
@@ -201,11 +212,6 @@ class Rows:
         sums = self.ops.sums_by_group(self.held[0], np.zeros(self.n, np.int32), 1, weight)
         return self.columns.gradient(sums[:, : self.shape[1] + self.columns.fit_intercept])[0]
 
-    def class_shares(self):
-        """The shares of the classes, moved a little inwards so that none is 0; (K,)."""
-        counts = np.bincount(self.y, self.weight if len(self.weight) else None, self.likelihood.n_classes) + 0.5
-        return counts / counts.sum()
-
     def sums_by_group(self, weight):
         """Sums of weight_i (x_i, 1) over the rows of each group, in columns of X; (n_groups, p + 1). weight : (n,)."""
         return self.ops.sums_by_group(self.held[0], self.groups.codes, self.groups.n, weight)
@@ -216,7 +222,7 @@ class Rows:
         low, high = self._total(Segment.extremes, c.fit_intercept, rows=self._input)
         columns = find_one_sided(low, high)
         varies = high.max(axis=0) > low.min(axis=0)
-        nats = self._size * evidence(low[:, columns], high[:, columns], c.mean_of_X[columns], self.share())
+        nats = self._size * evidence(low[:, columns], high[:, columns], c.mean_of_X[columns], self.shares())
         rounded = np.flatnonzero(varies & (self.spread == 0) & c.fit_intercept)  # else zero is among the extremes
         return OneSidedColumns(columns, nats, rounded)
 

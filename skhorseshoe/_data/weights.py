@@ -11,7 +11,7 @@ from .._backends import device
 from .._utils.arrays import dense, refuse_masked
 from .._utils.memory import check_copy
 from .._utils.sklearn_compat import _check_sample_weight
-from .labels import encode_labels
+from .labels import encode_labels, in_order
 
 _LEAST_SHARE = 1e-15  # smallest share of a class that floating-point numbers can tell from 0
 _COUNTS = "A row of weight w counts as w rows: divide the weights by what makes them numbers of rows."
@@ -24,16 +24,16 @@ class Weighed(NamedTuple):
     """Rows with their weights, without those of weight 0."""
 
     counts: np.ndarray | None  # (n,) bool, whether a given row is among them; None if all are
-    y: np.ndarray  # labels as 0 and 1
+    y: np.ndarray  # labels as 0 and 1, or places among ordered classes
     weight: np.ndarray | None  # float64; None if all are 1
-    classes: np.ndarray  # the two
+    classes: np.ndarray
     excess: "Excess"
 
 
-def weigh(y, sample_weight, class_weight, order=None):
-    """``Weighed`` for checked labels. order : of these, from ``order_of``."""
+def weigh(y, sample_weight, class_weight, order=None, levels=None):
+    """``Weighed`` for checked labels. order, levels : as in ``encode_labels``."""
     if sample_weight is None and class_weight is None:
-        classes, codes = encode_labels(y, order=order)
+        classes, codes = encode_labels(y, order=order, levels=levels)
         return Weighed(None, codes, None, classes, Excess(len(codes)))
     try:
         weight = check_weights(device.to_host(sample_weight), y, copy=True)
@@ -41,13 +41,15 @@ def weigh(y, sample_weight, class_weight, order=None):
         raise ValueError(f"sample_weight holds a whole number that is too large ({error}). {_COUNTS}") from error
     counts = weight > 0
     y, weight = y[counts], weight[counts]
-    classes, codes = encode_labels(y, "" if counts.all() else " without the rows of weight 0", order)
-    sums, by_class = sums_by_class(codes, weight), np.ones(2)
+    classes, codes = encode_labels(y, "" if counts.all() else " without the rows of weight 0", order, levels)
+    n_classes = len(classes)
+    sums, by_class = sums_by_class(codes, weight, n_classes), np.ones(n_classes)
     if class_weight is not None:
         by_class = of_classes(class_weight, classes, y, weight)
+        by_class = by_class if n_classes == 2 else by_class[np.searchsorted(classes, in_order(levels, classes))]
         weight *= by_class[codes]
     row = np.flatnonzero(counts)[weight.argmax()]
-    check_totals(np.bincount(codes, weight, 2), f"; the largest, in row {row}, is {weight.max():.3g}")
+    check_totals(np.bincount(codes, weight, n_classes), f"; the largest, in row {row}, is {weight.max():.3g}")
     weight = None if (weight == 1).all() else weight
     return Weighed(None if counts.all() else counts, codes, weight, classes, excess(sums, by_class))
 
@@ -78,11 +80,11 @@ def check_weights(sample_weight, X, copy=False):
 
 
 def check_totals(totals, more=""):
-    """Raise a ValueError if the weights of the two classes (2,) are too large or too small to compute with."""
+    """Raise a ValueError if the weights of the classes (K,) are too large or too small to compute with."""
     if not (totals.min() >= _LEAST_SHARE * max(1.0, totals.sum()) and totals.sum() <= 1 / _LEAST_SHARE):
         raise ValueError(
-            f"sample_weight and class_weight add up to {totals[0]:.3g} and {totals[1]:.3g} rows of the two classes"
-            f"{more}. They must add up to at most {1 / _LEAST_SHARE:g}, and those of a class to no less than "
+            f"sample_weight and class_weight add up to {' and '.join(f'{total:.3g}' for total in totals)} rows of the "
+            f"{'two ' * (len(totals) == 2)}classes{more}. They must add up to at most {1 / _LEAST_SHARE:g}, and those of a class to no less than "
             f"{_LEAST_SHARE:g} of that, or of one row. {_COUNTS}"
         )
 

@@ -6,10 +6,11 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from .._data.input_table import example_for_fit, is_dask, is_reordered, read_X, refuse_dask
-from .._data.labels import order_of
+from .._data.labels import in_order, levels_of, order_of
 from .._data.row_groups import check_groups, check_offset, check_sizes, encode_groups
 from .._data.validation import check_y, numbers
 from .._data.weights import Excess, is_whole, is_wide, rows_that_count, weigh
+from .._model.ordered_probit import OrderedProbit
 from .._utils.names import names_of
 from . import parameters
 
@@ -34,6 +35,7 @@ class Data(NamedTuple):
     weighted_by: str  # in words, "" if the rows have no weights
     reordered: list  # arguments with the index labels of X in another order
     order: list  # labels of y in the order that its type says; empty if it says none
+    levels: list  # the classes from lowest to highest, if these are more than two
     shape: tuple  # of X
     classes: np.ndarray
     excess: Excess  # of the weights
@@ -63,7 +65,12 @@ class Data(NamedTuple):
         """Attributes of a fitted model that the data tell."""
         groups = {} if self.groups is None else {"groups_": self.groups}
         offset = {"_has_offset": True} if self.has_offset else {}
-        return {**self.columns, "classes_": self.classes, **groups, **offset}
+        ordered = {"ordered_classes_": np.array(self.levels, self.classes.dtype)} if self.levels else {}
+        return {**self.columns, "classes_": self.classes, **ordered, **groups, **offset}
+
+    def likelihood(self, of_two):
+        """The likelihood of these classes. of_two : that of two classes."""
+        return OrderedProbit(len(self.classes)) if self.levels else of_two
 
 
 def checked(model, params, X, by_row):
@@ -74,8 +81,13 @@ def checked(model, params, X, by_row):
     own = {name: value for name, value in vars(model).items() if name not in _FACTS_ABOUT_COLUMNS}
     vars(learner).update(own | vars(params))
     is_on_cluster = is_dask(X, *by_row)
+    levels = None
     if is_on_cluster:
         refuse_dask(X, groups=groups, offset=offset)
+        if params.ordered is not False:
+            raise TypeError(
+                "Ordered classes are fitted in memory or from disk (skhorseshoe.disk), not on a cluster yet."
+            )
         rows = example_for_fit(X)
     else:
         rows, y = X, check_y(learner, y)
@@ -87,22 +99,24 @@ def checked(model, params, X, by_row):
         facts = prepare(learner, X, y, sample_weight, values.dtype)
         facts["whole_weights"] = sample_weight is None and params.class_weight is None
     else:
-        facts = {**_in_memory(values, y, by_row, params.class_weight), "original_X": X}
+        levels = levels_of(params.ordered, by_row.y)
+        facts = {**_in_memory(values, y, by_row, params.class_weight, levels), "original_X": X}
     by = [] if params.class_weight is None else [f"class_weight={params.class_weight!r}"]
     by += [] if sample_weight is None else ["sample_weight"]
     columns = {name: getattr(learner, name) for name in _FACTS_ABOUT_COLUMNS if hasattr(learner, name)}
     unpenalized = parameters.column_mask(params.unpenalized, names := names_of(learner))
     prior_scale = parameters.scales_of_prior(params.prior_scale, names, unpenalized)
-    order = [label for label in order_of(by_row.y) or () if label in facts["classes"]]
-    return Data(columns, unpenalized, prior_scale, " and ".join(by), reordered, order, **facts)
+    order = in_order(levels or order_of(by_row.y) or (), facts["classes"])
+    held = order if levels and len(order) > 2 else []
+    return Data(columns, unpenalized, prior_scale, " and ".join(by), reordered, order, held, **facts)
 
 
-def _in_memory(X, y, by_row, class_weight):
+def _in_memory(X, y, by_row, class_weight, levels):
     """The facts of ``Data`` about rows in memory or on disk, whose numbers and labels are checked."""
     check_consistent_length(X, y)
     labels = None if by_row.groups is None else check_groups(by_row.groups, len(y))
     offset = None if by_row.offset is None else check_offset(by_row.offset, len(y))
-    counts, y, weight, classes, excess = weigh(y, by_row.sample_weight, class_weight, order_of(by_row.y))
+    counts, y, weight, classes, excess = weigh(y, by_row.sample_weight, class_weight, order_of(by_row.y), levels)
     X, labels, offset = rows_that_count(counts, X, labels, offset)
     groups, codes, whole = None, None, is_whole(weight)
     if labels is not None:

@@ -38,7 +38,7 @@ def fit(model, given, X, by_row, lease):
     given : its ``Parameters``. by_row : ``RowArguments``. lease : ``Lease``, which learns the device.
     """
     data = checked(model, given, X, by_row)
-    params = parameters.with_settled_slab(given, data.outnumber)
+    params = parameters.settled(given, data.outnumber, data.likelihood(given.likelihood))
     earlier = warm_start.earlier(model) if params.warm_start else None
     plan = plan_fit(params, data, 0 if earlier is None else int(earlier["n_iter"]))
     data = data._replace(original_X=None, rows=None)  # frees them, where the plan has copies

@@ -22,7 +22,7 @@ def about_order(data):
     findings, order, classes = [], data.order, data.classes.tolist()
     for name in data.reordered:
         findings.append(Finding("order of rows", [], MATCH_BY_LABEL.format(name=name), {"name": name}))
-    if order and order != classes:
+    if order and order != classes and not data.levels:
         facts = {"low": order[0], "high": order[1], "classes": classes}
         findings.append(Finding("order of classes", [], f"Labels y == {order[1]!r} keep the order.", facts))
     return findings

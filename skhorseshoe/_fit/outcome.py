@@ -90,7 +90,7 @@ def _described(params, data, seen, problem, blocks):
     rows, fixed, tau_0, _ = problem
     columns = rows.columns
     prior = describe_prior(
-        tau_0, fixed.slab_scale, columns.sd[: columns.n_shrunk], rows.size(), rows.share(), rows.likelihood
+        tau_0, fixed.slab_scale, columns.sd[: columns.n_shrunk], rows.size(), rows.rate(), rows.likelihood
     )
     if np.ndim(fixed.slab_scale):
         free = np.full(len(columns.order) - columns.n_shrunk, np.inf)

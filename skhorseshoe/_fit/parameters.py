@@ -58,6 +58,7 @@ CONSTRAINTS = {  # each parameter by itself; scikit-learn checks them
     "unpenalized": ["array-like", None],
     "prior_scale": ["array-like", dict, None],
     "standardize": ["boolean"],
+    "ordered": ["boolean", list, tuple, np.ndarray],
     "class_weight": [dict, StrOptions({"balanced"}), None],
     "warm_start": ["boolean"],
     "checkpoint": [str, PathLike, None],
@@ -76,7 +77,7 @@ CONSTRAINTS = {  # each parameter by itself; scikit-learn checks them
     "verbose": ["verbose"],
 }
 
-# Of a fit, by name; ``slab_as_given`` is ``slab_scale`` before ``with_settled_slab``.
+# Of a fit, by name; ``slab_as_given`` is ``slab_scale`` before ``settled``.
 Parameters = make_dataclass("Parameters", [*CONSTRAINTS, "likelihood", "slab_as_given"], frozen=True)
 
 
@@ -87,7 +88,9 @@ def _plain(value):
 
 def validated(model):
     """The ``Parameters`` of a classifier; a ValueError where they contradict one another."""
-    params = Parameters(*(_plain(getattr(model, name)) for name in CONSTRAINTS), model._likelihood, model.slab_scale)
+    params = Parameters(
+        *(_plain(getattr(model, name)) for name in CONSTRAINTS), model._of_two_classes, model.slab_scale
+    )
     n_iter, thin, target, max_draws = params.n_iter, params.thin, target_ess_or_default(params), params.max_draws
     if sweeps_or_default(n_iter) < thin:
         name = f"the {DEFAULT_SWEEPS} sweeps of n_iter='auto'" if n_iter == AUTO else "n_iter"
@@ -107,13 +110,14 @@ def validated(model):
     return params
 
 
-def with_settled_slab(params, outnumber):
-    """The parameters for an X, whose ``slab_scale`` is a number, None, or "per_contrast".
+def settled(params, outnumber, likelihood):
+    """The parameters for an X, whose ``slab_scale`` is a number, None, or "per_contrast", and for its classes.
 
     outnumber : whether X has more columns than rows.
     """
     slab = float(params.slab_scale) if isinstance(params.slab_scale, Real) else params.slab_scale
-    return replace(params, slab_scale=(PER_CONTRAST if outnumber else None) if slab == AUTO else slab)
+    slab = (PER_CONTRAST if outnumber else None) if slab == AUTO else slab
+    return replace(params, slab_scale=slab, likelihood=likelihood)
 
 
 def target_ess_or_default(params):

@@ -46,7 +46,7 @@ def sample(params, plan, seen, rows, n_shrunk, earlier, callbacks):
 def _problem(params, rows, n_shrunk):
     """The ``Problem``: the rows, the prior and the seed. n_shrunk : columns of X that are shrunk, empty ones too."""
     scale, expected, n = params.global_scale, params.expected_nonzero, rows.size()
-    tau_0 = scale_of_tau_prior(scale, expected, n_shrunk, n, rows.share(), rows.likelihood)
+    tau_0 = scale_of_tau_prior(scale, expected, n_shrunk, n, rows.rate(), rows.likelihood)
     seed = params.random_state
     if seed is None:  # not from NumPy's global generator, which no fit changes
         key = np.random.SeedSequence().generate_state(2)

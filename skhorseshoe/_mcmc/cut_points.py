@@ -1,8 +1,8 @@
 """The block of the cut points of ordered classes, and the rows of a likelihood that has them.
 
-A sampler sees theta_k = log(c_k+1 - c_k) as coefficients that follow those of the columns and the intercept; the first cut
-point is 0, since the intercept moves it. The prior of the K - 1 cut points, at the mean of the columns, is that of K - 1
-intercepts in order: for two classes it is that of the intercept.
+A sampler sees theta_k = log(c_k+1 - c_k) as coefficients that follow those of the columns and the intercept; the first
+cut point is 0, since the intercept moves it. The prior of the K - 1 cut points, at the mean of the columns, is that of K
+- 1 intercepts in order: for two classes it is that of the intercept.
 """
 
 import numpy as np
@@ -32,7 +32,7 @@ class CutPoints(Block):
     def start(self, beta):
         """As in ``Block``: about the theta that the shares of the classes tell."""
         rows = self.rows
-        theta = np.log(np.diff(rows.likelihood.first_own(rows.rows.class_shares()), prepend=0.0))
+        theta = np.log(np.diff(rows.likelihood.first_own(rows.rows.shares()), prepend=0.0))
         noise = rows.ops.normal((len(beta), rows.n_own), self.key, NO_SWEEP, EFFECT_PURPOSE)
         return np.hstack([beta, theta + _FIRST_DEVIATION * noise])
 
@@ -115,16 +115,14 @@ class RowsWithCutPoints:
         return H
 
     def _sums_of_information(self, beta):
-        """The information of each row about eta (n,), that about both eta and theta (n, K - 2), and that of all rows about
-        theta, each summed over the rows of beta."""
+        """The information of each row about eta (n,), that about both eta and theta (n, K - 2), and that of all rows
+        about theta, each summed over the rows of beta."""
         k, of_rows = self.n_own, self.rows.weight if len(self.rows.weight) else np.ones(self.n)
         weight, both, of_theta = np.zeros(self.n), np.zeros((self.n, k)), np.zeros((k, k))
         for points in (beta[block] for block in cut(0, len(beta), _POINTS_AT_A_TIME)):
             predictors = self.rows.predictors(np.ascontiguousarray(points[:, : self.q]))
             for c, gaps in enumerate(np.exp(points[:, self.q :])):
-                to_theta = np.tril(
-                    np.tile(gaps, (k, 1))
-                ).T  # derivatives of cut points by theta: of c_l by theta_j for j <= l
+                to_theta = np.tril(np.tile(gaps, (k, 1))).T
                 for some in cut(0, self.n, _ROWS_AT_A_TIME):
                     of_eta, with_own, of_own = self.likelihood.fisher_information(predictors[some, c], np.cumsum(gaps))
                     weight[some] += of_eta

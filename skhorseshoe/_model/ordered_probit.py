@@ -1,7 +1,7 @@
 """The ordered probit likelihood: P(y = k) = Phi(c_k+1 - eta) - Phi(c_k - eta), k from 0 to K - 1.
 
-Its other half is ``core/likelihoods/ordered_probit.hpp``. The first cut point c_1 is 0, since the intercept is in eta; c_0 and
-c_K are infinite. The others, c_2 to c_K-1, are its own parameters, (..., K - 2).
+Its other half is ``core/likelihoods/ordered_probit.hpp``. The first cut point c_1 is 0, since the intercept is in eta;
+c_0 and c_K are infinite. The others, c_2 to c_K-1, are its own parameters, (..., K - 2).
 """
 
 from math import log, pi
@@ -11,6 +11,7 @@ from scipy import special
 
 from .probit import Probit
 
+_LEAST_SHARE = 1e-6
 _LEAST = 1e-300  # of a probability that divides
 _NARROW = 1e-3  # width of an interval, about its middle, where the difference of two tails would lose digits
 
@@ -57,8 +58,8 @@ class OrderedProbit(Probit):
         return cuts[..., :-1], cuts[..., 1:]
 
     def fisher_information(self, eta, own):
-        """The Fisher information of rows about (eta, own): that of eta (...), of both (..., K - 2), and of own (..., K - 2,
-        K - 2)."""
+        """The Fisher information of rows about (eta, own): that of eta (...), of both (..., K - 2), and of own (..., K -
+        2, K - 2)."""
         low, high = self._ends(eta, own)
         p = np.maximum(self.probabilities(eta, own), _LEAST)
         at_low, at_high = (np.exp(-(ends**2) / 2) / np.sqrt(2 * pi) for ends in (low, high))
@@ -74,7 +75,14 @@ class OrderedProbit(Probit):
         own_information[..., at[:-1], at[1:]] = own_information[..., at[1:], at[:-1]] = next_to
         return (slope**2 / p).sum(axis=-1), both, own_information
 
+    def information_at(self, shares):
+        """As in ``Probit``, of a row whose classes have these probabilities (K,)."""
+        ends = special.ndtri(np.cumsum(shares)[:-1])
+        slopes = np.diff(np.exp(-(ends**2) / 2) / np.sqrt(2 * pi), prepend=0.0, append=0.0)
+        return float((slopes**2 / shares).sum())
+
     def first_own(self, shares):
-        """The cut points with which shares of classes (K,), all positive, are those of eta's that are alike."""
-        places = special.ndtri(np.cumsum(shares)[:-1])
+        """The cut points with which the classes have these shares (K,) where all eta are alike."""
+        shares = np.maximum(shares, _LEAST_SHARE)
+        places = special.ndtri(np.cumsum(shares / shares.sum())[:-1])
         return places[1:] - places[0]

@@ -4,6 +4,7 @@ import numpy as np
 
 from .._mcmc.blocks import SUMMARY_ROWS
 from ..diagnostics import convergence
+from .ordered import cut_rows
 
 
 def other_quantities(model):
@@ -11,6 +12,7 @@ def other_quantities(model):
     these."""
     draws = {"(intercept)": model.intercept_draws_} if model._fit_facts["fit_intercept"] else {}
     draws["(global scale)"] = model.global_scale_draws_
+    draws |= cut_rows(model)
     draws |= {name: getattr(model, attribute) for name, attribute in SUMMARY_ROWS.items() if hasattr(model, attribute)}
     checks = convergence(np.stack(list(draws.values()), axis=-1))
     return draws, np.append(model.rhat_, checks.rhat), np.append(model.ess_, checks.ess_bulk)

@@ -18,18 +18,19 @@ _REORDERED = (
 )
 
 
-def check_fitted_on(model, rows, positive, weight):
-    """Raise a ValueError unless ``GivenRows``, labels positive (n,) bool and weights (n,) or None are those of the fit,
+def check_fitted_on(model, rows, place, weight):
+    """Raise a ValueError unless ``GivenRows``, places of labels (n,) and weights (n,) or None are those of the fit,
     in any order that they have in common."""
     of_fit, X, offset = model._fitted_rows, rows.X, rows.offset
-    counts = np.ones(len(positive)) if weight is None else weight
-    total, y = float(counts.sum()), positive.astype(np.uint8)
+    counts = np.ones(len(place)) if weight is None else weight
+    total, y = float(counts.sum()), place.astype(np.uint8)
     if (n_rows := int((counts > 0).sum())) != of_fit["n"]:
         _refuse(f"{n_rows} rows, and the fit had {of_fit['n']}")
     if not np.isclose(total, size := of_fit["size"], rtol=_CLOSE):
         _refuse(f"they count as {total:.6g} by their weights, and in the fit as {size:.6g}")
-    if not np.isclose(ones := counts @ positive / total, share := of_fit["share"], rtol=_CLOSE):
-        _refuse(f"the share of {model.classes_.tolist()[1]!r} among them is {ones:.4g}, and was {share:.4g} in the fit")
+    if not np.isclose(ones := counts @ (y > 0) / total, share := of_fit["share"], rtol=_CLOSE):
+        which = f"{model.classes_.tolist()[1]!r}" if len(model.classes_) == 2 else "classes above the lowest"
+        _refuse(f"the share of {which} among them is {ones:.4g}, and was {share:.4g} in the fit")
     paired = times_label(counts, y)
     if (facts := of_fit.get("offset")) is not None:
         given = offset_facts(offset, y, counts)

@@ -29,7 +29,7 @@ class LeaveOneOut:
     elpd_loo : float
         Expected log predictive density: the sum of ``elpd_i``, an estimate of the log score of as many new rows.
     se : float
-        Standard error of ``elpd_loo``, as a sum over rows (of positive weight) that might have been others: sqrt(n)
+        Standard error of ``elpd_loo``, as a sum over rows (of place weight) that might have been others: sqrt(n)
         times the standard deviation of ``elpd_i``, with n - 1 in its denominator; nan of one row.
     p_loo : float
         Effective number of parameters: by how much the log score of these rows, given all of them, is better.
@@ -48,7 +48,7 @@ class LeaveOneOut:
     r_eff : float
         Effective draws as a share of these: means of the bulk effective sample sizes of all parameters.
     n_rows : int
-        Rows that count: those of positive weight.
+        Rows that count: those of place weight.
     """
 
     elpd_loo: float
@@ -74,8 +74,8 @@ class LeaveOneOut:
         )
 
 
-def leave_one_out(model, rows, positive, weight, max_draws):
-    """``LeaveOneOut`` of ``GivenRows``; positive (n,) bool, whether each is of the second class; weight (n,) or
+def leave_one_out(model, rows, place, weight, max_draws):
+    """``LeaveOneOut`` of ``GivenRows``; place (n,) of each label among the classes; weight (n,) or
     None."""
     coef, intercept = predict.flat_draws(model, max_draws)
     n, n_draws = rows.X.shape[0], len(coef)
@@ -88,7 +88,7 @@ def leave_one_out(model, rows, positive, weight, max_draws):
     def use(loglik, block):
         elpd[block], k[block], all_given[block] = without_each(loglik, n_tail)
 
-    predict.each_log_likelihood(model, rows, positive, weight, coef, intercept, use)
+    predict.each_log_likelihood(model, rows, place, weight, coef, intercept, use)
     if not np.isfinite(elpd).all():
         raise ValueError(
             f"Row {int(np.argmin(np.isfinite(elpd)))} of X is so far on the wrong side that its log-likelihood is "

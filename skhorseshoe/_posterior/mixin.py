@@ -10,7 +10,9 @@ from sklearn.utils.validation import check_is_fitted
 from .._data import validation
 from .._data.input_table import warn_if_reordered
 from .._model import PROBIT
+from .._model.ordered_probit import OrderedProbit
 from .._utils.errstate import guarded
+from . import ordered
 from . import predict as _predict
 from .arviz import from_model
 from .claim_errors import check_share
@@ -50,7 +52,60 @@ class PosteriorMixin:
     device_: str
     n_features_in_: int
     feature_names_in_: NDArray[Any]
-    _likelihood = PROBIT
+    ordered_classes_: NDArray[Any]
+    _of_two_classes = PROBIT  # the likelihood of two classes
+
+    @property
+    def _likelihood(self):
+        """The likelihood of a fitted model."""
+        ordered = getattr(self, "ordered_classes_", None)
+        return self._of_two_classes if ordered is None else OrderedProbit(len(ordered))
+
+    @property
+    def cut_points_draws_(self) -> Floats:
+        """Of a model of ordered classes, the draws of the cut points; (n_chains, n_draws, n_classes - 1)."""
+        return ordered.cut_points(self)
+
+    @property
+    def cut_points_(self) -> Floats:
+        """Of a model of ordered classes, the posterior means of the cut points; (n_classes - 1,)."""
+        return self.cut_points_draws_.mean(axis=(0, 1))
+
+    @guarded
+    def at_least(self, label: Any) -> Self:
+        """The model of y >= a class, of a fit with ordered classes: a fitted classifier of two classes.
+
+        P(y >= label) = Phi(x beta - c), with c the cut point below the class. All that speaks of two classes, such as
+        ``inspection.marginal_effects``, ``contributions`` and displays of probabilities, takes this model; its labels
+        are False and True, y >= label. It shares the draws of this one, and no data are needed.
+
+        Parameters
+        ----------
+        label : scalar
+            One of ``ordered_classes_`` but the lowest.
+
+        Returns
+        -------
+        model : HorseshoeProbitClassifier
+            With ``classes_`` False and True.
+
+        Raises
+        ------
+        ValueError
+            If the model has two classes, or label is not a class above the lowest.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skhorseshoe import HorseshoeProbitClassifier
+        >>> X = np.linspace(-2, 2, 60)[:, None]
+        >>> y = np.repeat([1, 2, 3], 20)[np.argsort(np.argsort(X[:, 0] + np.sin(40 * X[:, 0])))]
+        >>> model = HorseshoeProbitClassifier(ordered=True, slab_scale=2, random_state=0).fit(X, y)
+        >>> at_least_2 = model.at_least(2).predict_proba(X)[:, 1]
+        >>> bool(np.allclose(at_least_2, 1 - model.predict_proba(X)[:, 0]))
+        True
+        """
+        return ordered.at_least(self, label)
 
     @guarded
     def summary(self, level: float | None = None, sort_by: str | None = None) -> DataFrame:

@@ -4,13 +4,14 @@ import numpy as np
 import sklearn
 
 from .._backends import device
-from .._data.labels import is_second
+from .._data.labels import places_of
 from .._data.weights import check_weights
 from .._utils.arrays import first_not_finite
 from .._utils.memory import check_result
 from .._utils.threads import count_threads, open_threads
 from .fitted_rows import check_fitted_on
 from .grouped_prediction import DrawsForRows, draws_with_effects, evenly, given_rows, group_roots, is_grouped
+from .ordered import is_ordered, own_draws
 
 
 def values_by_row(model, rows, width, values_of, draws=None):
@@ -67,8 +68,8 @@ def draws_for_rows(model, rows, max_draws=None, alike=False):
     return DrawsForRows(coef.reshape(-1, coef.shape[2]), intercept.ravel(), root.ravel(), effects, places)
 
 
-def log_likelihood(model, rows, positive, weight, max_draws):
-    """w_i log P(y_i | x_i) for every draw and row; positive (n,) bool, weight (n,) or None -> (n_chains, m, n)."""
+def log_likelihood(model, rows, place, weight, max_draws):
+    """w_i log P(y_i | x_i) for every draw and row; place (n,), weight (n,) or None -> (n_chains, m, n)."""
     coef, intercept = flat_draws(model, max_draws)
     n = rows.X.shape[0]
     check_result(n, len(coef))
@@ -77,13 +78,18 @@ def log_likelihood(model, rows, positive, weight, max_draws):
     def use(values, block):
         out[:, block] = values.T
 
-    each_log_likelihood(model, rows, positive, weight, coef, intercept, use)
+    each_log_likelihood(model, rows, place, weight, coef, intercept, use)
     return out.reshape(len(model.intercept_draws_), -1, n)
 
 
 def labelled_rows(model, X, y, sample_weight, offset):
-    """The user's rows of the fit, checked: ``GivenRows``, whether each label is the second class (n,), and weights (n,)
-    or None."""
+    """The user's rows of the fit, checked: ``GivenRows``, the place of each label among the classes in their order
+    (n,), and weights (n,) or None."""
+    if hasattr(model, "_part_of"):
+        raise ValueError(
+            f"This is the model of {model._part_of} within a model of ordered classes, and the log score of a row is "
+            "that of its class: ask the model that was fitted."
+        )
     if is_grouped(model):
         raise ValueError(
             "This model was fitted with groups, and the log score of a row is asked for: leaving one row out says "
@@ -93,21 +99,25 @@ def labelled_rows(model, X, y, sample_weight, offset):
         )
     X = model._check_rows(X)
     rows = given_rows(model, X, None, offset)
-    positive = is_second(y, X, model.classes_)
+    place = places_of(y, X, model)
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, X)
-    check_fitted_on(model, rows, positive, sample_weight)
-    return rows, positive, sample_weight
+    check_fitted_on(model, rows, place, sample_weight)
+    return rows, place, sample_weight
 
 
-def each_log_likelihood(model, rows, positive, weight, coef, intercept, use):
+def each_log_likelihood(model, rows, place, weight, coef, intercept, use):
     """Call use(values, rows) with blocks of w_i log P(y_i | x_i), (rows, m) on the host, which may be overwritten."""
-    sign = np.where(positive, 1.0, -1.0)[:, None]
+    sign, own = np.where(place, 1.0, -1.0)[:, None], own_draws(model, len(coef)) if is_ordered(model) else None
 
     def use_predictors(eta, block, ops):
         values = ops.to_host(eta)
-        values *= sign[block]
-        model._likelihood.log_density(values, out=values)
+        if own is None:
+            values *= sign[block]
+            model._likelihood.log_density(values, out=values)
+        else:
+            at = np.broadcast_to(place[block, None], values.shape)
+            values = model._likelihood.log_density_of_class(values, at, own)
         if weight is not None:
             values *= weight[block, None]
         use(values, block)

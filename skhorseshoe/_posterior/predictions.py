@@ -13,6 +13,7 @@ from .._utils.memory import check_result
 from . import predict as _predict
 from .estimates import ends_of
 from .mixin import PosteriorMixin, level_of
+from .ordered import average_probabilities, ends_of_classes, in_order_of_classes, is_ordered, refuse_classes
 
 if TYPE_CHECKING:
     from .._types import Floats, Labels, NDArray, NewGroups, Offsets, RowsLike
@@ -46,7 +47,7 @@ class PredictionsMixin(PosteriorMixin):
 
         Returns
         -------
-        proba : ndarray of shape (n_samples, 2), float64
+        proba : ndarray of shape (n_samples, n_classes), float64
             Columns in the order of ``classes_``.
 
         Raises
@@ -94,6 +95,7 @@ class PredictionsMixin(PosteriorMixin):
         MemoryError
             If the result does not fit in memory; before anything is computed.
         """
+        refuse_classes(self, "predict_proba_samples")
         rows = self._given_rows(X, groups, offset, new_groups)
         draws = _predict.draws_for_rows(self, rows, max_draws, alike=True)
         n_draws = draws.intercept.size
@@ -128,7 +130,8 @@ class PredictionsMixin(PosteriorMixin):
         Returns
         -------
         interval : ndarray of shape (n_samples, 2), float64
-            Lower and upper end, in [0, 1]: quantiles of the row of ``predict_proba_samples``.
+            Lower and upper end, in [0, 1]: quantiles of the row of ``predict_proba_samples``. Of ordered classes, of
+            shape (n_samples, n_classes, 2), for each class in the order of ``classes_``.
 
         Raises
         ------
@@ -138,10 +141,13 @@ class PredictionsMixin(PosteriorMixin):
         rows, level = self._given_rows(X, groups, offset, new_groups), level_of(self, level)
 
         def ends(eta, ops):
+            if is_ordered(self):
+                return ends_of_classes(self, eta, ends_of(level))
             return ops.quantiles(eta, ends_of(level), partial(self._likelihood.probability, ops=ops))
 
-        interval = _predict.values_by_row(self, rows, 2, ends)
-        return device.put_on_device_of(rows.X, interval)
+        shape = (len(self.classes_), 2) if is_ordered(self) else (2,)
+        interval = _predict.values_by_row(self, rows, int(np.prod(shape)), ends)
+        return device.put_on_device_of(rows.X, interval.reshape(-1, *shape))
 
     @by_blocks
     def predict_log_proba(
@@ -156,7 +162,7 @@ class PredictionsMixin(PosteriorMixin):
 
         Returns
         -------
-        log_proba : ndarray of shape (n_samples, 2), float64
+        log_proba : ndarray of shape (n_samples, n_classes), float64
         """
         return self._from_probabilities(
             self._given_rows(X, groups, offset, new_groups), lambda proba: np.log(_positive(proba))
@@ -178,11 +184,15 @@ class PredictionsMixin(PosteriorMixin):
         Returns
         -------
         decision : ndarray of shape (n_samples,), float64
-            Positive where the second class is the more probable; in [-37.6, 37.6].
+            Positive where the second class is the more probable; in [-37.6, 37.6]. Of ordered classes, of shape
+            (n_samples, n_classes): that of the probability of each class, in the order of ``classes_``.
         """
 
         def quantile(proba):
-            (lower, upper), predictor = _positive(proba).T, self._likelihood.predictor
+            predictor = self._likelihood.predictor
+            if is_ordered(self):
+                return predictor(_positive(proba))
+            lower, upper = _positive(proba).T
             return np.where(upper > lower, -predictor(lower), predictor(upper))
 
         return self._from_probabilities(self._given_rows(X, groups, offset, new_groups), quantile)
@@ -206,12 +216,14 @@ class PredictionsMixin(PosteriorMixin):
         return self._from_probabilities(rows, lambda proba: self.classes_[proba.argmax(axis=1)])
 
     def _from_probabilities(self, rows, answer):
-        """answer(probabilities (n, 2)), computed on the host, as an array on the device of X. rows : ``GivenRows``."""
+        """answer(probabilities (n, K)), computed on the host, as an array on the device of X. rows : ``GivenRows``."""
 
         def average(eta, ops):
+            if is_ordered(self):
+                return in_order_of_classes(self, average_probabilities(self, eta, ops))
             return ops.average_probabilities(eta, self._likelihood)
 
-        probabilities = _predict.values_by_row(self, rows, 2, average)
+        probabilities = _predict.values_by_row(self, rows, len(self.classes_), average)
         return device.put_on_device_of(rows.X, answer(probabilities))
 
 

@@ -13,7 +13,7 @@ from .mixin import PosteriorMixin
 
 TO_PREDICT = {"classes_", "device_", "sampler_", "n_features_in_", *(f"{name}_draws_" for name in STORED)}
 OF_GROUPS = "groups_", "group_scale_draws_", "group_effect_draws_", "group_effect_moments_", "_group_stride"
-OF_SOME_FITS = "feature_names_in_", "_column_labels", "_has_offset", *OF_GROUPS
+OF_SOME_FITS = "feature_names_in_", "_column_labels", "_has_offset", "ordered_classes_", "_own_draws", *OF_GROUPS
 OF_A_FIT = TO_PREDICT | PosteriorMixin.__annotations__.keys() - {*OF_SOME_FITS}
 OF_A_FIT |= {"_column_means", "_column_sd", "_fit_facts", "_saved_run", "_separated", "_rough"}
 OF_A_FIT |= {"_fitted_rows", "_factors"}
@@ -55,7 +55,11 @@ def _at_odds(state):
     small_draws = [state[f"{name}_draws_"] for name in STORED if name != "coef"]
     rules = {
         "device_": lambda: re.fullmatch(r"cpu|cuda:\d{1,3}", state["device_"]),
-        "classes_": lambda: np.shape(state["classes_"]) == (2,),
+        "classes_": lambda: np.shape(state["classes_"]) == np.shape(state.get("ordered_classes_", (0, 1))),
+        "_own_draws": lambda: (
+            "ordered_classes_" not in state
+            or state["_own_draws"].shape == (*coef.shape[:2], len(state["classes_"]) - 2)
+        ),
         "n_features_in_": lambda: np.shape(coef)[2:] == (n_features,) and len(names) in (0, n_features),
         "groups_": lambda: "groups_" not in state or _fit_groups(state),
         "draws": lambda: coef.size and all(values.shape == coef.shape[:2] for values in small_draws),

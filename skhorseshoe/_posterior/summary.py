@@ -5,7 +5,6 @@ from textwrap import fill
 import numpy as np
 import pandas as pd
 
-from .._mcmc.blocks import SUMMARY_ROWS
 from .._mcmc.prior import PER_CONTRAST, SLAB_TEXT, WIDE
 from .._utils.names import class_texts, name_of_levels, names_of, printable
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
@@ -13,6 +12,7 @@ from .claim_errors import column_intervals, indicator_sets_of, lfsr
 from .column_sets import checked_sets
 from .estimates import excludes_zero, interval, other_quantities
 from .grouped_prediction import group_roots, is_grouped
+from .ordered import is_ordered
 from .table import Summary
 
 
@@ -25,8 +25,8 @@ def summary_frame(model, level, sort_by):
         has_moments = np.append(np.ones(model.n_features_in_, bool), [model._fit_facts["fit_intercept"], True])
         for name in ("mean", "sd", "prob_positive"):
             columns[name][: has_moments.sum()] = model.moments_[name][has_moments]
-    is_scale = [name in ("(global scale)", *SUMMARY_ROWS) for name in extra]
-    columns["prob_positive"][model.n_features_in_ :][is_scale] = np.nan  # meaningless for a scale
+    is_signless = [name != "(intercept)" for name in extra]
+    columns["prob_positive"][model.n_features_in_ :][is_signless] = np.nan  # scales, and places of cut points
     columns |= {
         "lfsr": lfsr(columns["prob_positive"], ess, model.global_scale_draws_.size),
         "shrinkage": np.append(model.shrinkage_, np.full(len(extra), np.nan)),
@@ -36,7 +36,10 @@ def summary_frame(model, level, sort_by):
     frame = Summary(columns, index=pd.Index([*names_of(model), *extra], name="feature"))
     frame.attrs |= {"header": header(model, frame, level), "caption": _caption(model, frame, level)}
     frame.attrs["classes"] = model.classes_.tolist()
-    return frame if sort_by is None else _sorted(frame, sort_by, len(extra))
+    frame = frame if sort_by is None else _sorted(frame, sort_by, len(extra))
+    return (
+        frame.drop("(intercept)", errors="ignore") if is_ordered(model) else frame
+    )  # the first cut point is minus that
 
 
 def sets_frame(model, sets, level, missing):
@@ -63,7 +66,8 @@ def sets_frame(model, sets, level, missing):
 
 def favoured(model, quantities="coefficients"):
     """The class that positive ones favour, in words."""
-    return f"positive {quantities} favour {class_texts(model.classes_)[1]}"
+    which = "higher classes" if is_ordered(model) else class_texts(model.classes_)[1]
+    return f"positive {quantities} favour {which}"
 
 
 def described(draws, level):

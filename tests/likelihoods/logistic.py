@@ -13,8 +13,8 @@ MACROS = f'FURTHER_HEADER="{Path(__file__).with_suffix(".hpp").as_posix()}"', "F
 class Logistic:
     """P(y = 1) = 1 / (1 + exp(-eta))."""
 
-    name, number, has_latents, averages_exactly, series = "logistic", 1, False, False, None
-    largest_information, typical_information = 0.25, 0.15
+    name, number, has_latents, averages_exactly, series = "logistic", 2, False, False, None
+    n_classes, n_own, largest_information, typical_information = 2, 0, 0.25, 0.15
 
     def probability(self, eta, ops=None, out=None):
         return special.expit(eta, out=out)
@@ -43,4 +43,4 @@ LOGISTIC = Logistic()
 class HorseshoeLogisticClassifier(HorseshoeProbitClassifier):
     """Fits with the core that was compiled with ``MACROS``."""
 
-    _likelihood = LOGISTIC
+    _of_two_classes = LOGISTIC

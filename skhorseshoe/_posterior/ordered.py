@@ -1,0 +1,84 @@
+"""Probabilities of ordered classes, and the model of y >= a class, which all that speaks of two classes takes."""
+
+from copy import copy
+from itertools import pairwise
+
+import numpy as np
+
+from .grouped_prediction import evenly
+
+
+def is_ordered(model):
+    """Whether a fitted model has more than two classes, in an order."""
+    return hasattr(model, "ordered_classes_")
+
+
+def cut_points(model):
+    """The draws of the cut points; (n_chains, n_draws, K - 1)."""
+    first = -model.intercept_draws_[..., None]
+    return np.concatenate([first, first + model._own_draws], axis=-1)
+
+
+def own_draws(model, max_draws=None):
+    """Draws of the cut points less the first, chain after chain; (m, K - 2)."""
+    own = evenly(model._own_draws, max_draws)
+    return own.reshape(-1, own.shape[2])
+
+
+def in_order_of_classes(model, values):
+    """Values of the classes from lowest to highest (..., K), in the order of ``classes_``."""
+    return values[..., [model.ordered_classes_.tolist().index(label) for label in model.classes_.tolist()]]
+
+
+def average_probabilities(model, eta, ops):
+    """Averages over draws of the probabilities of the classes from lowest to highest; (n, K). eta : (n, m)."""
+    none, every = np.zeros((1, len(eta))), np.ones((1, len(eta)))
+    cuts = np.hstack([np.zeros((eta.shape[1], 1)), own_draws(model)]).T
+    below, above = np.moveaxis([ops.average_probabilities(eta - cut, model._of_two_classes) for cut in cuts], 2, 0)
+    below, above = np.concatenate([none, below, every]), np.concatenate([every, above, none])  # P(y < k), P(y >= k)
+    # A difference of the smaller tails keeps its digits.
+    return np.where(above[:-1] < 0.5, above[:-1] - above[1:], below[1:] - below[:-1]).T
+
+
+def ends_of_classes(model, eta, levels):
+    """Quantiles over draws of the probability of each class in the order of ``classes_``; (n, 2 K). eta : (n, m)."""
+    probabilities = model._likelihood.probabilities(eta, own_draws(model))  # (n, m, K)
+    ends = in_order_of_classes(model, np.quantile(probabilities, levels, axis=1))  # (2, n, K)
+    return np.moveaxis(ends, 0, 2).reshape(len(eta), -1)
+
+
+def at_least(model, label):
+    """See ``HorseshoeProbitClassifier.at_least``."""
+    if not is_ordered(model):
+        raise ValueError("at_least is for ordered classes, and this model has two: it is its own model of the second.")
+    levels = model.ordered_classes_.tolist()
+    if label not in levels[1:]:
+        raise ValueError(f"at_least takes one of {levels[1:]}, the classes above the lowest; got {label!r}.")
+    k = levels.index(label)
+    binary = copy(model)
+    binary.intercept_draws_ = -cut_points(model)[..., k - 1]
+    binary.intercept_ = np.atleast_1d(binary.intercept_draws_.mean())
+    binary.classes_, binary.ordered = np.array([False, True]), False
+    binary.moments_ = None  # those of the intercept are another's
+    binary._saved_run, binary._part_of = None, f"y >= {label!r}"
+    del binary.ordered_classes_, binary._own_draws
+    return binary
+
+
+def refuse_classes(model, what):
+    """Raise a ValueError if a model of ordered classes is asked for what is of two classes."""
+    if is_ordered(model):
+        levels = model.ordered_classes_.tolist()
+        raise ValueError(
+            f"{what} is of two classes, and this model has {len(levels)} in order. Ask it of the model of y >= a class: "
+            f"model.at_least({levels[-1]!r}), or another class above {levels[0]!r}."
+        )
+
+
+def cut_rows(model):
+    """The draws of the cut points by the names that rows of summary() have; empty for two classes."""
+    if not is_ordered(model):
+        return {}
+    levels = [str(label) for label in model.ordered_classes_.tolist()]
+    names = [f"(cut {low}|{high})" for low, high in pairwise(levels)]
+    return dict(zip(names, np.moveaxis(cut_points(model), 2, 0), strict=True))
