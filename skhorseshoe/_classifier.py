@@ -80,6 +80,11 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         same effect whatever s_j is. With ``standardize`` it is a unit of the scaled columns. An unpenalised column has
         the prior N(0, s_j^2); inf is the wide one. A number for each column, or for some by name or index, where others
         stay as they are; a Series goes by its labels.
+    ordered : bool or list, default=False
+        Whether the classes of y have an order, which fits one model to all of them: z = x beta + e, e ~ N(0, 1), and y
+        is the class between whose cut points z is. True takes the order of numbers, booleans or an ordered pandas
+        Categorical; a list names the classes from lowest to highest. Positive coefficients favour higher classes. On
+        the CPU, in memory or from disk, with the sampler "hmc", without groups.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply ``sample_weight``. Rare events do not need them. They change what the
         probabilities mean, and weights above 1 make intervals too narrow and let noise be selected.
@@ -134,6 +139,10 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
     groups_, group_scale_draws_, group_effect_draws_, group_effect_moments_
         With ``groups``: labels, sorted (n_groups,); draws of s (n_chains, n_draws); float32 draws of the effects
         (n_chains, n_kept, n_groups), as many as fit in 256 MiB; and "mean" and "sd" of all.
+    ordered_classes_, cut_points_, cut_points_draws_
+        Of more than two classes with ``ordered``: the classes from lowest to highest (n_classes,); posterior means of
+        the cut points between them (n_classes - 1,), and their draws (n_chains, n_draws, n_classes - 1). ``intercept_``
+        is minus the first cut point.
     acceptance_draws_ : ndarray of shape (n_chains, n_draws)
         Probability with which the sweep's proposal was accepted; 1 for samplers without proposals.
     moments_ : dict or None
@@ -271,7 +280,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
             takes little more memory. Dense float16 is kept in 16 bits on a GPU and computed in float32. The rows of a
             Dask array or frame stay with the workers of its cluster.
         y : array-like of shape (n_samples,)
-            Labels of two classes: numbers, booleans or strings.
+            Labels of two classes, or with ``ordered`` of two or more: numbers, booleans or strings.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Not negative. A row of weight w counts as w rows: its term of the log-likelihood is multiplied by w, and a
             row of weight 0 is left out before anything else. Weights of a survey are to be divided first (user guide,

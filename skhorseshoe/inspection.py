@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
+from sklearn.pipeline import make_pipeline
+
 from ._data.input_table import is_dask
 from ._posterior import predict
 from ._posterior.claim_errors import EFFECT
@@ -16,6 +18,7 @@ from ._posterior.contributions import contributions
 from ._posterior.effects import marginal_effects
 from ._posterior.input_rows import input_names
 from ._posterior.loo import LeaveOneOut, leave_one_out
+from ._posterior.ordered import at_least as two_classes
 from ._posterior.pipeline import named, named_classifier, prepared, unwrap
 from ._posterior.terms import asked_terms
 from ._utils.errstate import guarded
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LeaveOneOut",
+    "at_least",
     "contributions",
     "loo",
     "marginal_effects",
@@ -123,6 +127,46 @@ def loo(
         raise TypeError("loo takes rows of this process, not a Dask collection: give it rows that are computed.")
     rows, positive, weight = predict.labelled_rows(classifier, prepared(steps, X), y, sample_weight, offset)
     return leave_one_out(classifier, rows, positive, weight, max_draws)
+
+
+def at_least(model: Model, label: Any) -> Model:
+    """The model of y >= a class, of a fit with ordered classes: a fitted model of two classes.
+
+    P(y >= label) = Phi(x beta - c), with c the cut point below the class. All that speaks of two classes, such as
+    ``marginal_effects``, ``contributions`` and displays of probabilities, takes this model; its labels are False and
+    True, y >= label. It has the draws of the fit, which is not repeated.
+
+    Parameters
+    ----------
+    model : HorseshoeProbitClassifier, Pipeline or search
+        Fitted with ``ordered``.
+    label : scalar
+        One of its ``ordered_classes_`` but the lowest.
+
+    Returns
+    -------
+    model : HorseshoeProbitClassifier or Pipeline
+        A Pipeline with the steps before the classifier, if there are any.
+
+    Raises
+    ------
+    ValueError
+        If the model has two classes, or label is not a class above the lowest.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skhorseshoe import HorseshoeProbitClassifier
+    >>> from skhorseshoe.inspection import at_least
+    >>> X = np.linspace(-2, 2, 60)[:, None]
+    >>> y = np.digitize(X[:, 0] + np.sin(40 * X[:, 0]), [-1, 0.5])
+    >>> model = HorseshoeProbitClassifier(ordered=True, random_state=0).fit(X, y)
+    >>> bool(np.allclose(at_least(model, 2).predict_proba(X)[:, 1], model.predict_proba(X)[:, 2]))
+    True
+    """
+    steps, classifier = unwrap(model)
+    binary = two_classes(classifier, label)
+    return binary if steps is None else make_pipeline(steps, binary)
 
 
 def summary(model: Model, level: float | None = None, sort_by: str | None = None) -> DataFrame:

@@ -16,7 +16,8 @@ from scipy.special import log_ndtr
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse as sparse_cpu
 from skhorseshoe._backends._cpu.library import record
-from skhorseshoe._data.rows import Columns, Rows
+from skhorseshoe._data.columns import Columns
+from skhorseshoe._data.rows import Rows
 from skhorseshoe._data.weights import arrange, is_whole
 from skhorseshoe._mcmc import run
 from skhorseshoe._mcmc.prior import FixedPrior

@@ -21,8 +21,8 @@ class OneSidedColumns(NamedTuple):
 
 
 def find_one_sided(low, high):
-    """Numbers of the columns in which no value of a class is above any value of the next one, or none is below. Constant
-    columns are left out.
+    """Numbers of the columns in which no value of a class is above any value of the next one, or none is below.
+    Constant columns are left out.
 
     The likelihood then rises without end as the coefficient grows (quasi-complete separation; Albert & Anderson 1984,
     Biometrika 71, 1-10). low, high : as ``extremes`` returns them.

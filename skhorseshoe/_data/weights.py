@@ -82,9 +82,10 @@ def check_weights(sample_weight, X, copy=False):
 def check_totals(totals, more=""):
     """Raise a ValueError if the weights of the classes (K,) are too large or too small to compute with."""
     if not (totals.min() >= _LEAST_SHARE * max(1.0, totals.sum()) and totals.sum() <= 1 / _LEAST_SHARE):
+        numbers = " and ".join(f"{total:.3g}" for total in totals)
         raise ValueError(
-            f"sample_weight and class_weight add up to {' and '.join(f'{total:.3g}' for total in totals)} rows of the "
-            f"{'two ' * (len(totals) == 2)}classes{more}. They must add up to at most {1 / _LEAST_SHARE:g}, and those of a class to no less than "
+            f"sample_weight and class_weight add up to {numbers} rows of the {'two ' * (len(totals) == 2)}classes"
+            f"{more}. They must add up to at most {1 / _LEAST_SHARE:g}, and those of a class to no less than "
             f"{_LEAST_SHARE:g} of that, or of one row. {_COUNTS}"
         )
 

@@ -1,8 +1,8 @@
 """The block of the cut points of ordered classes, and the rows of a likelihood that has them.
 
 A sampler sees theta_k = log(c_k+1 - c_k) as coefficients that follow those of the columns and the intercept; the first
-cut point is 0, since the intercept moves it. The prior of the K - 1 cut points, at the mean of the columns, is that of K
-- 1 intercepts in order: for two classes it is that of the intercept.
+cut point is 0, since the intercept moves it. The prior of the cut points, at the mean of the columns, is that of as
+many intercepts in order: for two classes it is that of the intercept.
 """
 
 import numpy as np

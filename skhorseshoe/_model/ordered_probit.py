@@ -23,7 +23,7 @@ class OrderedProbit(Probit):
     number = 1
     has_latents = averages_exactly = False
     largest_information, typical_information = 1.0, 0.5
-    series = None
+    series = None  # type: ignore[assignment]
 
     def __init__(self, n_classes):
         self.n_classes, self.n_own = n_classes, n_classes - 2
@@ -58,8 +58,8 @@ class OrderedProbit(Probit):
         return cuts[..., :-1], cuts[..., 1:]
 
     def fisher_information(self, eta, own):
-        """The Fisher information of rows about (eta, own): that of eta (...), of both (..., K - 2), and of own (..., K -
-        2, K - 2)."""
+        """The Fisher information of rows about (eta, own): that of eta (...), of both (..., K - 2), and that of own
+        (..., K - 2, K - 2)."""
         low, high = self._ends(eta, own)
         p = np.maximum(self.probabilities(eta, own), _LEAST)
         at_low, at_high = (np.exp(-(ends**2) / 2) / np.sqrt(2 * pi) for ends in (low, high))

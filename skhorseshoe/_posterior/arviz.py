@@ -16,6 +16,7 @@ from .._version import __version__
 from . import predict
 from .group_effects import labels_of_groups
 from .grouped_prediction import is_grouped
+from .ordered import cut_points, is_ordered
 
 
 def from_model(model, rows, max_draws):
@@ -29,13 +30,15 @@ def from_model(model, rows, max_draws):
         draws["group_scale"] = model.group_scale_draws_
         if model.group_effect_draws_.shape[1] == model.intercept_draws_.shape[1]:
             draws["group_effect"] = model.group_effect_draws_
+    if is_ordered(model):
+        draws["cut_points"] = cut_points(model)
     groups = {"posterior": {name: predict.evenly(values, max_draws) for name, values in draws.items()}}
     groups["sample_stats"] = {"acceptance_rate": predict.evenly(model.acceptance_draws_, max_draws)}
     priors = log_prior(model, max_draws)
     if rows is not None:
-        X, positive, weight = rows
-        groups["log_likelihood"] = {"y": predict.log_likelihood(model, X, positive, weight, max_draws)}
-        groups["observed_data"] = {"y": positive.astype(int)}
+        X, place, weight = rows
+        groups["log_likelihood"] = {"y": predict.log_likelihood(model, X, place, weight, max_draws)}
+        groups["observed_data"] = {"y": place.astype(int)}
     columns = [str(name) if isinstance(name, tuple) else name for name in names_of(model)]
     free = [name for name, kappa in zip(columns, model.shrinkage_, strict=True) if kappa == 0]
     coords = {"feature": columns, "unpenalized_feature": free}

@@ -22,6 +22,7 @@ from .estimates import ends_of, interval, means
 from .grouped_prediction import GivenRows, on_average, population, refuse_offset
 from .input_rows import InputRows, classifier_rows, input_names, row_like
 from .mixin import level_of
+from .ordered import refuse_classes
 from .origins import column_origins
 from .pipeline import named, unwrap
 from .summary import in_lines, interval_headings, summary_frame
@@ -113,6 +114,7 @@ def contributions(
     True
     """
     steps, classifier = unwrap(model)
+    refuse_classes(classifier, "contributions")
     refuse_offset(classifier, "contributions")
     classifier = population(classifier)
     level = level_of(classifier, level)

@@ -21,6 +21,7 @@ from .grouped_prediction import given_rows, offset_factors, on_average, populati
 from .input_rows import InputRows, blocks_behind
 from .level_columns import inputs_of
 from .mixin import level_of
+from .ordered import refuse_classes
 from .pipeline import unwrap
 from .summary import described, in_lines
 from .table import Summary
@@ -139,6 +140,7 @@ def marginal_effects(
     True
     """
     steps, classifier = unwrap(model)
+    refuse_classes(classifier, "marginal_effects")
     level = level_of(classifier, level)
     model = population(classifier)
     check_change(change)

@@ -72,42 +72,6 @@ class PosteriorMixin:
         return self.cut_points_draws_.mean(axis=(0, 1))
 
     @guarded
-    def at_least(self, label: Any) -> Self:
-        """The model of y >= a class, of a fit with ordered classes: a fitted classifier of two classes.
-
-        P(y >= label) = Phi(x beta - c), with c the cut point below the class. All that speaks of two classes, such as
-        ``inspection.marginal_effects``, ``contributions`` and displays of probabilities, takes this model; its labels
-        are False and True, y >= label. It shares the draws of this one, and no data are needed.
-
-        Parameters
-        ----------
-        label : scalar
-            One of ``ordered_classes_`` but the lowest.
-
-        Returns
-        -------
-        model : HorseshoeProbitClassifier
-            With ``classes_`` False and True.
-
-        Raises
-        ------
-        ValueError
-            If the model has two classes, or label is not a class above the lowest.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from skhorseshoe import HorseshoeProbitClassifier
-        >>> X = np.linspace(-2, 2, 60)[:, None]
-        >>> y = np.repeat([1, 2, 3], 20)[np.argsort(np.argsort(X[:, 0] + np.sin(40 * X[:, 0])))]
-        >>> model = HorseshoeProbitClassifier(ordered=True, slab_scale=2, random_state=0).fit(X, y)
-        >>> at_least_2 = model.at_least(2).predict_proba(X)[:, 1]
-        >>> bool(np.allclose(at_least_2, 1 - model.predict_proba(X)[:, 0]))
-        True
-        """
-        return ordered.at_least(self, label)
-
-    @guarded
     def summary(self, level: float | None = None, sort_by: str | None = None) -> DataFrame:
         """The posterior of every coefficient, the intercept and the global scale, as a frame.
 

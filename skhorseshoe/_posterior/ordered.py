@@ -48,7 +48,7 @@ def ends_of_classes(model, eta, levels):
 
 
 def at_least(model, label):
-    """See ``HorseshoeProbitClassifier.at_least``."""
+    """See ``inspection.at_least``, of a classifier."""
     if not is_ordered(model):
         raise ValueError("at_least is for ordered classes, and this model has two: it is its own model of the second.")
     levels = model.ordered_classes_.tolist()
@@ -70,8 +70,8 @@ def refuse_classes(model, what):
     if is_ordered(model):
         levels = model.ordered_classes_.tolist()
         raise ValueError(
-            f"{what} is of two classes, and this model has {len(levels)} in order. Ask it of the model of y >= a class: "
-            f"model.at_least({levels[-1]!r}), or another class above {levels[0]!r}."
+            f"{what} is of two classes, and this model has {len(levels)} in order. Ask it of the model of y >= a class "
+            f"above the lowest: inspection.at_least(model, {levels[-1]!r})."
         )
 
 

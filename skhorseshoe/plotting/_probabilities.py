@@ -16,6 +16,7 @@ from .._posterior import estimates
 from .._posterior.claim_errors import check_share
 from .._posterior.grouped_prediction import draws_with_effects, evenly, is_grouped, matched_groups
 from .._posterior.mixin import level_of
+from .._posterior.ordered import refuse_classes
 from .._posterior.pipeline import prepared, unwrap
 from .._utils.warn import warn
 from ._base import DARK, MUTED, PALE, SHARES, AxesDisplay, IntervalsDisplay, check_count, check_option, ink
@@ -300,6 +301,7 @@ def _matched_rows(estimator, X, y, groups, offset, new_groups):
     """The classifier, the matched groups of the rows, and arguments for predictions, which need not say how many groups
     are known: the label of the axis does."""
     steps, classifier = unwrap(estimator)
+    refuse_classes(classifier, "A display of probabilities")
     refuse_lazy(X)
     warn_if_reordered(X, y=y)
     rows = prepared(steps, X)

@@ -7,7 +7,8 @@ from scipy import stats
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._data.rows import Columns, Rows
+from skhorseshoe._data.columns import Columns
+from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.prior import FixedPrior, slabs_of
 from skhorseshoe._model.horseshoe import describe_prior, scale_of_tau_prior
 

@@ -6,7 +6,7 @@ from laws import all_draws, same_draws
 from scipy import sparse, stats
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._data.rows import Columns
+from skhorseshoe._data.columns import Columns
 from skhorseshoe._mcmc.prior import FixedPrior, slabs_of
 from skhorseshoe._model.horseshoe import describe_prior
 from skhorseshoe.diagnostics import mcse_mean

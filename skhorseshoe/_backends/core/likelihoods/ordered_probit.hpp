@@ -15,69 +15,92 @@ struct IntervalLogDensity {
 struct OrderedProbit {
     static constexpr bool HAS_LATENTS = false;
     // Beyond an end of the scale the tail is left out; and how narrow an interval is where the difference of two tails would
-    // lose digits. Of the series there the next term is below 1e-15.
+    // lose digits. Of the series there the next terms are below 1e-14.
     static constexpr double BEYOND = 60.0, NARROW = 0.02;
+    // The least factor in sums of logarithms, and by which it grows there.
+    static constexpr double LEAST_FACTOR = 1e-18, GROWTH = 1e18, LOG_GROWTH = 41.44653167389282;
     const double* cuts;  // (n_cuts,) c_2 to c_K-1
     i64 n_cuts;
 
-    HD_MEMBER double cut(i64 k) const { return k ? cuts[k - 1] : 0.0; }
-
-    // width : high - low, of which the difference of both would lose digits.
+    // Nothing branches, so loops over rows vectorise. width : high - low, of which the difference would lose digits.
     HD_MEMBER static IntervalLogDensity interval(double low, double high, double width) {
         const bool flipped = low > 0.0;  // to the lower tail
-        const double a = flipped ? -high : low, b = flipped ? -low : high, middle = 0.5 * (low + high);
-        const double size = largest(fabs(middle), 1.0);
-        if (width * size < NARROW) {
-            const double m = middle * middle, w = width * width;
-            const double series = 1.0 + w * ((m - 1.0) / 24.0 + w * (m * m - 6.0 * m + 3.0) / 1920.0);
-            // phi(end) / (Phi(high) - Phi(low)) is exp(-middle (end - middle) - width^2 / 8) / (width series).
-            const double half = 0.5 * middle * width, grown = exp(half), share = exp(-0.125 * w) / (width * series);
-            const double slope = 2.0 * share * half * (1.0 + half * half * (1.0 / 6.0));  // share (grown - 1 / grown)
-            return {DENSITY_AT_0 * width * series, 0.5 * m, slope, -share * grown, share / grown};
-        }
+        const double a = flipped ? -high : low, b = flipped ? -low : high;
         const CdfParts at_a = cdf_parts(a), at_b = cdf_parts(b);
-        const double ratio = at_a.v / at_b.v * exp(at_b.square - at_a.square), factor = at_b.v * (1.0 - ratio);
+        const double factor = at_b.v - at_a.v * exp(at_b.square - at_a.square);
         const double of_a = DENSITY_AT_0 * exp(at_b.square - 0.5 * a * a) / factor;
-        const double of_b = DENSITY_AT_0 * exp(at_b.square - 0.5 * b * b) / factor;
+        const double of_b = DENSITY_AT_0 * (b < 0.0 ? 1.0 : at_b.e) / factor;
         const double of_low = flipped ? of_b : of_a, of_high = flipped ? of_a : of_b;
-        return {factor, at_b.square, of_low - of_high, -of_low, of_high};
+
+        // phi(end) / (Phi(high) - Phi(low)) is exp(-middle (end - middle) - width^2 / 8) / (width series).
+        const double middle = 0.5 * (low + high), m = middle * middle, w = width * width;
+        const double series = 1.0 + w * ((m - 1.0) / 24.0 + w * (m * m - 6.0 * m + 3.0) / 1920.0);
+        const double half = 0.5 * middle * width, square = half * half;
+        const double even = 1.0 + square * (0.5 + square / 24.0), odd = half * (1.0 + square * (1.0 / 6.0));
+        const double share = (1.0 + w * (-0.125 + w / 128.0)) / (width * series);
+        const bool narrow = width * largest(fabs(middle), 1.0) < NARROW;
+        return {narrow ? DENSITY_AT_0 * width * series : factor, narrow ? 0.5 * m : at_b.square,
+                narrow ? 2.0 * share * odd : of_low - of_high, narrow ? -share * (even + odd) : -of_low,
+                narrow ? share * (even - odd) : of_high};
     }
 
-    HD_MEMBER IntervalLogDensity at(double eta, i64 k) const {
-        if (k == 0) {
-            const double high = -eta;
-            return interval(least(high, 0.0) - BEYOND, high, BEYOND);
+    // The interval of class k at eta.
+    HD_MEMBER void ends(double eta, i64 k, double& low, double& high, double& width) const {
+        const double below = k > 1 ? cuts[k - 2] : 0.0, above = k > 0 && k <= n_cuts ? cuts[k - 1] : 0.0;
+        low = below - eta, high = above - eta, width = above - below;
+        if (k == 0) low = least(high, 0.0) - BEYOND, width = BEYOND;
+        if (k > n_cuts) high = largest(low, 0.0) + BEYOND, width = BEYOND;
+    }
+
+    // Places of rows of a tile, and their densities.
+    struct Tile {
+        double low[LONGEST_TILE], high[LONGEST_TILE], width[LONGEST_TILE], factor[LONGEST_TILE], rest[LONGEST_TILE];
+    };
+
+    // A factor in range for ``sum_logs``.
+    HD_MEMBER static void in_range(double& factor, double& rest) {
+        for (int i = 0; i < 5; ++i) {
+            const bool small = factor < LEAST_FACTOR;
+            factor = small ? factor * GROWTH : factor, rest = small ? rest + LOG_GROWTH : rest;
         }
-        const double low = cut(k - 1) - eta;
-        if (k > n_cuts) return interval(low, largest(low, 0.0) + BEYOND, BEYOND);
-        return interval(low, cut(k) - eta, cut(k) - cut(k - 1));
     }
 
-    // Replaces eta by w d log p / d eta, and adds w d log p / d c_k to by_cut (n_cuts,); returns sum w log p.
+    // Replaces eta by w d log p / d eta, and adds w d log p / d c_k to by_cut (n_cuts,); returns sum w log p. At most
+    // LONGEST_TILE rows.
     template <class R>
     double score(i64 n_rows, R* __restrict eta, const u8* __restrict y, const double* weight,
                  double* __restrict by_cut) const {
-        double total = 0.0;
+        Tile tile;
+        double by_low[LONGEST_TILE], by_high[LONGEST_TILE];
+        for (i64 r = 0; r < n_rows; ++r) ends(double(eta[r]), y[r], tile.low[r], tile.high[r], tile.width[r]);
+        SIDE_BY_SIDE
+        for (i64 r = 0; r < n_rows; ++r) {
+            IntervalLogDensity row = interval(tile.low[r], tile.high[r], tile.width[r]);
+            in_range(row.factor, row.rest);
+            tile.factor[r] = row.factor, tile.rest[r] = row.rest;
+            by_low[r] = row.by_low, by_high[r] = row.by_high, eta[r] = R(row.slope);
+        }
         for (i64 r = 0; r < n_rows; ++r) {
             const i64 k = y[r];
             const double w = weight ? weight[r] : 1.0;
-            const IntervalLogDensity row = at(double(eta[r]), k);
-            total += w * (log(row.factor) - row.rest);
-            eta[r] = R(w * row.slope);
-            if (k > 1) by_cut[k - 2] += w * row.by_low;
-            if (k > 0 && k <= n_cuts) by_cut[k - 1] += w * row.by_high;
+            if (weight) eta[r] *= R(w);
+            if (k > 1) by_cut[k - 2] += w * by_low[r];
+            if (k > 0 && k <= n_cuts) by_cut[k - 1] += w * by_high[r];
         }
-        return total;
+        return sum_logs(n_rows, weight, tile.rest, tile.factor);
     }
 
-    // sum w log p at eta + step change.
+    // sum w log p at eta + step change. At most LONGEST_TILE rows.
     double log_likelihood(i64 n, const double* __restrict eta, const double* __restrict change, const u8* __restrict y,
                           const double* weight, double step) const {
-        double total = 0.0;
+        Tile tile;
+        for (i64 i = 0; i < n; ++i) ends(eta[i] + step * change[i], y[i], tile.low[i], tile.high[i], tile.width[i]);
+        SIDE_BY_SIDE
         for (i64 i = 0; i < n; ++i) {
-            const IntervalLogDensity row = at(eta[i] + step * change[i], y[i]);
-            total += (weight ? weight[i] : 1.0) * (log(row.factor) - row.rest);
+            IntervalLogDensity row = interval(tile.low[i], tile.high[i], tile.width[i]);
+            in_range(row.factor, row.rest);
+            tile.factor[i] = row.factor, tile.rest[i] = row.rest;
         }
-        return total;
+        return sum_logs(n, weight, tile.rest, tile.factor);
     }
 };
