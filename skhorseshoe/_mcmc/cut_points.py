@@ -120,7 +120,8 @@ class RowsWithCutPoints:
         k, of_rows = self.n_own, self.rows.weight if len(self.rows.weight) else np.ones(self.n)
         weight, both, of_theta = np.zeros(self.n), np.zeros((self.n, k)), np.zeros((k, k))
         for points in (beta[block] for block in cut(0, len(beta), _POINTS_AT_A_TIME)):
-            predictors = self.rows.predictors(np.ascontiguousarray(points[:, : self.q]))
+            predictors = self.rows.predictors(np.ascontiguousarray(points[:, : self.q])).astype(np.float64)
+            predictors += 0.0 if self.rows.offset is None else self.rows.offset[:, None]
             for c, gaps in enumerate(np.exp(points[:, self.q :])):
                 to_theta = np.tril(np.tile(gaps, (k, 1))).T
                 for some in cut(0, self.n, _ROWS_AT_A_TIME):
