@@ -14,7 +14,7 @@ from . import weights
 from .input_table import example, is_dask, table_of
 from .labels import check_labels, encode_labels, nullable_type, refuse_missing
 from .row_blocks import block_bounds
-from .whole_numbers import refuse_merged
+from .validation import refuse_merged
 
 _LABELS = 2**20  # labels in a chunk, if y is in memory
 # The X of the current fit, and the lengths of its chunks.

@@ -7,8 +7,7 @@ from .._utils.arrays import first_not_finite
 from .._utils.threads import open_threads
 from .input_table import not_numeric, table_of
 from .row_blocks import ADD, Segment, block_bounds, collapse
-from .validation import not_finite
-from .whole_numbers import refuse_merged
+from .validation import not_finite, refuse_merged
 
 
 def make_segment(X, y, weight, class_weight, classes, names, shape, dtype, start, stop):

@@ -55,6 +55,8 @@ class Table(NamedTuple):
 
 def read_X(X):
     """``Table`` of X, whose rows scikit-learn can take; an error that says what is wrong with what holds them."""
+    if device.on_gpu(X):
+        return Table(device.checked(X), [], [], is_on_gpu=True)
     refuse_lazy(X)
     rows = as_rows(X)
     if len(getattr(rows, "columns", ["X"])) == 0:
@@ -62,8 +64,6 @@ def read_X(X):
     table = table_of(_well_formed(rows) if issparse(rows) else rows)
     _refuse_times(table)
     _check_room(table)
-    if device.on_gpu(rows):
-        return Table(device.checked(rows), [], [], is_on_gpu=True)
     check_whole(rows)
     refuse_masked(rows, "X")
     check_different(table.names, "X", "Rename them, or leave all names out: X.to_numpy().")
@@ -166,8 +166,7 @@ def as_rows(X):
 
     NumPy alone would search other objects that have a length for numbers, to a depth of 64 or without end.
     """
-    ways = "__array__", "__array_interface__", "__array_struct__", "__cuda_array_interface__"
-    is_array = any(hasattr(X, name) for name in ways)
+    is_array = any(hasattr(X, name) for name in ("__array__", "__array_interface__", "__array_struct__"))
     is_rows = isinstance(X, list | tuple) or issparse(X) or (is_array and hasattr(X, "shape"))
     if not isinstance(X, type) and (is_rows or table_of(X).types):
         return X

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Mapping, Set
 from contextlib import suppress
+from decimal import Decimal
+from numbers import Integral
 
 import numpy as np
 import pandas as pd
@@ -16,7 +18,6 @@ from .._utils.names import plain
 from .._utils.sklearn_compat import _get_feature_names
 from .input_table import GIVE, LEVEL_TYPES, TIMES_CURE, read_X, table_of
 from .labels import check_labels
-from .whole_numbers import refuse_merged
 
 _NUMBERS_AT_A_TIME = 2**20  # elements to check at a time
 _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
@@ -26,6 +27,8 @@ _BELONGING = (
 _MANY_TEXTS = 20  # fewest different texts in a column that may be labels of groups
 _SCALE = "Divide the column, take its logarithm, or drop it."
 _NUMBER_TYPES = ("int", "uint", "float", "bool", "double", "half", "sparse")
+_LARGEST_EXACT = 2**53  # float64 holds every whole number up to this one
+_WHOLE_TYPES = ("int", "uint", "object", "decimal", "sparse[int", "sparse[uint")
 
 
 def check_y(estimator, y):
@@ -222,3 +225,47 @@ def _refuse_levels(table):
                 f"Column {name!r} is not numeric (its dtype is {dtype}), although its values look like numbers. "
                 f"{_CURE} If they are quantities, convert the column: astype(float)."
             )
+
+
+def refuse_merged(table, X):
+    """Raise a ValueError that names a column with different whole numbers that are equal in float64. X : the numbers
+    (n, p) of a ``Table``, dense or CSR."""
+    for name, values in _large_columns(table, X):
+        distinct = np.unique(_large(values))
+        merged = np.flatnonzero(distinct[1:].astype(np.float64) == distinct[:-1].astype(np.float64))
+        if len(merged):
+            a, b = distinct[merged[0] : merged[0] + 2]
+            raise ValueError(
+                f"Column {name!r} holds whole numbers that float64 cannot tell apart, such as {a} and {b}. Leave "
+                "an identifier out; of an amount subtract the least value."
+            )
+
+
+def _large_columns(table, X):
+    """Names and values of the columns that are not floats and have large numbers."""
+    original, names, types = table.rows, table.names, table.types
+    if types:
+        large = (j for j in range(len(types)) if types[j].startswith(_WHOLE_TYPES) and _is_large(X[:, [j]]))
+        return ((names[j], _values(original[names[j]], types[j])) for j in large)
+    is_list = isinstance(original, list | tuple)
+    original = original if issparse(original) else np.asarray(original, object if is_list else None)
+    if original.dtype.kind not in "iuO" or not _is_large(X):
+        return ()
+    original = original.tocsc() if issparse(original) else original
+    return ((j, original[:, [j]].data if issparse(original) else original[:, j]) for j in range(X.shape[1]))
+
+
+def _values(column, dtype):
+    return np.array(column.to_list(), object) if "int128" in dtype else np.asarray(column)
+
+
+def _is_large(X):
+    return X.shape[0] > 0 and max(X.max(), -X.min()) > _LARGEST_EXACT
+
+
+def _large(values):
+    """The numbers that are too large for float64 to hold every one."""
+    if values.dtype.kind == "O":
+        large = [value for value in values if isinstance(value, Integral | Decimal) and abs(value) > _LARGEST_EXACT]
+        return np.array(large, dtype=object)
+    return values[(values > _LARGEST_EXACT) | (values < -_LARGEST_EXACT)] if values.dtype.kind in "iu" else values[:0]
