@@ -220,7 +220,8 @@ def same_law(ours, theirs):
 def load_gold(name="synthetic_300x20"):
     """300 x 20, no intercept: NUTS of another package and a plain Gibbs sampler, long runs that agree.
 
-    "slab_150x8" : with unpenalised columns and an intercept; NUTS alone, by benchmarks/exactness.py.
+    "slab_150x8", and "logistic_150x8" for tests/likelihoods: with unpenalised columns and an intercept; NUTS alone, by
+    benchmarks/exactness.py.
     """
     return np.load(Path(__file__).parent / "data" / f"gold_{name}.npz")
 
