@@ -273,22 +273,3 @@ EXPORT i32 growth_of(const double* r, i64 n, double* out) {
     for (i64 i = 0; i < n; ++i) out[i] = expm1(r[i]);
     return 0;
 }
-
-// The bounds at a step, the narrower ones, and the coefficients of s^4: (6,), for tests. Returns 1 if derivatives are
-// of use.
-EXPORT i32 line_bounds(i32 likelihood, const double* eta, const double* change, const u8* y, const double* weight, i64 n,
-                       double step, double* out) {
-    Scratch<double> work(5 * n);
-    if (work.failed()) return NO_MEMORY;
-    const Line line = {n, const_cast<double*>(eta), const_cast<double*>(change), y, weight};
-    return on_likelihood(likelihood, [&](auto law) {
-        typedef decltype(law) L;
-        const bool is_of_use = derive<L>(line, work, work + 2 * n);
-        const Bounds bounds = is_of_use ? bounds_along<L>(line, work + 2 * n) : Bounds{0.0, 0.0, 0.0, 0.0, 0.0};
-        const Bounds narrow = narrower<L>(line, step, bounds);
-        const Range wide = range_at(step, bounds), tight = range_at(step, narrow);
-        const double all[] = {wide.least, wide.largest, tight.least, tight.largest, narrow.least_fourth, narrow.fourth};
-        memcpy(out, all, sizeof all);
-        return i32(is_of_use);
-    });
-}
