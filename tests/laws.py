@@ -327,7 +327,7 @@ class RowsOfManyDataSets:
     sampler : as for ``Given.rows``. ``y`` (n_chains, 6), as of ``Given.redrawn``, is to be set.
     """
 
-    bounds = range(3)  # of two blocks, which the core does not take in one call where threads share them
+    bounds = np.arange(3)  # of two blocks, which the core does not take in one call where threads share them
 
     offset = groups = None
 
@@ -383,9 +383,9 @@ def fused_of_many(move):
 
     def moved(*arguments):
         line_rows, coef, uniform, hold_uniforms, first, last, state = arguments
-        own, y = record("FusedLineRows", line_rows.given), line_rows.given["y"]
+        own, y = record("FusedLineRows", line_rows.given), line_rows.given["of_pass"][1]
         for c in range(first, last):
-            own.y = y.ctypes.data + c * y.strides[0]
+            own.of_pass.y = y.ctypes.data + c * y.strides[0]
             move(own, coef, uniform, hold_uniforms, c, c + 1, state)
 
     return moved

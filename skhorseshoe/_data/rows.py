@@ -378,7 +378,7 @@ class Columns:
         ordered = beta[:, self.q_place] if self.reorders else beta
         out = ordered / self.q_unit + 0.0  # makes -0 of constant columns 0
         if self.fit_intercept:
-            out[:, -1] -= (out * self.q_centre).cumsum(axis=1)[:, -1]  # in order, as in the core
+            out[:, -1] -= np.cumsum(out * self.q_centre, axis=1)[:, -1]  # in order, as in the core
         return out
 
     def gradient(self, sums):

@@ -115,7 +115,7 @@ def _slice(line, loglik, width, uniform):
     """A slice step from r = 0 for each chain (``_backends/line_moves.py``): r, and the log-likelihoods there.
 
     loglik : the log-likelihoods at 0, or None."""
-    proposals = line.block.ops.proposals(uniform, np.full(1, width))
+    proposals, _ = line.block.ops.proposals(uniform, np.full(1, width))
     r, is_open = np.zeros(len(uniform)), np.ones(len(uniform), bool)
     loglik_at_0, prior = line.at(r, is_open if loglik is None else ~is_open)
     loglik = loglik_at_0 if loglik is None else loglik

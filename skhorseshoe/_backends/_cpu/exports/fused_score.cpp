@@ -25,7 +25,7 @@ static void add_pairs(double* sums, i64 m, i64 size) {
 }
 
 i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, double* loglik, double* score) {
-    const i64 q = rows.q, width = (n_chains + 3) / 4 * 4, m = rows.pass.n_blocks;
+    const i64 q = rows.q, width = (n_chains + 3) / 4 * 4, m = rows.of_pass.n_blocks;
     Scratch<double> coef(q * width), sums(m * q * width), logliks(m * n_chains);
     if (coef.failed() || sums.failed() || logliks.failed()) return NO_MEMORY;
     if (rows.X.kind == 1) by_column(rows, beta, n_chains, width, coef.data);
@@ -33,7 +33,7 @@ i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, doubl
     memset(sums, 0, sizeof(double) * m * q * width);
     memset(logliks, 0, sizeof(double) * m * n_chains);
     const Coefficients coefficients = {coef, q, width};
-    const i32 status = score_pass(&rows.X, &rows.pass, &coefficients, n_chains, sums, logliks);
+    const i32 status = score_pass(&rows.X, &rows.of_pass, &coefficients, n_chains, sums, logliks);
     if (status) return status;
     add_pairs(sums, m, q * width), add_pairs(logliks, m, n_chains);
     memcpy(loglik, logliks, sizeof(double) * n_chains);
