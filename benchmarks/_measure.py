@@ -51,13 +51,13 @@ def run(file, doc, sections, parser=None, *, apart=(), arguments=None):
     report.write(name + report.suffix, options.output, complete)
 
 
-def fit(X, y, parameters, **of_rows):
-    """A fit that says nothing: what it would warn of is in the table, or of no interest."""
+def fit(X, y, parameters, kind=None, **of_rows):
+    """A fit that says nothing: what it would warn of is in the table, or of no interest. kind : another classifier."""
     from skhorseshoe import HorseshoeProbitClassifier
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return HorseshoeProbitClassifier(**parameters).fit(X, y, **of_rows)
+        return (kind or HorseshoeProbitClassifier)(**parameters).fit(X, y, **of_rows)
 
 
 def timed(function, clock=time.perf_counter):

@@ -125,16 +125,19 @@ def truncated_normal(mean, positive, rng):
 
 
 def numpyro_nuts(
-    X, y, slab, burn_in, n_iter, seed, *, tau_0=1.0, free=(), groups=None, n_chains=N_CHAINS, accept=TARGET_ACCEPT
-):
+    X, y, slab, burn_in, n_iter, seed, *, tau_0=1.0, free=(), groups=None, n_chains=N_CHAINS, accept=TARGET_ACCEPT,
+    logistic=False,
+):  # fmt: skip
     """NumPyro's NUTS, the model as the documentation states it, not as our samplers see it; all scales non-centred.
 
     free : columns that are not shrunk, N(0, (100 / sd)^2). groups : (n,) numbers of the groups of the rows, or None.
+    logistic : the likelihood, in place of probit.
     """
     import jax
     import jax.numpy as jnp
     import numpyro
     import numpyro.distributions as dist
+    from jax.nn import log_sigmoid
     from jax.scipy.special import log_ndtr
     from numpyro.infer import MCMC, NUTS
 
@@ -168,7 +171,7 @@ def numpyro_nuts(
         if groups is not None:
             s = numpyro.sample("s", dist.HalfCauchy(1.0))
             score = score + s * normal("u", 1.0, int(groups.max()) + 1)[groups]
-        numpyro.factor("likelihood", log_ndtr(sign * score).sum())
+        numpyro.factor("likelihood", (log_sigmoid if logistic else log_ndtr)(sign * score).sum())
 
     lengths = {"num_warmup": burn_in, "num_samples": n_iter, "num_chains": n_chains, "chain_method": "sequential"}
     mcmc, seconds = MCMC(NUTS(model, target_accept_prob=accept), progress_bar=False, **lengths), []

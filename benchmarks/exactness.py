@@ -3,7 +3,7 @@
 calibration  ranks of the truth among the draws, over data sets from the model (Talts et al. 2018)
 agreement    means beside those of long runs of NUTS (tests/data)
 geweke       the joint tests of tests/mcmc, slow ones included, for their figures
-gold         only if asked for, in an environment with NumPyro: makes tests/data/gold_slab_150x8.npz anew
+gold         only if asked for, in an environment with NumPyro: makes the references with 150 rows of tests/data anew
 
 A prior or a likelihood that is added or changed draws its ranks here: write ``simulate`` and a ``Case``.
 """
@@ -23,7 +23,7 @@ from xml.etree import ElementTree
 import numpy as np
 from _measure import HERE, fit, run
 from scipy import sparse, stats
-from scipy.special import ndtr
+from scipy.special import expit, ndtr
 
 from skhorseshoe.diagnostics import ess_bulk, mcse_mean, rhat
 
@@ -51,6 +51,7 @@ class Case(NamedTuple):
     thin: int = 30
     n_sets: int = 100
     intercept: bool = False
+    kind: object = None  # a classifier with another likelihood
 
 
 def prior(rng, p=3, slab=np.inf):
@@ -139,7 +140,7 @@ def ranks(name, seed):
             break
     lengths = {"n_iter": N_DRAWS * case.thin, "thin": case.thin, "burn_in": 300, "n_chains": N_CHAINS}
     settings = {"fit_intercept": False, "global_scale": TAU_0, "n_jobs": 1, "random_state": seed, **case.settings}
-    model = fit(X, y, {"sampler": case.sampler, **lengths, **settings}, sample_weight=weight)
+    model = fit(X, y, {"sampler": case.sampler, **lengths, **settings}, case.kind, sample_weight=weight)
     draws = [*model.coef_draws_.reshape(-1, len(beta)).T[:RANKED], model.global_scale_draws_.ravel()]
     truth = [*beta[:RANKED], tau]
     if case.intercept:
@@ -172,6 +173,7 @@ def calibration(report, options):
 
 DATA = HERE.parent / "tests" / "data"
 PLAIN, WITH_SLAB = "gold_synthetic_300x20.npz", "gold_slab_150x8.npz"  # the second with unpenalised columns too
+LOGISTIC = "gold_logistic_150x8.npz"  # as the second
 UNITS = np.array([3.0, 0.01, 1.0, 50.0, 0.2, 7.0, 1.0, 100.0])  # of its columns
 LENGTHS = {"hmc": (10_000, 2), "pxda": (20_000, 5), "gibbs": (40_000, 10)}  # sweeps, a draw is kept every
 FITS = [  # a sampler and, by their names, forms of the data
@@ -229,32 +231,36 @@ def as_given(name, X, y):
 
 
 def gold(report, options):
-    """A long run of NUTS with a slab and two unpenalised columns, on 150 rows and 8 columns of the other reference,
-    moved. The shrunk columns have unit variance, so that scaling them changes nothing; the last, not shrunk, is small.
+    """Long runs of NUTS with a slab and two unpenalised columns, on 150 rows and 8 columns of the other reference,
+    moved, for probit and for the likelihood of tests/likelihoods. The shrunk columns have unit variance, so
+    that scaling changes nothing; the last, not shrunk, is small.
     """
     from _samplers import numpyro_nuts
 
-    rng, free, slab, tau_0 = np.random.default_rng(2), [5, 7], 0.3, 0.5
+    free, slab, tau_0 = [5, 7], 0.3, 0.5
     with np.load(DATA / PLAIN) as other:
         X = other["X"][:150, :8]
     X = X / X.std(axis=0) * [1, 1, 1, 1, 1, 1, 1, 0.01] + [0, 1, -2, 0, 0, 1, 0, 0.02]
-    y = (X @ [1.0, -0.7, 0.4, 0, 0, 0.5, 0, 80.0] - 1.5 + rng.standard_normal(len(X)) > 0).astype(np.int8)
     lengths = (20, 20) if options.quick else (2000, 20_000)
-    nuts = numpyro_nuts(X, y, slab, *lengths, 1, tau_0=tau_0, free=free, accept=0.99)
     levels = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
-    found = {"X": X, "y": y, "unpenalized": free, "slab_scale": slab, "global_scale": tau_0, "quantile_levels": levels}
-    draws = {"beta": nuts.coef, "intercept": nuts.intercept[..., None], "logtau": np.log(nuts.tau)[..., None]}
-    for name, x in draws.items():
-        sd, ess = x.std(axis=(0, 1)), ess_bulk(x)
-        report.add(f"{name}: least ESS", float(ess.min()), at_least=2000)
-        report.add(f"{name}: worst R-hat", float(rhat(x).max()), at_most=1.01)
-        found |= {f"{name}_mean": x.mean(axis=(0, 1)), f"{name}_sd": sd, f"{name}_mcse_mean": sd / np.sqrt(ess)}
-        found[f"{name}_q"] = np.quantile(x, levels, axis=(0, 1))
-    found["prob_mean"] = np.mean(
-        [ndtr(c @ X.T + b[:, None]).mean(axis=0) for c, b in zip(*nuts[:2], strict=True)], axis=0
-    )
-    if not options.quick and all(row["met"] for row in report.rows if row["target"]):
-        np.savez_compressed(DATA / WITH_SLAB, **found)
+    for file, noise, cdf in ((WITH_SLAB, "standard_normal", ndtr), (LOGISTIC, "logistic", expit)):
+        errors = getattr(np.random.default_rng(2), noise)(size=len(X))
+        y = (X @ [1.0, -0.7, 0.4, 0, 0, 0.5, 0, 80.0] - 1.5 + errors > 0).astype(np.int8)
+        law = {"tau_0": tau_0, "free": free, "accept": 0.99, "logistic": file == LOGISTIC}
+        nuts, of = numpyro_nuts(X, y, slab, *lengths, 1, **law), file.removesuffix(".npz")
+        found = {"X": X, "y": y, "unpenalized": free, "slab_scale": slab, "global_scale": tau_0}
+        found["quantile_levels"] = levels
+        draws = {"beta": nuts.coef, "intercept": nuts.intercept[..., None], "logtau": np.log(nuts.tau)[..., None]}
+        for name, x in draws.items():
+            sd, ess = x.std(axis=(0, 1)), ess_bulk(x)
+            report.add(f"{of}, {name}: least ESS", float(ess.min()), at_least=2000)
+            report.add(f"{of}, {name}: worst R-hat", float(rhat(x).max()), at_most=1.01)
+            found |= {f"{name}_mean": x.mean(axis=(0, 1)), f"{name}_sd": sd, f"{name}_mcse_mean": sd / np.sqrt(ess)}
+            found[f"{name}_q"] = np.quantile(x, levels, axis=(0, 1))
+        pairs = zip(*nuts[:2], strict=True)
+        found["prob_mean"] = np.mean([cdf(c @ X.T + b[:, None]).mean(axis=0) for c, b in pairs], axis=0)
+        if not options.quick and all(row["met"] for row in report.rows if row["target"]):
+            np.savez_compressed(DATA / file, **found)
 
 
 # Joint tests ----------------------------------------------------------------------------------------------------------

@@ -221,7 +221,8 @@ def same_law(ours, theirs):
 def load_gold(name="synthetic_300x20"):
     """300 x 20, no intercept: NUTS of another package and a plain Gibbs sampler, long runs that agree.
 
-    "slab_150x8" : with unpenalised columns and an intercept; NUTS alone, by benchmarks/exactness.py.
+    "slab_150x8", and "logistic_150x8" for tests/likelihoods: with unpenalised columns and an intercept; NUTS alone, by
+    benchmarks/exactness.py.
     """
     return np.load(Path(__file__).parent / "data" / f"gold_{name}.npz")
 
@@ -327,7 +328,7 @@ class RowsOfManyDataSets:
     sampler : as for ``Given.rows``. ``y`` (n_chains, 6), as of ``Given.redrawn``, is to be set.
     """
 
-    bounds = range(3)  # of two blocks, which the core does not take in one call where threads share them
+    bounds = np.arange(3)  # of two blocks, which the core does not take in one call where threads share them
 
     offset = groups = None
 
@@ -383,9 +384,9 @@ def fused_of_many(move):
 
     def moved(*arguments):
         line_rows, coef, uniform, hold_uniforms, first, last, state = arguments
-        own, y = record("FusedLineRows", line_rows.given), line_rows.given["y"]
+        own, y = record("FusedLineRows", line_rows.given), line_rows.given["of_pass"][1]
         for c in range(first, last):
-            own.y = y.ctypes.data + c * y.strides[0]
+            own.of_pass.y = y.ctypes.data + c * y.strides[0]
             move(own, coef, uniform, hold_uniforms, c, c + 1, state)
 
     return moved

@@ -75,7 +75,6 @@ class BackEnd(Protocol):
     exp: Any
     minimum: Any
     special: Any  # the module of SciPy with this name
-    growth: Any  # expm1
 
     # The device: dense.py.
     def using(self, name, /): ...  # a context in which everything is computed on this device
@@ -112,7 +111,7 @@ class BackEnd(Protocol):
 
     # Line moves: dense.py, line_proposals.py.
     def move_along_lines(self, beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep): ...
-    def proposals(self, uniform, width): ...
+    def proposals(self, uniform, width): ...  # r, and e^r - 1
     def first_inside(self, value, steps, uniform): ...
 
     # Answers of a fitted model: predict.py.

@@ -147,8 +147,7 @@ def _move_all(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, uniform, hold
     direction = beta.copy()
     direction[:, p:] *= with_others[:, None]
     ratio = 1.0 / (tau_sq_inv * tau_0**2)
-    r = rows.ops.proposals(uniform, lines.widths[:1])
-    steps = rows.ops.growth(r)
+    r, steps = rows.ops.proposals(uniform, lines.widths[:1])
     prior = r * (1.0 + n_others * with_others)[:, None] + log_half_cauchy(np.exp(2.0 * r) * ratio[:, None])
     if hold_uniform is not None:
         odds = np.minimum(lines.square / (tau_sq_inv[:, None] * lambda_sq_inv * LINE_HALF_HELD), LARGEST_ODDS)
@@ -172,9 +171,9 @@ def _move_one(beta, lambda_sq_inv, rows, lines, uniform):
     is_shrunk = column < p
     direction = rows.ops.where(chosen, rows.ops.where(is_shrunk[:, None], beta, 1.0), 0.0)
     ratio = (chosen[:, :p] / lambda_sq_inv).sum(axis=1)  # lambda_j^2
-    r = rows.ops.proposals(uniform, (chosen * lines.widths[1:]).sum(axis=1))
+    r, growth = rows.ops.proposals(uniform, (chosen * lines.widths[1:]).sum(axis=1))
     log_scale = rows.ops.where(is_shrunk[:, None], r, 0.0)
-    steps = rows.ops.where(is_shrunk[:, None], rows.ops.growth(log_scale), r)
+    steps = rows.ops.where(is_shrunk[:, None], growth, r)
     prior = log_scale + log_half_cauchy(np.exp(2.0 * log_scale) * ratio[:, None])
     step = _first_in_slice(steps, prior, beta, direction, rows, lines.prior, uniform)
     growth = rows.ops.where(chosen[:, :p], 1.0 + step[:, None], 1.0)

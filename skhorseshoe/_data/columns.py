@@ -60,11 +60,10 @@ class Columns:
         """The sampler's coefficients (m, q) as coefficients of X's columns and the intercept; (m, q)."""
         if not self.translated:
             return beta
-        # A copy is in C order, so the sum below is rounded as in the core.
-        ordered = beta[:, self.q_place].copy() if self.reorders else beta
+        ordered = beta[:, self.q_place] if self.reorders else beta
         out = ordered / self.q_unit + 0.0  # makes -0 of constant columns 0
         if self.fit_intercept:
-            out[:, -1] -= (out * self.q_centre).sum(axis=1)
+            out[:, -1] -= np.cumsum(out * self.q_centre, axis=1)[:, -1]  # in order, as in the core
         return out
 
     def gradient(self, sums):

@@ -23,6 +23,7 @@ import numpy as np
 from .._backends import GROUP_LINE_PURPOSE, GROUP_SCALE_PURPOSE, GROUP_XI_PURPOSE
 from .._backends.constants import LINE_PROPOSALS
 from .._backends.line_moves import N_UNIFORMS
+from .._model.horseshoe import log_half_cauchy
 
 
 def move_effects_and_scale(block, beta, tau_sq_inv, t):
@@ -85,7 +86,7 @@ class ScaleLine:
         """The log-likelihood, of the chains asked, and the other terms of the log-density."""
         c, scale, effects, log_sd = self.to(r)
         loglik = self.block.row_groups.logliks(self.known.values, c * self.known.factor, effects, asked)
-        scale_terms = r - np.log1p((scale / self.block.prior_scale) ** 2)
+        scale_terms = r + log_half_cauchy((scale / self.block.prior_scale) ** 2)
         return loglik, log_density_of_effects(r, effects, scale, log_sd) + self.log_density_of_beta(c) + scale_terms
 
 
@@ -103,7 +104,7 @@ class LineWithBeta(ScaleLine):
 
     def log_density_of_beta(self, c):
         """As in ``ScaleLine``."""
-        return self.n_free * np.log(c) - np.log1p(c**2 * self.ratio) - (c**2 - 1.0) * self.energy
+        return self.n_free * np.log(c) + log_half_cauchy(c**2 * self.ratio) - (c**2 - 1.0) * self.energy
 
 
 def log_density_of_effects(r, effects, scale, log_sd):
@@ -115,7 +116,7 @@ def _slice(line, loglik, width, uniform):
     """A slice step from r = 0 for each chain (``_backends/line_moves.py``): r, and the log-likelihoods there.
 
     loglik : the log-likelihoods at 0, or None."""
-    proposals = line.block.ops.proposals(uniform, np.full(1, width))
+    proposals, _ = line.block.ops.proposals(uniform, np.full(1, width))
     r, is_open = np.zeros(len(uniform)), np.ones(len(uniform), bool)
     loglik_at_0, prior = line.at(r, is_open if loglik is None else ~is_open)
     loglik = loglik_at_0 if loglik is None else loglik

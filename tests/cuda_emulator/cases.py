@@ -40,7 +40,7 @@ def scales(ops, card, rng, sizes):
     yield ops.draw_lambda_given_beta(beta, tau, KEY, 1)
     yield ops.draw_tau_given_beta(beta, tau, 1.0, KEY, 1)
     yield ops.normal((2, 70), KEY, 1, 1)
-    steps = ops.proposals(ops.uniform((2, 19), KEY, 1, 1), tau)
+    steps, _ = ops.proposals(ops.uniform((2, 19), KEY, 1, 1), tau)
     yield from (steps, ops.first_inside(-(steps**2), steps, tau / 2))
     X, draws = (ops.to_device(rng.standard_normal(shape)) for shape in ((3, 4), (300, 4)))
     yield ops.average_probabilities(X @ draws.T, PROBIT)

@@ -1,28 +1,47 @@
 """A likelihood that the package does not have passes the laws of probit, by way of the two files beside this one."""
 
+import ctypes
+
+import exactness
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from laws import ALONE, SINGLE, SOME, Given, X, fused_of_many, in_full, mostly_slow, sparse_cpu
+from laws import (
+    ALONE,
+    SINGLE,
+    SOME,
+    Given,
+    X,
+    agrees_with_gold,
+    fused_of_many,
+    in_full,
+    load_gold,
+    mostly_slow,
+    repeated,
+    sparse_cpu,
+)
 from likelihoods.logistic import LOGISTIC, MACROS, HorseshoeLogisticClassifier
-from mcmc import test_hmc_prior_coordinates_law, test_line_moves_law
-from scipy.special import expit, log_expit
+from mcmc import test_groups_law, test_hmc_prior_coordinates_law, test_line_moves_law
+from scipy import stats
+from scipy.special import expit, log_expit, log_ndtr
 
 import build_core
 from skhorseshoe import HorseshoeProbitClassifier, inspection
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import fused_line_moves, library
 from skhorseshoe._data.rows import Rows
+from skhorseshoe._model import PROBIT
 from skhorseshoe.diagnostics import mcse_mean
 
 
 @pytest.fixture(scope="module", autouse=True)
 def core(tmp_path_factory):
-    """The core with the logistic likelihood, to the end of this file."""
-    folder = tmp_path_factory.mktemp("logistic")
-    (file,) = build_core.compile_libraries(build_core.here(), folder, MACROS, only=library.level)
+    """The core with the logistic likelihood and ``line_bounds``, to the end of this file."""
+    folder, (header, name) = tmp_path_factory.mktemp("logistic"), MACROS
+    macros = header.replace("logistic.hpp", "line_bounds.hpp"), name
+    (file,) = build_core.compile_libraries(build_core.here(), folder, macros, only=library.level)
     with library.use(file):
-        yield
+        yield ctypes.CDLL(str(file))
 
 
 @pytest.fixture
@@ -51,16 +70,35 @@ def test_a_row_has_the_density_of_scipy_and_derivatives_that_are_its_differences
     np.testing.assert_allclose(LOGISTIC.information_at(expit(t)), curvature, atol=1e-15)
 
 
-def test_log_likelihoods_are_within_the_bounds_of_line_moves(seed):
-    rng, n, out = np.random.default_rng(seed), 50, np.empty(6)
-    bounds = library.function("line_bounds")
-    for _ in range(50):
-        eta, change = rng.standard_normal((2, n)) * np.exp(rng.standard_normal((2, 1)))
-        y = np.ones(n, np.uint8)
+# Its log-density, t from which a row is certain, t below which derivatives are not used, and how narrow bounds get.
+BOUNDED = {PROBIT: (log_ndtr, 8.3, -100, 0.7), LOGISTIC: (log_expit, 37, -30, 1 + 1e-9)}
+
+
+@pytest.mark.parametrize("likelihood", BOUNDED, ids=lambda likelihood: likelihood.name)
+@pytest.mark.parametrize("spread", [0.1, 1.0, 10.0])
+def test_log_likelihoods_are_within_the_bounds_of_line_moves(likelihood, spread, core, seed):
+    log_density, certain, least, narrowed = BOUNDED[likelihood]
+    rng, n, out, gaps, narrow = np.random.default_rng(seed), 50, np.empty(6), [], []
+    for draw in range(100):
+        eta, change = spread * rng.standard_normal((2, n)) * np.exp(rng.standard_normal((2, 1)))
+        y, weight = rng.integers(0, 2, n).astype(np.uint8), rng.exponential(size=n) if draw % 2 else np.ones(n)
+        arrays = [np.ctypeslib.as_ctypes(array) for array in (eta, change, y, weight)]
+        arrays[3] = arrays[3] if draw % 2 else None
+        t = (2.0 * y - 1) * eta
+        worth_it = (t > least).all() and (draw % 2 > 0 or 2 * (t >= certain).sum() < n)
         for step in (*np.geomspace(1e-3, 1e3, 13), *-np.geomspace(1e-3, 1e3, 13)):
-            assert bounds(LOGISTIC.number, eta, change, y, None, n, step, out)
-            gain = (log_expit(eta + step * change) - log_expit(eta)).sum()
-            assert out[[0, 2]].max() <= gain <= out[[1, 3]].min()
+            scratch = map(np.ctypeslib.as_ctypes, (np.empty(5 * n), out))
+            at = ctypes.c_int64(n), ctypes.c_double(step)
+            assert worth_it == core.line_bounds(likelihood.number, *arrays, *at, *scratch)
+            if not worth_it:
+                continue
+            right = (log_density((2.0 * y - 1) * (eta + step * change)) - log_density(t)) @ weight
+            for (below, above), found in ((out[:2], gaps), (out[2:4], narrow)):
+                assert below <= right <= above
+                found.append(above - below)
+    assert min(gaps) < 1e-4
+    assert (np.array(narrow) <= np.array(gaps) * (1 + 1e-9)).all()
+    assert np.median(np.array(narrow) / gaps) < narrowed
 
 
 @pytest.fixture(params=["float64", "float32", "sparse", "on disk", "weights"])
@@ -126,6 +164,35 @@ def test_geweke_catches_that_the_sampler_is_probit(fused):
 
 def test_prior_coordinates_pass_geweke():
     assert test_hmc_prior_coordinates_law.geweke(given=Given(2 * X, 2 * X, likelihood=LOGISTIC)) < 4
+
+
+def logistic_rows(rng):
+    X, *_, beta, intercept, tau = exactness.plain(rng)
+    return X, rng.random(len(X)) < expit(X @ beta), None, beta, intercept, tau
+
+
+@pytest.mark.slow
+def test_ranks_of_the_truth_are_uniform_over_data_sets(monkeypatch):
+    case = exactness.Case("hmc", logistic_rows, kind=HorseshoeLogisticClassifier)
+    monkeypatch.setitem(exactness.CASES, "logistic", case)
+    found = np.array([exactness.ranks("logistic", seed) for seed in range(repeated(60, 200))])
+    places = (found + np.random.default_rng(0).random(found.shape)) / 100
+    assert (stats.kstest(places, "uniform", axis=0).pvalue > 1e-4).all()
+
+
+def test_posterior_is_that_of_nuts():
+    gold = load_gold("logistic_150x8")
+    settings = {name: gold[name].tolist() for name in ("slab_scale", "global_scale", "unpenalized")}
+    model = HorseshoeLogisticClassifier(n_iter=6000, thin=2, random_state=1, **settings)
+    agrees_with_gold(model.fit(gold["X"], gold["y"]), gold)
+
+
+@pytest.mark.slow
+def test_sweeps_with_groups_have_the_law_that_quadrature_gives(blas_as_in_a_fit):
+    """Which a fit does not offer yet, since predictions for new groups are averages that are not known."""
+    law = test_groups_law
+    assert abs(law.deviations(law.run("hmc", 2000, likelihood=LOGISTIC), cdf=expit)).max() < 4.5
+    assert abs(law.deviations(law.run("hmc", 2000), cdf=expit)).max() > 6
 
 
 def binary(n, seed):

@@ -16,6 +16,7 @@ from skhorseshoe._mcmc import group_moves
 from skhorseshoe._mcmc.group_effects import GroupEffects
 from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem, Run, Settings
+from skhorseshoe._model import PROBIT
 from skhorseshoe.diagnostics import ess_bulk
 
 SIZES = 1, 2, 3, 5, 9, 4
@@ -43,7 +44,7 @@ AXES = {"intercept": np.linspace(-8.5, 5.5, 57), "coef": np.linspace(-1.5, 1.7, 
 
 
 @cache
-def exact(weighted):
+def exact(weighted, cdf=ndtr):
     """Probabilities of the points of the grid, and that the effect of each group is below zero, (n_groups,)."""
     intercept, root, log_s = np.meshgrid(*AXES.values(), indexing="ij")
     shape, at = root.shape, [one.ravel() for one in (intercept, cube(root), log_s)]
@@ -57,7 +58,7 @@ def exact(weighted):
         likelihood = np.ones((len(nodes), len(total)))
         for i in np.flatnonzero(g == CODES):
             eta = OFFSET[i] + at[0] + at[1] * X[i, 0] + np.exp(at[2]) * nodes[:, None]
-            likelihood *= ndtr(eta if Y[i] else -eta) ** (WEIGHT[i] if weighted else 1.0)
+            likelihood *= cdf(eta if Y[i] else -eta) ** (WEIGHT[i] if weighted else 1.0)
         of_group, half = np.maximum(of_nodes @ likelihood, 1e-300)
         total, below[g] = total + np.log(of_group), half / of_group
     share = np.exp(total - logsumexp(total))
@@ -87,21 +88,21 @@ def log_prior(intercept, coef, log_s):
     return horseshoe[place] - (coef / SLAB) ** 2 / 2 - anchored**2 / 2 + of_s
 
 
-def run(sampler, n_iter, weighted=False):
+def run(sampler, n_iter, weighted=False, likelihood=PROBIT):
     """``Run`` at its end."""
     ops = device.resolve("cpu").ops
     how = {"offset": OFFSET, "groups": Groups(CODES, len(SIZES), SCALE), "weight": WEIGHT if weighted else None}
-    rows = Rows(X, Y, True, ops, ALONE, **how)
+    rows = Rows(X, Y, True, ops, ALONE, likelihood=likelihood, **how)
     settings = Settings(sampler, n_iter, 300, N_CHAINS, 1, None, None, None, "float64")
     made = Run(Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), 1.0, KEY), settings)
     made.go(lambda t: False)
     return made.draws
 
 
-def deviations(draws, weighted=False):
+def deviations(draws, weighted=False, cdf=ndtr):
     """By how many standard errors shares of the draws are off: below the quartiles of the intercept, the coefficient
     and s, and of each u below 0."""
-    share, below = exact(weighted)
+    share, below = exact(weighted, cdf)
     quantities = draws.intercept, draws.coef[:, :, 0], np.log(draws.of_blocks[0].scale)
     asked = [
         (values < end, k)

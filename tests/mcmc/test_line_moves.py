@@ -10,12 +10,10 @@ from scipy.special import log_ndtr
 from skhorseshoe._backends import LINE_PURPOSE, line_moves
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse, variates
-from skhorseshoe._backends._cpu.library import function
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import gibbs, hmc
 from skhorseshoe._mcmc.adaptation_window import Window
 from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._model import PROBIT
 from skhorseshoe._utils.threads import open_threads
 
 P_VALUE = 1e-4
@@ -73,40 +71,6 @@ def test_log_likelihoods_along_lines_equal_scipy(n, p, kind, weighted, seed, tmp
     want = along_lines(in_full(full, True), 2.0 * y - 1.0, each, coef, direction, steps)
     rounding = 1e-15 * each.sum()  # of a product of numbers near 1
     np.testing.assert_allclose(got, want, rtol=1e-11, atol=rounding)
-
-
-line_bounds = function("line_bounds")
-
-
-def bounds_at(eta, change, y, weight, step):
-    """Whether derivatives are worth it; the bounds at a step, those when made narrower, and of s^4 in these."""
-    out = np.empty(6)
-    is_worth_it = line_bounds(PROBIT.number, eta, change, y, weight if len(weight) else None, len(eta), step, out)
-    return bool(is_worth_it), out[:2], out[2:4], out[4:]
-
-
-@pytest.mark.parametrize("spread", [0.1, 1.0, 10.0])
-def test_log_likelihoods_are_within_their_bounds(spread, seed):
-    rng, n = np.random.default_rng(seed), 50
-    gaps, narrow = [], []
-    for draw in range(100):
-        eta, change = spread * rng.standard_normal((2, n)) * np.exp(rng.standard_normal((2, 1)))
-        y, weight = rng.integers(0, 2, n).astype(np.uint8), rng.exponential(size=n) if draw % 2 else NONE
-        t = (2.0 * y - 1) * eta
-        worth_it = (t > -100).all() and (len(weight) > 0 or 2 * (t >= 8.3).sum() < n)
-        for step in (*np.geomspace(1e-3, 1e3, 13), *-np.geomspace(1e-3, 1e3, 13)):
-            said, wide, tight, _ = bounds_at(eta, change, y, weight, step)
-            assert said == worth_it
-            if not worth_it:
-                continue
-            change_of_sum = log_ndtr((2.0 * y - 1) * (eta + step * change)) - log_ndtr((2.0 * y - 1) * eta)
-            right = change_of_sum @ (weight if len(weight) else np.ones(n))
-            for (least, most), found in ((wide, gaps), (tight, narrow)):
-                assert least <= right <= most
-                found.append(most - least)
-    assert min(gaps) < 1e-4
-    assert (np.array(narrow) <= np.array(gaps) * (1 + 1e-9)).all()
-    assert np.median(np.array(narrow) / gaps) < 0.7
 
 
 # Fused calls and rows anywhere ----------------------------------------------------------------------------------------

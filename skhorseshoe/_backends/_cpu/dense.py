@@ -16,7 +16,7 @@ from ..moments import combine_moments
 from .fused_line_moves import fused_line_moves, fused_line_rows
 from .gaussian import Precision, Root  # noqa: F401 - part of what a back end offers
 from .library import function, record
-from .line_proposals import first_inside, growth, proposals  # noqa: F401 - as are these
+from .line_proposals import first_inside, proposals  # noqa: F401 - as are these
 from .mass_matrix import MassMatrix  # noqa: F401 - as is this
 from .passes import (  # noqa: F401 - as is Shift
     Shift,
@@ -247,7 +247,7 @@ def _fused_score_rows(rows):
         columns = rows.columns
         order, place, unit, centre = columns.q_order, columns.q_place, columns.q_unit, columns.q_centre
         of_pass = pass_rows(y, or_none(weight), rows.bounds, likelihood=rows.likelihood)
-        fields = {"X": rows_of(X), "pass": of_pass, "q": len(order)}
+        fields = {"X": rows_of(X), "of_pass": of_pass, "q": len(order)}
         fields |= {"fit_intercept": columns.fit_intercept, "translated": columns.translated}
         fields |= {"order": order, "place": place, "unit": unit, "centre": centre}
         _records[rows] = record("FusedScoreRows", fields)

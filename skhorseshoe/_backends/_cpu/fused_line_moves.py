@@ -6,7 +6,7 @@ import numpy as np
 
 from ..line_moves import kinds
 from .library import function, record
-from .passes import or_none
+from .passes import or_none, pass_rows, rows_of
 
 fused_line_moves = function("fused_line_moves")
 _records = WeakKeyDictionary()  # by ``Rows``: lines, y and tau_0 of the last record, and the record
@@ -18,9 +18,9 @@ def fused_line_rows(rows, lines, tau_0):
     last = _records.get(rows)
     if last is None or last[0] is not lines or last[1] is not y or last[2] != tau_0:
         columns, prior = lines.for_fused
-        fields = {"is_double": X.dtype == np.float64, "X": X, "n": len(X), "p_of_X": X.shape[1], "y": y}
+        of_pass = pass_rows(y, or_none(weight), rows.bounds, likelihood=rows.likelihood)
+        fields = {"X": rows_of(X), "of_pass": of_pass, "offset": rows.offset}
         fields |= dict(zip(("number", "unit", "centre", "anchor", "diagonal"), (*columns, *prior), strict=True))
-        fields |= {"offset": rows.offset, "weight": or_none(weight), "likelihood": rows.likelihood.number}
         fields |= {"widths": lines.widths, "square": lines.square, "tau_0": tau_0}
         moves = np.array(kinds(lines))
         fields |= {"kinds": moves, "n_moves": len(moves), "n_splits": lines.n_splits}

@@ -4,15 +4,15 @@ import numpy as np
 
 from .library import function
 
-_growth = function("growth_of")
 _propose, _find_first = function("propose_along_lines"), function("find_first_inside")
 
 
 def proposals(uniform, width):
-    """0 and the proposals; (n_chains, k). uniform : (n_chains, N_UNIFORMS). width : (1,) or (n_chains,)."""
-    out = np.empty((len(uniform), uniform.shape[1] - 2))
-    _propose(np.ascontiguousarray(uniform), width, len(width) > 1, *out.shape, out)
-    return out
+    """0 and the proposals r, and e^r - 1; (n_chains, k) each. uniform : (n_chains, N_UNIFORMS). width : (1,) or
+    (n_chains,)."""
+    r, growth = np.empty((2, len(uniform), uniform.shape[1] - 2))
+    _propose(np.ascontiguousarray(uniform), width, len(width) > 1, *r.shape, r, growth)
+    return r, growth
 
 
 def first_inside(value, steps, uniform):
@@ -20,11 +20,4 @@ def first_inside(value, steps, uniform):
     0 if there is none."""
     out = np.empty(len(value))
     _find_first(value, steps, np.ascontiguousarray(uniform), *value.shape, out)
-    return out
-
-
-def growth(r):
-    """e^r - 1, with the bits of the core."""
-    out = np.empty(r.shape)
-    _growth(np.ascontiguousarray(r), r.size, out)
     return out

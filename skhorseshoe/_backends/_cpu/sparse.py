@@ -36,7 +36,6 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     fused_trajectories,
     fused_trajectory_in_prior_coordinates,
     gamma,
-    growth,
     latent,
     line,
     metropolis,

@@ -24,8 +24,7 @@ from .memory import explained, is_of_memory, place  # noqa: F401
 from .predict import PREDICTORS_AT_ONCE, average_probabilities, each_block, next_hermite, quantiles, special  # noqa: F401
 from .variates import draw_lambda_given_beta, draw_tau_given_beta, exponential, gamma, normal, uniform  # noqa: F401
 
-empty_like, where, concatenate = cp.empty_like, cp.where, cp.concatenate
-exp, growth, minimum = cp.exp, cp.expm1, cp.minimum
+empty_like, where, concatenate, exp, minimum = cp.empty_like, cp.where, cp.concatenate, cp.exp, cp.minimum
 MOST_FUSED_ROWS = 0  # every line move is a pass
 SEGMENTED = False  # a launch takes longer than many a segment
 

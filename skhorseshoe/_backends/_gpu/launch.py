@@ -43,14 +43,8 @@ def launch(function, grid, *arguments, shared_bytes=0):
 
 
 def _flat(arguments):
-    """Arguments with the members of a tuple, such as a shape or a key, in place of the tuple."""
-    out = []
     for argument in arguments:
-        if isinstance(argument, tuple):
-            out += _flat(argument)
-        else:
-            out.append(argument)
-    return out
+        yield from _flat(argument) if isinstance(argument, tuple) else (argument,)
 
 
 def random_arguments(key, sweep, *purpose):

@@ -16,7 +16,7 @@ def proposals(uniform, width):
     out = cp.empty((n_chains, n_steps))
     arguments = cp.ascontiguousarray(uniform), width, i32(width.size > 1), out
     launch(kernel("chains", "line_proposals"), blocks_for(n_chains), arguments, i32(n_chains), i32(n_steps))
-    return out
+    return out, cp.expm1(out)
 
 
 def first_inside(value, steps, uniform):

@@ -7,18 +7,14 @@
 #include "four.hpp"
 #include "on_likelihood.hpp"
 #include "proposal.hpp"
+#include "rows.hpp"
 
 constexpr i64 PATIENCE = 2;  // log-likelihoods beyond one a move after which a chain computes no bounds in this sweep
 
-// Rows, prior and moves; ``FusedScoreRows`` has the same rows for the score alone, with blocks and without an offset.
+// Rows, prior and moves; ``FusedScoreRows`` has the same rows for the score alone, without an offset.
 struct FusedLineRows {  // filled by Python
-    i32 likelihood;
-    i32 is_double;
-    const void* X;             // (n, p_of_X) float32 or float64
-    i64 n;
-    i64 p_of_X;
-    const u8* y;               // (n,)
-    const double* weight;      // (n,), or null
+    StoredX X;
+    PassRows of_pass;
     const double* offset;      // (n,), or null
     const double* number;      // (q,) the column of X of each coefficient
     const double* unit;        // (q,) by which the column is divided; 1 for the intercept
@@ -37,8 +33,8 @@ struct FusedLineRows {  // filled by Python
 
 // use(X) with the rows as numbers of their type.
 template <class F> static void with_numbers(const FusedLineRows& rows, F use) {
-    if (rows.is_double) use(static_cast<const double*>(rows.X));
-    else use(static_cast<const float*>(rows.X));
+    if (rows.X.kind == 1) use(static_cast<const double*>(rows.X.data));
+    else use(static_cast<const float*>(rows.X.data));
 }
 
 constexpr i64 CHAINS = 4;  // number of chains that share a reading of X
@@ -47,12 +43,12 @@ constexpr i64 CHAINS = 4;  // number of chains that share a reading of X
 struct Work {
     double *eta, *change, *along, *coef_of_X, *terms;
     double *three, *derivatives, *coef;
-    static i64 chain_size(const FusedLineRows& rows) { return 2 * rows.n + 2 * rows.q + rows.p; }
-    static i64 size(const FusedLineRows& rows) { return CHAINS * chain_size(rows) + 6 * rows.n + CHAINS * rows.q; }
+    static i64 chain_size(const FusedLineRows& rows) { return 2 * rows.X.n + 2 * rows.q + rows.p; }
+    static i64 size(const FusedLineRows& rows) { return CHAINS * chain_size(rows) + 6 * rows.X.n + CHAINS * rows.q; }
     Work(double* at, i64 c, const FusedLineRows& rows)
-        : eta(at + c * chain_size(rows)), change(eta + rows.n), along(change + rows.n), coef_of_X(along + rows.q),
-          terms(coef_of_X + rows.q), three(at + CHAINS * chain_size(rows)), derivatives(three + 3 * rows.n),
-          coef(derivatives + 3 * rows.n) {}
+        : eta(at + c * chain_size(rows)), change(eta + rows.X.n), along(change + rows.X.n), coef_of_X(along + rows.q),
+          terms(coef_of_X + rows.q), three(at + CHAINS * chain_size(rows)), derivatives(three + 3 * rows.X.n),
+          coef(derivatives + 3 * rows.X.n) {}
 };
 
 // out[c] = (X, 1) coef_c for four chains; the parts of the sums are those of ``sum``. coef : (q, 4).
@@ -79,13 +75,13 @@ static void multiply(const R* __restrict X, i64 n, i64 p, i64 q, const double* _
 
 // out = factor (x - centre), with x a column of (X, 1).
 static void take_column(const FusedLineRows& rows, i64 column, double factor, double centre, double* __restrict out) {
-    const i64 p = rows.p_of_X;
+    const i64 p = rows.X.p;
     if (column >= p) {
-        for (i64 i = 0; i < rows.n; ++i) out[i] = 1.0;
+        for (i64 i = 0; i < rows.X.n; ++i) out[i] = 1.0;
         return;
     }
     with_numbers(rows, [&](auto* X) {
-        for (i64 i = 0; i < rows.n; ++i) out[i] = factor * (double(X[i * p + column]) - centre);
+        for (i64 i = 0; i < rows.X.n; ++i) out[i] = factor * (double(X[i * p + column]) - centre);
     });
 }
 
@@ -130,9 +126,9 @@ template <class L> struct MovingChain {
     // work : with the linear predictors, without the offset.
     MovingChain(const FusedLineRows& rows, Work work, double* beta, double* lambda_sq_inv, double* tau_sq_inv)
         : rows(rows), work(work), beta(beta), lambda_sq_inv(lambda_sq_inv), tau_sq_inv(tau_sq_inv),
-          line{rows.n, work.eta, work.change, rows.y, rows.weight} {
+          line{rows.X.n, work.eta, work.change, rows.of_pass.y, rows.of_pass.weight} {
         if (rows.offset)
-            for (i64 i = 0; i < rows.n; ++i) work.eta[i] += rows.offset[i];
+            for (i64 i = 0; i < rows.X.n; ++i) work.eta[i] += rows.offset[i];
         for (i64 j = 0; j < rows.q; ++j) anchored += rows.anchor[j] * beta[j];
     }
 
@@ -168,7 +164,7 @@ template <class L> struct MovingChain {
     // The global move, or a split one; ``change`` has been computed.
     void move_all(i64 move, const double* u) {
         const i64 q = rows.q;
-        for (i64 i = 0; is_along_eta && i < rows.n; ++i)
+        for (i64 i = 0; is_along_eta && i < rows.X.n; ++i)
             work.change[i] = work.eta[i] - (rows.offset ? rows.offset[i] : 0.0);
         i64 n_moved = 0;
         for (i64 k = 0; k < q; ++k) n_moved += work.along[k] != 0.0;
@@ -191,7 +187,7 @@ template <class L> struct MovingChain {
 #endif
         const double step = line_slice<L>(line, density, bounds, width, u, &loglik, &n_evaluations, work.three);
 #ifndef PLANT_OLD_PREDICTORS
-        for (i64 i = 0; i < rows.n; ++i) line.eta[i] += step * line.change[i];
+        for (i64 i = 0; i < rows.X.n; ++i) line.eta[i] += step * line.change[i];
 #endif
         anchored += step * prior.pull;
         return step;
@@ -203,7 +199,7 @@ static void multiply(const FusedLineRows& rows, const double* const* coef, i64 m
                      double* const* out) {
     for (i64 j = 0; j < rows.q; ++j)
         for (i64 c = 0; c < CHAINS; ++c) by_column[CHAINS * j + c] = c < m ? coef[c][j] : 0.0;
-    with_numbers(rows, [&](auto* X) { multiply(X, rows.n, rows.p_of_X, rows.q, by_column, out); });
+    with_numbers(rows, [&](auto* X) { multiply(X, rows.X.n, rows.X.p, rows.q, by_column, out); });
 }
 
 // The moves of m <= CHAINS chains, with random numbers ``uniform`` and ``hold_uniforms``.
@@ -263,32 +259,7 @@ static i32 move_along_lines(const FusedLineRows& rows, const double* coef, const
 // without splits.
 EXPORT i32 fused_line_moves(const FusedLineRows* rows, const double* coef, const double* uniform,
                             const double* hold_uniforms, i64 first, i64 last, const State* state) {
-    return on_likelihood(rows->likelihood, [&](auto law) {
+    return on_likelihood(rows->of_pass.likelihood, [&](auto law) {
         return move_along_lines<decltype(law)>(*rows, coef, uniform, hold_uniforms, first, last, *state);
-    });
-}
-
-// e^r - 1, with the bits of the moves above.
-EXPORT i32 growth_of(const double* r, i64 n, double* out) {
-    for (i64 i = 0; i < n; ++i) out[i] = expm1(r[i]);
-    return 0;
-}
-
-// The bounds at a step, the narrower ones, and the coefficients of s^4: (6,), for tests. Returns 1 if derivatives are
-// of use.
-EXPORT i32 line_bounds(i32 likelihood, const double* eta, const double* change, const u8* y, const double* weight, i64 n,
-                       double step, double* out) {
-    Scratch<double> work(5 * n);
-    if (work.failed()) return NO_MEMORY;
-    const Line line = {n, const_cast<double*>(eta), const_cast<double*>(change), y, weight};
-    return on_likelihood(likelihood, [&](auto law) {
-        typedef decltype(law) L;
-        const bool is_of_use = derive<L>(line, work, work + 2 * n);
-        const Bounds bounds = is_of_use ? bounds_along<L>(line, work + 2 * n) : Bounds{0.0, 0.0, 0.0, 0.0, 0.0};
-        const Bounds narrow = narrower<L>(line, step, bounds);
-        const Range wide = range_at(step, bounds), tight = range_at(step, narrow);
-        const double all[] = {wide.least, wide.largest, tight.least, tight.largest, narrow.least_fourth, narrow.fourth};
-        memcpy(out, all, sizeof all);
-        return i32(is_of_use);
     });
 }

@@ -1,37 +1,17 @@
 // The score in the sampler's coefficients, within a fused call, with the bits of ``Columns`` and a pass.
 #include "fused_score.hpp"
 
-constexpr i64 PAIRED = 128;  // largest number of numbers that NumPy adds in one loop; longer sums are halved
-
-// The sum of n numbers, rounded as NumPy rounds it.
-static double sum_as_numpy(const double* a, i64 n) {
-    if (n > PAIRED) {
-        const i64 half = n / 2 / 8 * 8;
-        return sum_as_numpy(a, half) + sum_as_numpy(a + half, n - half);
-    }
-    double part[8], total = 0.0;
-    i64 j = 0;
-    if (n >= 8) {
-        for (int k = 0; k < 8; ++k) part[k] = a[k];
-        for (j = 8; j + 8 <= n; j += 8)
-            for (int k = 0; k < 8; ++k) part[k] += a[j + k];
-        total = ((part[0] + part[1]) + (part[2] + part[3])) + ((part[4] + part[5]) + (part[6] + part[7]));
-    }
-    for (; j < n; ++j) total += a[j];
-    return total;
-}
-
-// The sampler's coefficients beta (n_chains, q) as those of X's own columns, by column; (q, width). work : (2 q,).
+// The sampler's coefficients beta (n_chains, q) as those of X's own columns, by column; (q, width).
 template <class R>
-static void by_column(const FusedScoreRows& rows, const double* beta, i64 n_chains, i64 width, double* work, R* coef) {
-    double *coefs = work, *shift = work + rows.q;
+static void by_column(const FusedScoreRows& rows, const double* beta, i64 n_chains, i64 width, R* coef) {
     for (i64 c = 0; c < width; ++c) {
+        double own = 0.0, shift = 0.0;
         for (i64 j = 0; j < rows.q; ++j) {
-            coefs[j] = c >= n_chains ? 0.0 : beta[c * rows.q + (rows.translated ? rows.place[j] : j)];
-            if (rows.translated) coefs[j] = coefs[j] / rows.unit[j] + 0.0, shift[j] = coefs[j] * rows.centre[j];
+            own = c >= n_chains ? 0.0 : beta[c * rows.q + (rows.translated ? rows.place[j] : j)];
+            if (rows.translated) own = own / rows.unit[j] + 0.0, shift += own * rows.centre[j];
+            coef[j * width + c] = R(own);
         }
-        if (rows.translated && rows.fit_intercept) coefs[rows.q - 1] -= sum_as_numpy(shift, rows.q);
-        for (i64 j = 0; j < rows.q; ++j) coef[j * width + c] = R(coefs[j]);
+        if (rows.translated && rows.fit_intercept) coef[(rows.q - 1) * width + c] = R(own - shift);
     }
 }
 
@@ -45,15 +25,15 @@ static void add_pairs(double* sums, i64 m, i64 size) {
 }
 
 i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, double* loglik, double* score) {
-    const i64 q = rows.q, width = (n_chains + 3) / 4 * 4, m = rows.pass.n_blocks;
-    Scratch<double> coef(q * width), sums(m * q * width), logliks(m * n_chains), work(2 * q);
-    if (coef.failed() || sums.failed() || logliks.failed() || work.failed()) return NO_MEMORY;
-    if (rows.X.kind == 1) by_column(rows, beta, n_chains, width, work, coef.data);
-    else by_column(rows, beta, n_chains, width, work, reinterpret_cast<float*>(coef.data));
+    const i64 q = rows.q, width = (n_chains + 3) / 4 * 4, m = rows.of_pass.n_blocks;
+    Scratch<double> coef(q * width), sums(m * q * width), logliks(m * n_chains);
+    if (coef.failed() || sums.failed() || logliks.failed()) return NO_MEMORY;
+    if (rows.X.kind == 1) by_column(rows, beta, n_chains, width, coef.data);
+    else by_column(rows, beta, n_chains, width, reinterpret_cast<float*>(coef.data));
     memset(sums, 0, sizeof(double) * m * q * width);
     memset(logliks, 0, sizeof(double) * m * n_chains);
     const Coefficients coefficients = {coef, q, width};
-    const i32 status = score_pass(&rows.X, &rows.pass, &coefficients, n_chains, sums, logliks);
+    const i32 status = score_pass(&rows.X, &rows.of_pass, &coefficients, n_chains, sums, logliks);
     if (status) return status;
     add_pairs(sums, m, q * width), add_pairs(logliks, m, n_chains);
     memcpy(loglik, logliks, sizeof(double) * n_chains);

@@ -4,7 +4,7 @@
 
 struct FusedScoreRows {  // filled by Python
     StoredX X;
-    PassRows pass;
+    PassRows of_pass;
     i64 q;                 // coefficients, with the intercept's
     i32 fit_intercept;
     i32 translated;        // whether the sampler's coefficients differ from those of X's columns; see ``Columns``

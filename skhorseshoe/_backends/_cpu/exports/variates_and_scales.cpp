@@ -52,11 +52,13 @@ EXPORT i32 draw_lambdas_given_beta(const double* beta, const double* tau_sq_inv,
     return 0;
 }
 
-// steps : (n_chains, n_steps). uniform : (n_chains, n_steps + 2). width : (n_chains,) if by_chain, else (1,).
+// steps, growth : (n_chains, n_steps), r and e^r - 1. uniform : (n_chains, n_steps + 2). width : (n_chains,) if by_chain,
+// else (1,).
 EXPORT i32 propose_along_lines(const double* uniform, const double* width, i32 by_chain, i64 n_chains, i64 n_steps,
-                               double* steps) {
+                               double* steps, double* growth) {
     for (i64 c = 0; c < n_chains; ++c)
         propose_steps(uniform + c * (n_steps + 2), width[by_chain ? c : 0], n_steps, steps + c * n_steps);
+    for (i64 i = 0; i < n_chains * n_steps; ++i) growth[i] = expm1(steps[i]);  // with the bits of fused line moves
     return 0;
 }
 

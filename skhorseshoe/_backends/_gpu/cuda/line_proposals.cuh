@@ -1,5 +1,4 @@
-// Line moves before and after the pass for all proposals, with a thread for each chain. Arrays are those of
-// _cpu/exports/laws.cpp.
+// Line moves before and after the pass for all proposals, a thread for each chain; arrays as in variates_and_scales.cpp.
 #include "line_proposals.hpp"
 
 extern "C" __global__ void line_proposals(const double* uniform, const double* width, int by_chain, double* steps, int n_chains,

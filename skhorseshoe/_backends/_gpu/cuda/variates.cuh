@@ -2,7 +2,6 @@
 #include "block.cuh"
 #include "leapfrog.hpp"
 #include "marginal_lambda_moves.hpp"
-#include "priors/horseshoe.hpp"
 #include "tau_moves.hpp"
 
 // Fills out (n_chains, m) with draw(stream, index, i).
@@ -34,9 +33,8 @@ extern "C" __global__ void fill_gamma(double shape, const double* rate, double* 
 // beta and out (n_chains, p).
 extern "C" __global__ void draw_lambdas_given_beta(const double* beta, const double* tau_sq_inv, double* out, i64 size,
                                                    int p, u32 sweep, u32 k0, u32 k1) {
-    fill(out, size, p, {sweep, k0, k1}, LAMBDA_PURPOSE, [=](const Stream& s, u32 j, i64 i) {
-        return draw_lambda_given_beta(largest(0.5 * beta[i] * beta[i] * tau_sq_inv[i / p], LEAST_B), s, j);
-    });
+    fill(out, size, p, {sweep, k0, k1}, LAMBDA_PURPOSE,
+         [=](const Stream& s, u32 j, i64 i) { return draw_lambda_given_beta(beta[i], tau_sq_inv[i / p], s, j); });
 }
 
 // beta (n_chains, p). Shared memory: a number for each warp.

@@ -36,9 +36,12 @@ HD double scaled_exponential_integral(double b) {
     return e1_far_polynomial((b - 4.0) / (b + 2.0)) / b;
 }
 
+// b of a coefficient.
+HD double half_square(double beta, double tau_sq_inv) { return largest(0.5 * beta * beta * tau_sq_inv, LEAST_B); }
+
 // log p(beta_j | tau).
 HD double log_horseshoe(double beta, double tau_sq_inv) {
-    return log(scaled_exponential_integral(largest(0.5 * beta * beta * tau_sq_inv, LEAST_B)));
+    return log(scaled_exponential_integral(half_square(beta, tau_sq_inv)));
 }
 
 // log p(log tau | beta): the prior, the Jacobian, and sum_j log p(beta_j | tau). A Team is one thread of the host, or the
@@ -63,10 +66,11 @@ HD double draw_tau_given_beta(const Team& team, const double* beta, i64 p, doubl
     return exp(-2.0 * shrink_slice(current, level, low, high, log_density, uniform_of));
 }
 
-// x = lambda_j^-2 given b, by rejection for y = 1 + x, whose density is proportional to e^(-b y) / y above 1. Proposals are
-// from e^(-b y) if b > 1; else from 1 / y below 1 / b and from b e^(-b y) above.
-HD double draw_lambda_given_beta(double b, const Stream& stream, u32 j) {
+// x = lambda_j^-2 given beta_j and tau, by rejection for y = 1 + x, whose density is proportional to e^(-b y) / y above 1.
+// Proposals are from e^(-b y) if b > 1; else from 1 / y below 1 / b and from b e^(-b y) above.
+HD double draw_lambda_given_beta(double beta, double tau_sq_inv, const Stream& stream, u32 j) {
     double x = 0.0;
+    const double b = half_square(beta, tau_sq_inv);
     const double log_range = -log(b), below = log_range * exp(-b);
     for (u32 attempt = 0; attempt < 500; ++attempt) {  // each accepts with probability > 0.4
         const double e = exponential(stream, j, 2 * attempt);
@@ -91,8 +95,5 @@ HD double draw_lambda_given_beta(double b, const Stream& stream, u32 j) {
 
 // x_j = lambda_j^-2 (p,) given the coefficients and tau of a chain.
 HD void draw_lambdas_of_chain(const double* beta, i64 p, double tau_sq_inv, const Stream& stream, double* x) {
-    for (i64 j = 0; j < p; ++j) {
-        const double b = largest(0.5 * beta[j] * beta[j] * tau_sq_inv, LEAST_B);
-        x[j] = draw_lambda_given_beta(b, stream, u32(j));
-    }
+    for (i64 j = 0; j < p; ++j) x[j] = draw_lambda_given_beta(beta[j], tau_sq_inv, stream, u32(j));
 }

@@ -1,0 +1,230 @@
+"""Classifiers of classes in an order: what is asked of y, what they answer, and what they hand to other tools."""
+
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, inspection, plotting, sets, terms
+
+LEVELS = ["low", "mid", "high", "top"]
+RNG = np.random.default_rng(0)
+X = pd.DataFrame(RNG.standard_normal((240, 4)), columns=list("abcd"))
+Z = X["a"] - 0.6 * X["b"] + RNG.standard_normal(240)
+Y = pd.cut(Z, [-np.inf, -0.7, 0.4, 1.4, np.inf], labels=LEVELS)
+FAST = {"n_iter": 200, "burn_in": 60, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return HorseshoeProbitClassifier(ordered=True, **FAST).fit(X, Y)
+
+
+def fit(y, **how):
+    return HorseshoeProbitClassifier(**{**FAST, "n_iter": 20, "burn_in": 10, **how}).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("ordered", "y"),
+    [
+        (True, Y),
+        (True, Y.array),
+        (True, Y.to_frame()),
+        (LEVELS, Y.astype(str)),
+        (LEVELS, np.asarray(Y)),
+        (np.array(LEVELS), Y.astype(str).tolist()),
+    ],
+)
+def test_every_way_to_give_the_order_gives_the_same_fit(model, ordered, y):
+    other = HorseshoeProbitClassifier(ordered=ordered, **FAST).fit(X, y)
+    np.testing.assert_array_equal(other.coef_draws_, model.coef_draws_)
+    assert other.ordered_classes_.tolist() == LEVELS
+    assert other.classes_.tolist() == sorted(LEVELS)  # as scikit-learn's scorers need them
+
+
+@pytest.mark.parametrize("kind", [int, float, "int8", "Int64"])
+def test_numbers_are_in_their_order(model, kind):
+    y = pd.Series(Y.cat.codes).astype(kind)
+    other = HorseshoeProbitClassifier(ordered=True, **FAST).fit(X, y)
+    np.testing.assert_array_equal(other.coef_draws_, model.coef_draws_)
+    np.testing.assert_array_equal(other.predict(X), [LEVELS.index(label) for label in model.predict(X)])
+
+
+@pytest.mark.parametrize("ordered", [True, ["bad", "good"]])
+def test_two_classes_are_the_binary_fit(ordered):
+    y = np.where(Z > 0, "good", "bad")
+    y = pd.Categorical(y, ["bad", "good"], ordered=True) if ordered is True else y
+    two, binary = (HorseshoeProbitClassifier(ordered=given, **FAST).fit(X, y) for given in (ordered, False))
+    np.testing.assert_array_equal(two.coef_draws_, binary.coef_draws_)
+    assert not hasattr(two, "ordered_classes_")
+    assert two.predict_proba(X).shape == (240, 2)
+
+
+def test_probabilities_are_those_of_the_draws(model):
+    eta = X.to_numpy() @ model.coef_draws_.reshape(-1, 4).T + model.intercept_draws_.ravel()
+    own = model.cut_points_draws_.reshape(-1, 3) + model.intercept_draws_.reshape(-1, 1)
+    np.testing.assert_allclose(own[:, 0], 0, atol=1e-12)
+    wanted = model._likelihood.probabilities(eta, own[:, 1:])
+    proba = model.predict_proba(X)[:, [sorted(LEVELS).index(label) for label in LEVELS]]
+    np.testing.assert_allclose(proba, wanted.mean(axis=1), rtol=1e-9)
+    np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-12)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
+    assert (model.predict(X) == model.classes_[model.predict_proba(X).argmax(axis=1)]).all()
+    assert (model.decision_function(X).argmax(axis=1) == model.predict_proba(X).argmax(axis=1)).all()
+    ends = model.predict_interval(X, 0.8)
+    assert ends.shape == (240, 4, 2)
+    place = sorted(LEVELS).index("mid")
+    np.testing.assert_allclose(ends[:, place], np.quantile(wanted[..., 1], [0.1, 0.9], axis=1).T, rtol=1e-9)
+    logs = model._likelihood.log_density_of_class(eta, np.tile(Y.cat.codes.to_numpy(int)[:, None], 800), own[:, 1:])
+    data = model.to_arviz(X, Y)
+    np.testing.assert_allclose(np.asarray(data.log_likelihood["y"]).reshape(-1, 240).T, logs, rtol=1e-9)
+
+
+@pytest.mark.parametrize("label", LEVELS[1:])
+def test_the_model_of_at_least_a_class_sums_its_probabilities(model, label):
+    at_least, place = inspection.at_least(model, label), LEVELS.index(label)
+    assert at_least.classes_.tolist() == [False, True]
+    above = [sorted(LEVELS).index(name) for name in LEVELS[place:]]
+    np.testing.assert_allclose(at_least.predict_proba(X)[:, 1], model.predict_proba(X)[:, above].sum(axis=1))
+    effects = inspection.marginal_effects(at_least, X)
+    shifted = inspection.at_least(model, label).predict_proba(X.assign(a=X["a"] + 1))[:, 1]
+    assert effects.loc["a", "mean"] == pytest.approx((shifted - at_least.predict_proba(X)[:, 1]).mean())
+    assert inspection.contributions(at_least, X[:2]).shape[0] == 2
+    assert at_least.predict_proba_samples(X[:3]).shape == (3, 800)
+    plotting.PosteriorCalibrationDisplay.from_estimator(at_least, X, label <= Y)
+    with pytest.raises(ValueError, match="within a model of ordered classes"):
+        inspection.loo(at_least, X, label <= Y)
+
+
+def test_what_is_of_two_classes_says_what_to_ask(model):
+    refused = {
+        "marginal_effects": lambda: inspection.marginal_effects(model, X),
+        "contributions": lambda: inspection.contributions(model, X[:2]),
+        "predict_proba_samples": lambda: model.predict_proba_samples(X),
+        "A display of probabilities": lambda: plotting.PosteriorCalibrationDisplay.from_estimator(model, X, Y),
+        'The rule "dss"': lambda: HorseshoeSelector(model, prefit=True, rule="dss").fit(X, Y),
+    }
+    for what, ask in refused.items():
+        with pytest.raises(ValueError, match=rf"{what} is of two classes, .*inspection\.at_least\(model, 'top'\)"):
+            ask()
+    with pytest.raises(ValueError, match="at_least takes one of"):
+        inspection.at_least(model, "low")
+    with pytest.raises(ValueError, match="at_least is for ordered classes"):
+        inspection.at_least(fit(Z > 0), True)
+
+
+def test_a_summary_has_the_cut_points_and_says_what_is_favoured(model):
+    frame = model.summary()
+    cuts = [f"(cut {low}|{high})" for low, high in pairwise(LEVELS)]
+    assert frame.index.tolist() == [*"abcd", "(global scale)", *cuts]
+    np.testing.assert_allclose(frame.loc[cuts, "mean"], model.cut_points_)
+    assert "positive coefficients favour higher classes" in " ".join(frame.attrs["header"].split())
+    assert "ordered probit regression" in frame.attrs["caption"]
+    assert model.summary(sort_by="mean").index[0] == "a"
+    assert frame["rhat"].max() < 1.1
+
+
+def test_the_rest_of_the_library_takes_it(model):
+    assert inspection.loo(model, X, Y).elpd_loo == pytest.approx(
+        np.log(model.predict_proba(X)[np.arange(240), [sorted(LEVELS).index(y) for y in Y]]).sum(), rel=0.1
+    )
+    for rule in ("shrinkage", "interval", "fsr"):
+        kept = HorseshoeSelector(model, prefit=True, rule=rule).fit(X, Y).get_support()
+        assert kept[:2].all()
+    assert terms.levels is not None
+    assert sets.credible_sets(model, X).shape[0] >= 2
+    search = GridSearchCV(clone(model), {"n_iter": [20, 40]}, scoring="neg_log_loss", cv=3).fit(X, Y)
+    assert search.best_score_ > -1.4
+    scores = cross_val_score(clone(model).set_params(n_iter=40), X, Y, scoring="roc_auc_ovr", cv=3)
+    assert scores.min() > 0.6
+    pipeline = make_pipeline(StandardScaler(), clone(model)).fit(X, Y)
+    at_least = inspection.at_least(pipeline, "high")
+    effects = inspection.marginal_effects(at_least, X)
+    assert effects.index.tolist() == list("abcd")
+    assert effects.loc["a", "mean"] > 0 > effects.loc["b", "mean"]
+
+
+def test_weights_count_rows_and_class_weights_are_those_of_their_class():
+    weight = np.random.default_rng(1).integers(1, 4, 240)
+    rows = np.repeat(np.arange(240), weight)
+    how = {**FAST, "n_iter": 2000, "burn_in": 100, "ordered": True}
+    weighted = HorseshoeProbitClassifier(**how).fit(X, Y, sample_weight=weight)
+    repeated = HorseshoeProbitClassifier(**how).fit(X.iloc[rows], Y.iloc[rows])
+    np.testing.assert_allclose(weighted.cut_points_, repeated.cut_points_, atol=0.02)
+    np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=0.02)
+    by_class = {"low": 3.0, "mid": 1.0, "high": 2.0, "top": 1.0}
+    one, other = (
+        HorseshoeProbitClassifier(**FAST, ordered=True, class_weight=by_class).fit(X, Y),
+        HorseshoeProbitClassifier(**FAST, ordered=True).fit(X, Y, sample_weight=np.array([by_class[y] for y in Y])),
+    )
+    np.testing.assert_array_equal(one.coef_draws_, other.coef_draws_)
+
+
+def test_a_column_of_the_top_class_alone_is_told(said):
+    """Its coefficient has no bound; one of a class in the middle has."""
+    X_top = X.assign(e=(Y == "top") & (np.arange(240) % 2 == 0), f=(Y == "mid") & (np.arange(240) % 2 == 0))
+    model = HorseshoeProbitClassifier(ordered=True, n_iter=20, burn_in=10)
+    (text,) = said(model, X_top.astype(float), Y, "slab_scale")
+    assert "'e'" in text
+    assert "'f'" not in text
+
+
+@pytest.mark.parametrize(
+    ("y", "how", "text"),
+    [
+        (Y.astype(str), {"ordered": True}, "text, which has no order of its own: give the list"),
+        (Y.astype(str), {"ordered": ["low", "mid", "high"]}, "y holds the class 'top', which ordered="),
+        (Y.astype(str), {"ordered": ["low", "low"]}, "a list of different classes"),
+        (Y, {"ordered": True, "sampler": "gibbs"}, "sampler='gibbs' does not take a ordered probit likelihood"),
+        (Y, {"ordered": True, "sampler": "pxda"}, "Use sampler='hmc'"),
+        (Y, {"ordered": True, "device": "cuda"}, "runs on the CPU"),
+        (np.arange(240) * 1.5, {"ordered": True}, "continuous"),
+        (np.zeros(240, int), {"ordered": True}, "one class"),
+        (Y, {}, r"They are in order: HorseshoeProbitClassifier\(ordered=True\)"),
+        (Y.astype(str), {}, r"HorseshoeProbitClassifier\(ordered=\[...\]\)"),
+    ],
+)
+def test_what_cannot_be_ordered_is_refused_with_what_to_do(y, how, text):
+    with pytest.raises(ValueError, match=text):
+        fit(y, **how)
+
+
+def test_too_many_classes_and_groups_are_refused():
+    many = np.arange(600) % 300
+    with pytest.raises(ValueError, match="300 ordered classes, and at most 255"):
+        HorseshoeProbitClassifier(ordered=True).fit(np.ones((600, 1)), many)
+    with pytest.raises(ValueError, match=r"Groups of rows cannot have an? ordered probit likelihood yet"):
+        HorseshoeProbitClassifier(ordered=True).fit(X, Y, groups=np.arange(240) // 4)
+
+
+def test_a_class_with_a_single_row_and_a_level_without_rows():
+    y = Y.cat.codes.to_numpy().copy()
+    y[y == 3] = 2
+    y[0] = 3
+    model = fit(y, ordered=True, n_iter=200, burn_in=60)
+    assert np.isfinite(model.cut_points_).all()
+    assert model.cut_points_[2] > model.cut_points_[1] + 0.5
+    empty = pd.Categorical(Y.astype(str), ["none", *LEVELS, "beyond"], ordered=True)
+    assert fit(empty, ordered=True).ordered_classes_.tolist() == LEVELS
+
+
+def test_saved_and_loaded_it_predicts_the_same(model, tmp_path):
+    import pickle
+
+    skops = pytest.importorskip("skops.io")
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    file = tmp_path / "model.skops"
+    skops.dump(model, file)
+    loaded = skops.load(file, trusted=skops.get_untrusted_types(file=file))
+    np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+def test_scikit_learns_checks_hold_with_ordered():
+    check_estimator(HorseshoeProbitClassifier(ordered=True, n_iter=20, burn_in=10, random_state=0))
