@@ -262,7 +262,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_class = self.ordered is not False
         tags.input_tags.sparse = True
         return tags
 

@@ -119,7 +119,8 @@ def levels_of(ordered, y):
             return None
         if (levels := order_of(y)) is not None:
             return levels
-        if isinstance(classes := np.unique(check_labels(y)).tolist(), list) and isinstance(classes[0], str):
+        classes = np.unique(check_labels(y)).tolist()
+        if len(classes) > 2 and isinstance(classes[0], str):
             raise ValueError(
                 f"ordered=True, and y holds text, which has no order of its own: give the list of the classes from "
                 f"lowest to highest, such as ordered={classes[:_SHOWN]}, or an ordered pandas Categorical."
