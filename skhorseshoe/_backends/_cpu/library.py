@@ -92,22 +92,26 @@ def _take(library):
 
 def record(name, values):
     """A struct of the core, from its fields in order or by name; it keeps the arrays that it points to."""
-    made = _maker(name)(values)
+    make = _maker(name)
+    made = make([values[field] for field in make.fields] if type(values) is dict else values)
     made.given = values
     return made
 
 
 @cache
 def _maker(name):
-    """A function from the fields of a struct of the core to a structure of ctypes."""
+    """A function from the fields of a struct of the core, in order, to a structure of ctypes."""
     fields, kinds, conversions = zip(*[one for text in _records[name] for one in _declared(text, name)], strict=True)
     structure = type(name, (ctypes.Structure,), {"_fields_": list(zip(fields, kinds, strict=True))})
 
     def make(values):
-        ordered = [values[field] for field in fields] if type(values) is dict else values
-        return structure(*[convert(value) for convert, value in zip(conversions, ordered, strict=True)])
+        return structure(*[convert(value) for convert, value in zip(conversions, values, strict=True)])
 
-    make.structure = structure
+    def refer(values):
+        """A record, or one that is made of its fields for the time of a call, by reference; None for None."""
+        return None if values is None else byref(values if type(values) is structure else make(values))
+
+    make.structure, make.fields, make.refer, byref = structure, fields, refer, ctypes.byref
     return make
 
 
@@ -117,20 +121,13 @@ def _declared(text, where, of_call=False):
     for name in names.split(","):
         field = name.strip("* ")
         if "*" in name and kind in _records:
-            yield field, ctypes.c_void_p, partial(_reference, _maker(kind)) if of_call else _address_of_record
+            yield field, ctypes.c_void_p, _maker(kind).refer if of_call else _address_of_record
         elif "*" in name:
             yield field, ctypes.c_void_p, partial(_address, _ARRAYS.get(kind, ""), f"{where}, {field}")
         elif kind in _records:
             yield field, _maker(kind).structure, _maker(kind)
         else:
             yield field, _SCALARS[kind], float if kind == "double" else int
-
-
-def _reference(make, values):
-    """A record, or one that is made of its fields for the time of a call, by reference; None for None."""
-    if values is None:
-        return None
-    return ctypes.byref(values if isinstance(values, ctypes.Structure) else make(values))
 
 
 def _address_of_record(made):

@@ -11,7 +11,18 @@ _trajectory_beta, _kick_trajectory = function("trajectory_beta"), function("kick
 _move_scales, _fused_trajectories = function("move_scales"), function("fused_trajectories")
 
 
-class MassMatrix:
+class Moving:
+    """Keeps the record of the trajectory that moves, which is the same in all steps."""
+
+    _moving = None, None
+
+    def _record_of(self, trajectory):
+        if self._moving[0] is not trajectory:
+            self._moving = trajectory, record("Trajectory", trajectory)
+        return self._moving[1]
+
+
+class MassMatrix(Moving):
     """The Gaussian N(m, M^-1) of each chain, M = H + diag(d) = L L', m = M^-1 b, and its position u = L'(beta - m); and
     the parts of the leapfrog steps for which M is the mass matrix.
 
@@ -61,14 +72,14 @@ class MassMatrix:
     def begin(self, reference, state, key, same_scales=False):
         """A ``Trajectory`` from a state, with fresh v. same_scales : whether the one before ended with its scales."""
         trajectory = empty_trajectory(state.beta.shape)
-        at = record("State", tuple(map(np.ascontiguousarray, state[:5])))
+        at = tuple(map(np.ascontiguousarray, state[:5]))
         inputs = self._all, self._reference_record(reference), at, state.sweep, key, same_scales
         self._share(lambda spare, first, last: _begin_trajectory(*inputs, first, last, trajectory))
         return trajectory
 
     def kick_and_rotate(self, trajectory, angle):
         """A half-kick of v, and a rotation of (u, v) by an angle."""
-        kick_and_rotate_trajectory(angle, trajectory, trajectory.u.size)
+        kick_and_rotate_trajectory(angle, self._record_of(trajectory), trajectory.u.size)
         return trajectory
 
     def to_beta(self, trajectory):
@@ -79,17 +90,16 @@ class MassMatrix:
 
     def kick(self, trajectory, angle, reference, beta, loglik, score):
         """A half-kick of v at beta, with the force and the energy there."""
-        at = record("State", (beta, None, None, loglik, np.ascontiguousarray(score)))
-        inputs = angle, self._all, self._reference_record(reference), at
-        self._share(lambda spare, first, last: _kick_trajectory(*inputs, first, last, trajectory))
+        at = beta, None, None, loglik, np.ascontiguousarray(score)
+        inputs, moving = (angle, self._all, self._reference_record(reference), at), self._record_of(trajectory)
+        self._share(lambda spare, first, last: _kick_trajectory(*inputs, first, last, moving))
         return trajectory
 
     def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key):
         """lambda^-2 and tau^-2 after moves of tau, of the slow lambda_j and of tau again, which is reversible, with u
         held; and the share of the moves of tau that were accepted."""
         scales, accepted = (lambda_sq_inv.copy(), tau_sq_inv.copy()), np.empty(len(tau_sq_inv))
-        moves, state = record("ScaleMoves", _moves(tuning, tau_0)), record("State", (None, *scales, None, None))
-        inputs = self._all, moves, state, sweep, key
+        inputs = self._all, _moves(tuning, tau_0), (None, *scales, None, None), sweep, key
         self._share(lambda spare, first, last: _move_scales(*inputs, first, last, spare, accepted))
         return *scales, accepted
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..horseshoe_quantile import quantile_table
 from .library import function, record
-from .mass_matrix import empty_trajectory, kick_and_rotate_trajectory
+from .mass_matrix import Moving, empty_trajectory, kick_and_rotate_trajectory
 
 _coordinates, _begin = function("prior_coordinates"), function("begin_in_prior_coordinates")
 _place, _kick = function("beta_of_prior_coordinates"), function("kick_in_prior_coordinates")
@@ -17,7 +17,7 @@ _fused_trajectory, _fused_exchanges = function("fused_trajectory_in_prior_coordi
 _LEAST_SHARED_COEFFICIENTS = 2**11  # least number of coefficients of all chains for which threads share the chains
 
 
-class PriorCoordinates:
+class PriorCoordinates(Moving):
     """u = (w - centre) / size, with w the coordinates of ``core/priors/coordinates.hpp``. A trajectory is overwritten.
 
     fixed : ``FixedPrior``. distance : (p,) d of the shrunk columns. tau_0 : scale of tau. centre, size : (q + 1,).
@@ -43,13 +43,13 @@ class PriorCoordinates:
         """A ``Trajectory`` from a state, with fresh v."""
         trajectory = empty_trajectory(self.shape)
         beta, *others = map(np.ascontiguousarray, state[:4])
-        inputs = self.record, record("State", (beta, None, *others)), state.sweep, key
+        inputs = self.record, (beta, None, *others), state.sweep, key
         _share_chains(self.threads, self.shape, lambda first, last: _begin(*inputs, first, last, trajectory))
         return trajectory
 
     def kick_and_rotate(self, trajectory, step):
         """A half-kick of v, and a rotation of (u, v)."""
-        kick_and_rotate_trajectory(step, trajectory, trajectory.u.size)
+        kick_and_rotate_trajectory(step, self._record_of(trajectory), trajectory.u.size)
         return trajectory
 
     def to_beta(self, trajectory):
@@ -61,8 +61,9 @@ class PriorCoordinates:
 
     def kick(self, trajectory, step, beta, loglik, score):
         """A half-kick of v at beta, with the force and the energy there."""
-        inputs = self.record, step, record("State", (beta, None, None, loglik, np.ascontiguousarray(score)))
-        _share_chains(self.threads, trajectory.u.shape, lambda first, last: _kick(*inputs, first, last, trajectory))
+        at, moving = (beta, None, None, loglik, np.ascontiguousarray(score)), self._record_of(trajectory)
+        inputs = self.record, step, at
+        _share_chains(self.threads, trajectory.u.shape, lambda first, last: _kick(*inputs, first, last, moving))
         return trajectory
 
     def fused_trajectory(self, state, rows, step, n_steps, key):
@@ -114,7 +115,7 @@ class Exchanges:
         the columns that enter."""
         change, at = np.empty(len(loglik)), (state.beta, None, state.tau_sq_inv, state.loglik, None)
         arrays = map(np.ascontiguousarray, (loglik, score))
-        inputs = self.record, record("State", at), record("Exchange", exchange), *arrays
+        inputs = self.record, at, exchange, *arrays
         _share_chains(self.threads, score.shape, lambda first, last: _minus_log_ratio(*inputs, first, last, change))
         return change
 
