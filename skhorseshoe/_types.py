@@ -3,6 +3,7 @@
 Only type checkers read this module (``if TYPE_CHECKING``): nothing heavy is imported for them at run time.
 """
 
+from collections.abc import Callable as Callable
 from collections.abc import Mapping as Mapping
 from collections.abc import Sequence as Sequence
 from os import PathLike

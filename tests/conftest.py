@@ -167,7 +167,7 @@ SIZES = {
     "few_rows": "_backends.line_moves.CHEAP_LINE_ROWS",
     "losses": "_data.dask_rows._TRIES",
     "numbers_of_a_check": "_data.column_checks._NUMBERS_AT_A_TIME",
-    "numbers_of_contrasts": "_data.contrasts._NUMBERS_AT_A_TIME",
+    "numbers_of_contrasts": "_utils.memmap.NUMBERS_AT_A_TIME",
     "numbers_of_a_part": "disk._sources._NUMBERS_AT_A_TIME",
     "numbers_of_products": "_mcmc.effects_integrated_out._PRODUCT_NUMBERS",
     "numbers_on_a_gpu": "_backends.device._NUMBERS_WORTH_A_GPU",

@@ -4,9 +4,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .._backends import device
-from .._utils.memmap import cut, read_ahead
-
-_NUMBERS_AT_A_TIME = 2**20  # elements of X to read at a time
+from .._utils.memmap import blocks
 
 
 def contrast_of(deviation, sd):
@@ -20,9 +18,9 @@ def absolute_deviations(X, weight, centre):
 
     X : (n, p), on its device. weight : (n,) on the host, or (0,) for none.
     """
-    n, p = X.shape
+    p = X.shape[1]
     total = np.zeros(p)
-    for rows in read_ahead(X, cut(0, n, max(1, _NUMBERS_AT_A_TIME // max(1, p))), n):
+    for rows in blocks(X):
         with device.context_of(X):
             block = device.to_host(X[rows])
         of_rows = weight[rows] if len(weight) else np.ones(block.shape[0])

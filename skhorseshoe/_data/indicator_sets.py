@@ -13,7 +13,7 @@ from scipy.linalg.lapack import dpstrf
 
 from .._backends import device
 from .._utils.arrays import dense
-from .._utils.memmap import cut, read_ahead
+from .._utils.memmap import blocks, cut
 
 _ROUNDING = 1e-5  # rounding error of a column of two values that was scaled in float32
 _SHARE_ERROR = 1e-8  # largest distance from 1 of the sum of all levels' shares
@@ -21,7 +21,6 @@ _MOST_APART = 500  # most columns among which to look for levels that are not ad
 _NO_VARIANCE = 1e-10  # share of a column's variance below which the others determine it
 _LEAST_WEIGHT = 1e-3  # smallest weight of a column in a sum of standardised columns
 _COLUMNS_AT_A_TIME = 2**14  # columns to read at a time
-_NUMBERS_AT_A_TIME = 2**20  # elements of X to read at a time
 
 
 class IndicatorSet(NamedTuple):
@@ -134,8 +133,7 @@ def level_sums(X, sets):
     columns = np.concatenate([indicators.columns for indicators in sets])
     base, step = (np.concatenate([getattr(indicators, name) for indicators in sets]) for name in ("base", "step"))
     first = np.cumsum([0, *(len(indicators.columns) for indicators in sets[:-1])])
-    n = X.shape[0]
-    for rows in read_ahead(X, cut(0, n, max(1, _NUMBERS_AT_A_TIME // X.shape[1])), n):
+    for rows in blocks(X):
         with device.context_of(X):
             block = device.to_host(X[rows])
         sums = np.add.reduceat((np.asarray(dense(block[:, columns]), np.float64) - base) / step, first, axis=1)

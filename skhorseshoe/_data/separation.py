@@ -7,7 +7,7 @@ from scipy.optimize import linprog
 from scipy.sparse import issparse
 
 from .._utils.arrays import dense
-from .._utils.memmap import cut, read_ahead, taken
+from .._utils.memmap import blocks, cut, taken
 
 NONE, QUASI, COMPLETE, WITHIN = "none", "quasi-complete", "complete", "within-group"
 _FIRST_ROWS = 100  # rows of each class in the first programme
@@ -118,8 +118,7 @@ class _RowsToSeparate:
 
     def _blocks(self):
         """All rows, a block at a time; rows of a file leave the process after it."""
-        n = len(self.sign)
-        for block in read_ahead(self.X, cut(0, n, max(1, _NUMBERS_AT_A_TIME // max(1, self.X.shape[1]))), n):
+        for block in blocks(self.X, _NUMBERS_AT_A_TIME):
             yield self._signed(self.X[block], block)
 
     def are_independent(self):

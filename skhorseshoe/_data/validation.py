@@ -13,13 +13,12 @@ from sklearn.utils.validation import validate_data
 
 from .._backends import device
 from .._utils.arrays import first_not_finite, is_missing, kind_of
-from .._utils.memmap import cut, read_ahead
+from .._utils.memmap import blocks
 from .._utils.names import plain
 from .._utils.sklearn_compat import _get_feature_names
 from .input_table import GIVE, LEVEL_TYPES, TIMES_CURE, read_X, table_of
 from .labels import check_labels
 
-_NUMBERS_AT_A_TIME = 2**20  # elements to check at a time
 _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
 _BELONGING = (
     " If the rows of one value belong together, as those of a patient, give it as groups: fit(X, y, groups=...)."
@@ -176,7 +175,7 @@ def _refuse_infinite(X, names):
             row = np.searchsorted(X.indptr, first[0], side="right") - 1
             raise not_finite(X.data[first], row, X.indices[first], names)
         return
-    for rows in read_ahead(X, cut(0, len(X), max(1, _NUMBERS_AT_A_TIME // X.shape[1])), len(X)):
+    for rows in blocks(X):
         if first := first_not_finite(X[rows]):
             raise not_finite(X[rows][first], rows.start + first[0], first[1], names)
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from .._data.column_checks import missing_codes
 from .._data.input_table import MATCH_BY_LABEL
+from .._data.missing_genotypes import missing_genotypes
 from .._mcmc.prior import PER_CONTRAST
 from .._utils.warn import fold_of
 from .findings import are_bound
@@ -46,11 +47,13 @@ def before_sampling(params, data, rows, seen):
         if data.excess.by_class:
             cure = f"Leave {which} out, and where an event must not be missed act from a lower probability on."
         findings.append(Finding("heavy weights", [], cure, {"by": data.weighted_by, "times": data.excess.times**0.5}))
-    if codes := missing_codes(rows.sampled()):
-        ((first, values), *_), places = codes, [j for j, _ in codes]
-        facts = {"values": ", ".join(map(str, values)), "first": names[first]}
-        cure = "If they are, make NaN of them and impute (SimpleImputer in a Pipeline), or drop these rows."
-        findings.append(Finding("missing codes", names[places], cure, facts))
+    sample = rows.sampled()
+    for kind, codes in (("missing codes", missing_codes(sample)), ("missing genotypes", missing_genotypes(sample))):
+        if codes:
+            ((first, values), *_), places = codes, [j for j, _ in codes]
+            facts = {"values": ", ".join(map(str, values)), "first": names[first]}
+            cure = "If they are, make NaN of them and impute (SimpleImputer in a Pipeline), or drop these rows."
+            findings.append(Finding(kind, names[places], cure, facts))
     if dependent_sets:
         more = f" (one of {len(dependent_sets)} such sets)" if len(dependent_sets) > 1 else ""
         findings.append(Finding("dependent", names[dependent_sets[0].columns], "", {"more": more}))

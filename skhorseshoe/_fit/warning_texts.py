@@ -75,6 +75,10 @@ TEMPLATES = {
         "{columns}: some values are far from all others of the column, as codes for missing values are ({values} in "
         "{first!r}), and count as amounts. {cure}"
     ),
+    "missing genotypes": (
+        "{columns}: beside 0, 1 and 2 some values ({values} in {first!r}) are where codes for missing genotypes would "
+        "be rather than one more step of a score, and count as amounts. {cure}"
+    ),
     "dependent": (
         "{columns}: a weighted sum of these shrunk columns is the same in every row{more}, so the data tell no "
         "coefficient of them alone. Drop one of them, or ask what they do together (skhorseshoe.terms)."

@@ -11,9 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils.arrays import dense
-from .._utils.memmap import cut, read_ahead
+from .._utils.memmap import blocks
 
-_NUMBERS_AT_A_TIME = 2**20  # elements of X to read at a time
 _BETWEEN = 1e-5  # share of a column's variance, below which values between its smallest and its largest do not count
 
 
@@ -82,7 +81,8 @@ def least_effects(model, effect, default, X=None):
             "columns that have two."
         )
     low, high = np.full(p, np.inf), np.full(p, -np.inf)
-    for block in _blocks_of(X):
+    for rows in blocks(X):
+        block = X[rows]
         low = np.minimum(low, dense(block.min(axis=0)).ravel())
         high = np.maximum(high, dense(block.max(axis=0)).ravel())
     # The mean of (high - x) (x - low), which is 0 if no value lies between these.
@@ -96,11 +96,6 @@ def least_effects(model, effect, default, X=None):
 def level_points(X, columns):
     """``LevelPoints`` of these columns of X."""
     points = np.empty((0, len(columns)))
-    for block in _blocks_of(X):
-        points = np.unique(np.vstack([points, np.asarray(dense(block[:, columns]), np.float64)]), axis=0)
+    for rows in blocks(X):
+        points = np.unique(np.vstack([points, np.asarray(dense(X[rows][:, columns]), np.float64)]), axis=0)
     return LevelPoints(points)
-
-
-def _blocks_of(X):
-    n, p = X.shape
-    return (X[rows] for rows in read_ahead(X, cut(0, n, max(1, _NUMBERS_AT_A_TIME // max(1, p))), n))

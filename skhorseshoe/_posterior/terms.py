@@ -12,14 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils.arrays import dense
-from .._utils.memmap import cut, read_ahead
+from .._utils.memmap import blocks
 from .._utils.names import finder, name_of_levels, names_of, printable
 from .claim_errors import indicator_sets_of
 from .column_sets import LEAVE_OUT, left_out
 from .least_effect import level_points
 from .origins import column_origins
 
-_NUMBERS_AT_A_TIME = 2**20  # elements of X to read at a time
 _NO_VARIANCE = 1e-10  # variance of a direction, relative to the largest, below which it counts as 0
 
 
@@ -211,8 +210,8 @@ def _covariances(rows, sets, centre):
     sums = [(np.zeros(len(each)), np.zeros((len(each), len(each)))) for each in sets]
     columns = np.concatenate(sets)
     starts = np.cumsum([0, *map(len, sets)])
-    n, total = X.shape[0], 0.0
-    for part in read_ahead(X, cut(0, n, max(1, _NUMBERS_AT_A_TIME // max(1, X.shape[1]))), n):
+    total = 0.0
+    for part in blocks(X):
         block = np.asarray(dense(X[part][:, columns]), np.float64) - centre[columns]
         w = weight[part] if weight is not None and len(weight) else np.ones(len(block))
         total += w.sum()

@@ -16,6 +16,7 @@ from contextlib import suppress
 import numpy as np
 
 WINDOW = 2**22  # bytes to read ahead, for each thread that computes
+NUMBERS_AT_A_TIME = 2**20  # elements of X to read at a time
 _ROWS_AT_A_TIME = 32  # rows to pick from all over a file before their pages leave the process
 _PAGE = mmap.PAGESIZE
 _LARGE_PAGE = 2**21  # bytes that the system may map at a touch; it would map all of one that is released in part again
@@ -79,6 +80,12 @@ def read_ahead(X, slices, stop):
             if rows.stop - released >= window or rows.stop == stop:
                 _leave(X[released : rows.stop], file, rows.stop == stop)
                 released = rows.stop
+
+
+def blocks(X, numbers=None):
+    """Slices of all rows of X (n, p), dense or sparse, with at most so many numbers each; read ahead from a disk."""
+    n, p = X.shape
+    return read_ahead(X, cut(0, n, max(1, (numbers or NUMBERS_AT_A_TIME) // max(1, p))), n)
 
 
 def taken(X, rows):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, dataclass_transform
 
 import numpy as np
@@ -22,7 +23,8 @@ SHARES = -0.02, 1.02  # limits of an axis of shares
 MAX_NAMES = 60  # most rows of a picture that have names
 _WIDTH, _ROW_HEIGHT = 6.4, 0.21  # width of a new figure and height of a row in inches
 _NAME_HEIGHT = 0.7  # largest height of a name as a share of its row, which a layout may make lower
-_LETTER, _MARKS = 0.6, 8  # widths of a letter and of the marks of two columns in a legend, in sizes of the font
+LETTER, _MARKS = 0.6, 8  # widths of a letter and of the marks of two columns in a legend, in sizes of the font
+_LINE, _TICKS = 1.4, 2.0  # heights of a line of text and of an axis' ticks, likewise
 
 
 def is_dark(ax):
@@ -109,17 +111,28 @@ class AxesDisplay(Display):
         self.ax_, self.figure_ = ax, ax.figure
         return ax
 
+    def _room(self):
+        """Width and height in points of the axes with all that is around them: of their cell in the grid."""
+        room, cell = self.figure_.bbox.size / self.figure_.dpi * 72, self.ax_.get_subplotspec()
+        if cell is not None:
+            grid = cell.get_gridspec()
+            room = room * (len(cell.colspan) / grid.ncols, len(cell.rowspan) / grid.nrows)
+        return room
+
     def _finish(self, xlabel, ylabel):
         """Label the axes, and put a legend above them if anything has a label."""
         from matplotlib import rcParams
 
+        room = self._room()[0]
         self.ax_.set_xlabel(xlabel, wrap=True)
+        if (
+            room < 0.99 * self.figure_.bbox.width / self.figure_.dpi * 72
+        ):  # where Matplotlib wraps at the figure's edges
+            letters = max(1, int(room / (LETTER * self.ax_.xaxis.label.get_size())))
+            self.ax_.set_xlabel("\n".join(fill(line, letters) for line in xlabel.split("\n")), loc="right", wrap=False)
         self.ax_.set_ylabel(ylabel, wrap=True)
         labels = self.ax_.get_legend_handles_labels()[1]
-        cell, room = self.ax_.get_subplotspec(), self.figure_.bbox.width / self.figure_.dpi * 72
-        if cell is not None:
-            room *= len(cell.colspan) / cell.get_gridspec().ncols
-        wide = (_LETTER * sum(sorted(map(len, labels))[-2:]) + _MARKS) * rcParams["font.size"] > room
+        wide = (LETTER * sum(sorted(map(len, labels))[-2:]) + _MARKS) * rcParams["font.size"] > room
         # A legend that is aligned right can extend over the names on the left.
         place = {"loc": "lower right", "bbox_to_anchor": (1, 1), "ncols": 1 if wide else 2}
         style = {"frameon": False, "handletextpad": 0.5, "columnspacing": 1.4, "numpoints": 1}
@@ -191,13 +204,23 @@ class RowsDisplay(MarksDisplay):
         if few:
             names = drawable(self.names if names is None else names, shown)
             ax.set(ylim=(len(shown) - 0.4, -0.6), yticks=at, yticklabels=names)
-            height = _ROW_HEIGHT if is_new else ax.get_window_extent().height / ax.figure.dpi / max(1, len(shown))
-            for name in ax.get_yticklabels():
-                name.set_size(min(name.get_size(), _NAME_HEIGHT * 72 * height))
             ax.tick_params(axis="y", length=0)
-            return self._finish(label, row_label if len(shown) < len(values) else None)
+            self._finish(label, row_label if len(shown) < len(values) else None)
+            height = 72 * _ROW_HEIGHT if is_new else self._height() / max(1, len(shown))
+            for name in ax.get_yticklabels():
+                name.set_size(min(name.get_size(), _NAME_HEIGHT * height))
+            return self
         ax.set(xlim=(-0.01 * len(shown) - 0.5, 1.01 * len(shown) - 0.5))
         return self._finish(row_label, label)
+
+    def _height(self):
+        """Height in points that axes have at least, also after a layout, which makes room for legend and label."""
+        height = self.ax_.get_window_extent().height / self.figure_.dpi * 72
+        if self.figure_.get_layout_engine() is None:
+            return height
+        label, legend = self.ax_.xaxis.label, self.legend_.get_texts() if self.legend_ else []
+        lines = sum(text.get_text().count("\n") + 1 for text in (label, *legend))
+        return min(height, self._room()[1] - (_LINE * lines + _TICKS) * label.get_size())
 
 
 class IntervalsDisplay(RowsDisplay):

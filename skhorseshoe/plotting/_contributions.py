@@ -6,21 +6,20 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from .._model import PROBIT
 from .._posterior.contributions import contributions
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import unwrap
 from .._posterior.table import value_text
-from ._base import DARK, MAX_NAMES, MUTED, PALE, AxesDisplay, check_count, ink, spaced, table_intervals
+from ._base import DARK, LETTER, MAX_NAMES, MUTED, PALE, AxesDisplay, check_count, ink, spaced, table_intervals
 from ._texts import class_names, drawable, percent
 
 if TYPE_CHECKING:
-    from .._types import Axes, Floats, Mapping, Model, NDArray, RowsLike
+    from .._types import Axes, Callable, Floats, Mapping, Model, NDArray, RowsLike
 
 _ROW_HEIGHT = 0.3  # inches
 _TICKS = 0.5, 0.2, 0.8, 0.05, 0.95, 0.01, 0.99, 0.001, 0.999, 0.3, 0.4, 0.6, 0.7, 0.1, 0.9  # most important first
-_APART, _NAMES = 0.5, 1.6  # inches between two ticks, and of the axes' width that names take
-_LETTERS = 40  # most letters of a label with its value or probability
+_APART = 6  # letters between two ticks
+_LETTERS, _SHARE = 40, 0.55  # most letters of a label with its value or probability, and share of the width for these
 _SURE = 1e-9  # smallest distance of a drawn probability from 0 and 1
 
 
@@ -47,6 +46,8 @@ class ContributionsDisplay(AxesDisplay):
         The probability of the second class of both rows, with the lower and the upper end of its interval.
     classes : ndarray of shape (2,)
         The labels.
+    predictor : callable
+        Gives the scores of an array of probabilities, as the model of the classifier has it.
 
     Attributes
     ----------
@@ -74,6 +75,7 @@ class ContributionsDisplay(AxesDisplay):
     probability: Floats
     level: float
     classes: NDArray[Any]
+    predictor: Callable[[Any], Any]
 
     @classmethod
     def from_estimator(
@@ -123,6 +125,7 @@ class ContributionsDisplay(AxesDisplay):
             probability=np.array([about["probability"], [means[-1], *ends[:, -1]]]),
             level=level,
             classes=classifier.classes_,
+            predictor=classifier._likelihood.predictor,
         ).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
@@ -136,22 +139,23 @@ class ContributionsDisplay(AxesDisplay):
         )
         ax.vlines(scores, np.arange(n + 1), np.arange(1, n + 2), colors=muted, linewidth=0.8, zorder=1)
         both, places = scores[[0, -1]], [0, n + 1]
-        interval = PROBIT.predictor(np.clip(self.probability[:, 1:], _SURE, 1 - _SURE))
+        interval = self.predictor(np.clip(self.probability[:, 1:], _SURE, 1 - _SURE))
         low, high = scores[:-1] + self.interval
         self.lines_ = [
             ax.hlines(at, low, high, colors=black, linewidth=1.2, zorder=3),
             ax.hlines(places, interval[:, 0], interval[:, 1], colors=dark, linewidth=1.8, zorder=3),
         ]
         self.points_ = ax.plot(both, places, "s", color=dark, markersize=5, zorder=4)
-        first, last = map(_probability, self.rows, self.probability)
-        names = drawable([first, *self.names, last], letters=_LETTERS)
+        letter, room = LETTER * float(ax.xaxis.label.get_fontsize()), self._room()[0]
+        first, last = drawable(list(map(_probability, self.rows, self.probability)), letters=_LETTERS)
+        names = [first, *drawable(self.names, letters=min(_LETTERS, int(_SHARE * room / letter))), last]
         ax.set(ylim=(n + 1.6, -0.6), yticks=np.arange(n + 2), yticklabels=names)
         ax.tick_params(axis="y", length=0)
         second = class_names(self.classes)[1]
-        width = max(1, ax.get_window_extent().width / ax.figure.dpi - _NAMES)
-        ticks = spaced(_TICKS, PROBIT.predictor, ax.get_xlim(), _APART / width * np.ptp(ax.get_xlim()))
+        width = room - letter * max(map(len, names))  # not more than a layout leaves
+        ticks = spaced(_TICKS, self.predictor, ax.get_xlim(), _APART * letter / width * np.ptp(ax.get_xlim()))
         self.upper_ = ax.secondary_xaxis("top")
-        self.upper_.set_xticks(PROBIT.predictor(ticks), [f"{100 * p:g} %" for p in ticks])
+        self.upper_.set_xticks(self.predictor(ticks), [f"{100 * p:g} %" for p in ticks])
         self.upper_.set_xlabel(f"probability of {second}", loc="right")  # leaves room for names on the left
         return self._finish(f"score, and {percent(self.level)} intervals", None)
 

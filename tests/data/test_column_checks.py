@@ -11,11 +11,10 @@ import pytest
 import scipy.sparse
 from laws import peak_memory, plain_columns
 from scipy.sparse import csr_array, issparse
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._data.column_checks import extremes, far_out, find_one_sided, missing_codes, sample, step_of, widest
+from skhorseshoe._data.column_checks import extremes, far_out, find_one_sided, sample, step_of, widest
 from skhorseshoe._data.row_blocks import Segment
 from skhorseshoe._fit import findings
 from skhorseshoe._mcmc.draws import Draws
@@ -328,48 +327,3 @@ def test_the_column_that_stands_out_most_is_told(seed, said):
     (text,) = said(short_model(n_iter=5, burn_in=5), X, y, "far out")
     assert text.startswith("Columns 'b', 'c' have values far out: the standard deviation of 'b' is 7.1e+02, but")
     assert f"lie within {high - low:.2g}." in text
-
-
-@pytest.mark.parametrize(("others", "codes"), [
-    ([0, 1, 2], [-9]), ([0, 1, 2], [9]), ([0, 1], [-9]), ([0, 1, 2], [-9, 99]), ([1, 2, 3, 4, 5], [97, 98, 99]),
-    (range(20, 80), [999]), (range(20, 80), [99]), (range(20, 80), [-1]), (range(0, 500, 5), [-99]),
-])  # fmt: skip
-@pytest.mark.parametrize("kind", [np.asarray, csr_array])
-def test_codes_for_missing_values_are_found(kind, others, codes):
-    rng = np.random.default_rng(0)
-    rows = rng.choice(np.array(others, float), (900, 3))
-    rows[::20, 1] = np.resize(codes, 45)
-    ((column, found),) = missing_codes(kind(rows))
-    assert (column, sorted(found)) == (1, codes)
-    rows[0, 1] = 0.5  # of measurements that are no whole numbers, a code is a value like others
-    assert missing_codes(kind(rows)) == []
-
-
-def test_counts_ages_and_scales_are_no_codes():
-    """Of 2000 columns of each kind, but one in a thousand."""
-    rng, shape = np.random.default_rng(1), (200, 2000)
-    columns = {
-        "counts": rng.poisson(6, shape),
-        "heavy counts": rng.negative_binomial(0.2, 0.02, shape),
-        "heavier counts": np.minimum(rng.zipf(1.5, shape), 10**5),
-        "amounts": np.rint(np.exp(rng.normal(2, 1.5, shape))),
-        "ages": np.rint(rng.normal(80, 12, shape).clip(18, 105)),
-        "scores": rng.binomial(10, 0.9, shape),
-        "levels": rng.integers(0, 10, shape),
-        "differences": rng.poisson(1, shape) - 1,
-    }
-    for name, values in columns.items():
-        assert len(missing_codes(values.astype(float))) <= 2, name
-    for load in (load_breast_cancer, load_digits, load_wine, load_iris, load_diabetes):
-        assert missing_codes(load().data) == []
-
-
-@pytest.mark.parametrize("dtype", ["int8", "float64"])
-def test_codes_for_missing_values_are_told_before_sampling(dtype, said):
-    G = np.random.default_rng(0).integers(0, 3, (60, 100)).astype(dtype)
-    model, y = HorseshoeProbitClassifier(n_iter=5, burn_in=100, random_state=0), np.arange(60) % 2
-    assert said(model, pd.DataFrame(G), y, "codes for missing") == []
-    G[::7, ::5] = -9
-    (text,) = said(model, pd.DataFrame(G).add_prefix("snp"), y, "codes for missing")
-    assert "Columns 'snp0', 'snp5', 'snp10' and 17 more" in text
-    assert "(-9 in 'snp0'), and count as amounts. If they are, make NaN of them and impute" in text

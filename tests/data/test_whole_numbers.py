@@ -1,4 +1,5 @@
-"""Whole numbers that float64 cannot tell apart are refused by name, in whatever form they come."""
+"""Whole numbers, in whatever form they come: small ones become float32, and large ones that float64 cannot tell apart
+are refused by name."""
 
 from decimal import Decimal
 
@@ -10,6 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._data.validation import check_X
 
 RNG = np.random.default_rng(0)
 SMALL, VALUES = RNG.integers(0, 60, 200), RNG.standard_normal(200)
@@ -63,3 +65,43 @@ def test_a_column_that_varies_within_rounding_is_told(values, said):
     (text,) = said(model, X, Y, "Column 'time' lies up to 5e+15 standard deviations from zero")
     assert "Subtract the means" in text
     assert not said(model, X.assign(time=1e17), Y, "'time'")
+
+
+GENOTYPES = RNG.binomial(2, 0.3, (120, 6)).astype(np.int8)
+NAMES = list("abcdef")
+NULLABLE = {"bool": "boolean", "int8": "Int8", "int16": "Int16", "uint16": "UInt16"}
+SMALL_FORMS = {
+    "array": lambda X: X,
+    "CSR": sp.csr_array,
+    "CSC": sp.csc_matrix,
+    "pandas": lambda X: pd.DataFrame(X, columns=NAMES),
+    "nullable": lambda X: pd.DataFrame(X, columns=NAMES).astype(NULLABLE[X.dtype.name]),
+    "of Arrow": lambda X: pd.DataFrame(X, columns=NAMES).astype(f"{X.dtype}[pyarrow]"),
+    "sparse columns": lambda X: pd.DataFrame(X, columns=NAMES).astype(pd.SparseDtype(X.dtype, X.dtype.type(0))),
+    "polars": lambda X: pl.DataFrame(dict(zip(NAMES, X.T, strict=True))),
+    "pyarrow": lambda X: pa.table(dict(zip(NAMES, X.T, strict=True))),
+}
+
+
+def read(X):
+    return check_X(HorseshoeProbitClassifier(), X, reset=True)
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.int16, np.uint16])
+@pytest.mark.parametrize("form", SMALL_FORMS.values(), ids=SMALL_FORMS)
+def test_small_numbers_become_float32(form, dtype):
+    X = GENOTYPES.astype(dtype)
+    if dtype in (np.int16, np.uint16):  # as far as they go
+        X[:2] = [np.iinfo(dtype).min], [np.iinfo(dtype).max]
+    got = read(form(X))
+    assert got.dtype == np.float32
+    np.testing.assert_array_equal(got.toarray() if sp.issparse(got) else got, X.astype(float))
+
+
+@pytest.mark.parametrize("form", ["array", "CSR", "pandas"])
+def test_larger_numbers_stay_float64(form):
+    assert read(SMALL_FORMS[form](GENOTYPES.astype(np.int32))).dtype == np.float64
+
+
+def test_a_column_of_other_numbers_keeps_the_table_float64():
+    assert read(pd.DataFrame(GENOTYPES, columns=NAMES).assign(dose=0.1)).dtype == np.float64

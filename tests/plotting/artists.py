@@ -5,6 +5,7 @@ from itertools import pairwise
 import numpy as np
 from matplotlib.legend import Legend
 from matplotlib.text import Text
+from scipy.special import ndtri
 
 from skhorseshoe import plotting
 
@@ -29,6 +30,7 @@ def made(display, names=NAMES, label="well"):
         "Contributions": {
             **of_rows,
             **{"rows": [names[0], names[-1]], "score": -0.5, "probability": np.tile([0.5, 0.3, 0.7], (2, 1))},
+            "predictor": ndtri,
         },
         "Shrinkage": {"names": names, "shrinkage": mean},
         "PosteriorCalibration": {

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from artists import drawn, outside, row_names, segments
 from matplotlib import pyplot as plt
+from scipy.special import expit, logit
 from scipy.stats import norm
 
 from skhorseshoe.inspection import contributions, predict_interval
@@ -51,9 +52,12 @@ def test_probabilities_are_told_in_per_cent_and_never_as_0_or_100():
         probability=np.array([[0.16, 0.004, 0.5], [0.992, 0.8349, 1.0]]),
         level=0.9,
         classes=np.array(["well", "ill"]),
+        predictor=logit,
     ).plot()
     assert row_names(picture.ax_) == ["average row: 16 % (0.4 to 50 %)", "age 71", "this row: 99.2 % (83 to >99.9 %)"]
     assert picture.upper_.get_xlabel() == "probability of 'ill'"
+    ticks = [float(label.get_text().removesuffix(" %")) / 100 for label in picture.upper_.get_xticklabels()]
+    np.testing.assert_allclose(expit(picture.upper_.get_xticks()), ticks)
 
 
 def test_a_small_figure_and_names_of_formulas_have_room(model, data, short_fit):

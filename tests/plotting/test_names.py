@@ -11,6 +11,8 @@ from skhorseshoe.plotting import (
     AutocorrelationDisplay,
     CoefficientsDisplay,
     ContributionsDisplay,
+    CredibleSetsDisplay,
+    EffectsDisplay,
     ModelSizeDisplay,
     PosteriorCalibrationDisplay,
     ProbabilityIntervalDisplay,
@@ -55,15 +57,28 @@ def test_parts_of_a_figure_leave_its_size(display):
     assert tuple(figure.get_size_inches()) == (9, 8)
 
 
-@pytest.mark.parametrize("display", ROWS)
-def test_names_and_legends_fit_small_axes(display):
-    figure, axes = plt.subplots(2, 2, figsize=(5.5, 7), layout="constrained")
+@pytest.mark.parametrize("display", [*ROWS, EffectsDisplay, CredibleSetsDisplay])
+@pytest.mark.parametrize("size", [(5.5, 7), (6.4, 4.8)])
+def test_names_legends_and_labels_fit_small_axes(display, size):
+    figure, axes = plt.subplots(2, 2, figsize=size, dpi=300, layout="constrained")
     for ax in axes.flat:
-        made(display, [f"marker {j}" for j in range(20)]).plot(ax=ax)
+        made(display, [f"marker {j}" for j in range(20)], label="malignant").plot(ax=ax)
     figure.canvas.draw()
-    assert not overlap(axes[0, 0].get_yticklabels())
-    assert axes[0, 0].legend_.get_window_extent().x0 >= 0
-    assert axes[0, 1].legend_.get_window_extent().x0 >= axes[0, 0].legend_.get_window_extent().x1
+    for ax in axes.flat:
+        assert not overlap(ax.get_yticklabels())
+    for texts in ([ax.legend_ for ax in axes[0]], [ax.xaxis.label for ax in axes[0]]):
+        left, right = (text.get_window_extent() for text in texts)
+        assert left.x0 >= 0
+        assert right.x0 >= left.x1
+
+
+def test_long_names_leave_room_in_a_large_font():
+    plt.rc("font", size=16)
+    shown = made(ContributionsDisplay, LONG[:10], label=LONG[1]).plot()
+    assert outside(shown.figure_) == []
+    assert shown.ax_.get_window_extent().width > 0.35 * shown.figure_.bbox.width
+    shown.upper_.set_xlim(shown.ax_.get_xlim())
+    assert not overlap(shown.upper_.get_xticklabels())
 
 
 def looks_like(label, text):
