@@ -133,7 +133,7 @@ def test_checksums_of_the_rows_are_computed_once_a_fit_if_chains_may_go_on(kept,
 
 def test_the_parameters_of_a_fit_cannot_be_changed():
     params = parameters.validated(classifier("hmc", slab_scale="auto"))
-    assert [parameters.with_settled_slab(params, outnumber).slab_scale for outnumber in (False, True)] == [
+    assert [parameters.settled(params, outnumber, params.likelihood).slab_scale for outnumber in (False, True)] == [
         None,
         "per_contrast",
     ]
