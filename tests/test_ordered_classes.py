@@ -108,7 +108,7 @@ def test_what_is_of_two_classes_says_what_to_ask(model):
         "contributions": lambda: inspection.contributions(model, X[:2]),
         "predict_proba_samples": lambda: model.predict_proba_samples(X),
         "A display of probabilities": lambda: plotting.PosteriorCalibrationDisplay.from_estimator(model, X, Y),
-        'The rule "dss"': lambda: HorseshoeSelector(model, prefit=True, rule="dss").fit(X, Y),
+        'cv of the rule "dss"': lambda: HorseshoeSelector(model, rule="dss", cv=2).fit(X, Y),
     }
     for what, ask in refused.items():
         with pytest.raises(ValueError, match=rf"{what} is of two classes, .*inspection\.at_least\(model, 'top'\)"):
@@ -134,9 +134,10 @@ def test_the_rest_of_the_library_takes_it(model):
     assert inspection.loo(model, X, Y).elpd_loo == pytest.approx(
         np.log(model.predict_proba(X)[np.arange(240), [sorted(LEVELS).index(y) for y in Y]]).sum(), rel=0.1
     )
-    for rule in ("shrinkage", "interval", "fsr"):
+    for rule in ("shrinkage", "interval", "fsr", "dss"):
         kept = HorseshoeSelector(model, prefit=True, rule=rule).fit(X, Y).get_support()
         assert kept[:2].all()
+    assert HorseshoeSelector(clone(model).set_params(class_weight="balanced")).fit(X, Y).get_support()[:2].all()
     assert len(terms.summary(model, X, terms={"both": ["a", "b"]}))
     assert len(sets.credible_sets(model, X).sets) >= 2
     search = GridSearchCV(clone(model), {"n_iter": [20, 40]}, scoring="neg_log_loss", cv=3).fit(X, Y)

@@ -26,6 +26,7 @@ from .._backends import device
 from .._utils.arrays import dense
 from .._utils.threads import count_threads, open_threads
 from .grouped_prediction import GivenRows, offset_factors
+from .ordered import information_of, is_ordered
 from .predict import each_predictor, flat_draws
 
 _FIRST_STEPS = 16  # steps of the path at first; doubled until a summary is good enough
@@ -60,7 +61,7 @@ def weighted_root(model, X, weight, informed=True, offset=None):
     points, likelihood, ops = None, model._likelihood, device.resolve("cpu", sparse=issparse(X)).ops
     if fit_intercept:  # columns about their means keep their digits next to the intercept
         centre, _ = ops.moments(X, weight)
-    if informed and offset is not None:
+    if informed and (offset is not None or is_ordered(model)):
         weight = _information(model, X, weight, offset)
     elif informed:
         points, intercept = flat_draws(model, max(_AVERAGED_DRAWS, len(model.coef_draws_)))
@@ -74,12 +75,12 @@ def weighted_root(model, X, weight, informed=True, offset=None):
 
 
 def _information(model, X, weight, offset):
-    """The Fisher information of rows with an offset, times their weights; (n,)."""
+    """The Fisher information of rows with an offset, or of ordered classes, times their weights; (n,)."""
     most, out = max(_AVERAGED_DRAWS, len(model.coef_draws_)), np.empty(X.shape[0])
     coef, intercept = flat_draws(model, most)
 
     def use(eta, block, ops):
-        out[block] = model._likelihood.information(ops.to_host(eta)).mean(axis=1)
+        out[block] = information_of(model, ops.to_host(eta), most).mean(axis=1)
 
     each_predictor(model, GivenRows(X, None, offset), coef, intercept, use, offset_factors(model, most))
     return out * weight if len(weight) else out

@@ -28,6 +28,7 @@ from .._utils.arrays import dense
 from .._utils.warn import warn
 from .dss import follow, root_or_one, weighted_root
 from .grouped_prediction import population
+from .ordered import levels_or_none, refuse_classes
 from .pipeline import unfrozen
 from .predict import flat_draws
 
@@ -66,6 +67,7 @@ def compare(model, supports, splits, task, X, y, owners, sample_weight=None, gro
     function of a classifier that returns the context of its fit. owners : as in ``follow``. groups : of
     the rows, for the fits; rows that are held out have new groups.
     """
+    refuse_classes(model, 'cv of the rule "dss"')
     X, y, sizes = indexable(X)[0], labels.check_labels(y), sizes_of(model)
     labels_of_groups = None if groups is None else check_groups(groups, len(y))
     if sample_weight is not None:
@@ -134,7 +136,9 @@ def weighted(model, X, y, sample_weight=None, more=()):
             raise ValueError(
                 "fit needs y, also with prefit=True: the class_weight of the fit weights the rows by their labels."
             )
-        counts, _, sample_weight, *_ = weigh(labels.check_labels(y), sample_weight, class_weight)
+        counts, _, sample_weight, *_ = weigh(
+            labels.check_labels(y), sample_weight, class_weight, levels=levels_or_none(model)
+        )
         X, *more = rows_that_count(counts, X, *more)
     if sample_weight is None:
         return X, np.empty(0), *more

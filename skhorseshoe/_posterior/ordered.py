@@ -82,3 +82,15 @@ def cut_rows(model):
     levels = [str(label) for label in model.ordered_classes_.tolist()]
     names = [f"(cut {low}|{high})" for low, high in pairwise(levels)]
     return dict(zip(names, np.moveaxis(cut_points(model), 2, 0), strict=True))
+
+
+def information_of(model, eta, max_draws):
+    """The Fisher information of rows about their linear predictors (n, m), of at most so many draws."""
+    if not is_ordered(model):
+        return model._likelihood.information(eta)
+    return model._likelihood.fisher_information(eta, own_draws(model, max_draws))[0]
+
+
+def levels_or_none(model):
+    """The classes from lowest to highest, as ``weigh`` takes them."""
+    return model.ordered_classes_.tolist() if is_ordered(model) else None

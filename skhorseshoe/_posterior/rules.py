@@ -22,7 +22,6 @@ from .claim_errors import (
 from .estimates import excludes_zero, interval
 from .grouped_prediction import given_rows
 from .least_effect import LeastEffects, asks_for_levels, check_effect, least_effects
-from .ordered import refuse_classes
 
 _MATRICES = 6  # matrices that "dss" holds at a time, of the shape of X'WX or of X, whichever is smaller
 
@@ -108,7 +107,6 @@ def by_dss(model, rows, level, n_columns, judged):
 
     rows : X, y, and weights and offsets or None. n_columns : up to which the path is followed at least.
     """
-    refuse_classes(model, 'The rule "dss"')
     X, y, sample_weight, offset = rows
     X, weight, offset = dss_cv.weighted(model, X, y, sample_weight, [given_rows(model, X, None, offset).offset])
     path = dss_cv.search(model, X, weight, level, n_columns, judged.owners, offset)
