@@ -123,12 +123,14 @@ class RowsWithCutPoints:
             predictors = self.rows.predictors(np.ascontiguousarray(points[:, : self.q])).astype(np.float64)
             predictors += 0.0 if self.rows.offset is None else self.rows.offset[:, None]
             for c, gaps in enumerate(np.exp(points[:, self.q :])):
-                to_theta = np.tril(np.tile(gaps, (k, 1))).T
+                to_theta, own = np.triu(np.tile(gaps[:, None], k)), np.cumsum(gaps)  # derivatives of own, in columns
                 for some in cut(0, self.n, _ROWS_AT_A_TIME):
-                    of_eta, with_own, of_own = self.likelihood.fisher_information(predictors[some, c], np.cumsum(gaps))
+                    of_eta, with_own, *of_own = self.likelihood.fisher_information(predictors[some, c], own)
                     weight[some] += of_eta
                     both[some] += with_own @ to_theta.T
-                    of_theta += to_theta @ np.tensordot(of_rows[some], of_own, 1) @ to_theta.T
+                    diagonal, beside = (of_rows[some] @ values for values in of_own)
+                    of_own = np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)
+                    of_theta += to_theta @ of_own @ to_theta.T
         return weight, both, of_theta
 
     def separated_by(self, beta):

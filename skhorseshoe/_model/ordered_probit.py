@@ -58,8 +58,8 @@ class OrderedProbit(Probit):
         return cuts[..., :-1], cuts[..., 1:]
 
     def fisher_information(self, eta, own):
-        """The Fisher information of rows about (eta, own): that of eta (...), of both (..., K - 2), and that of own
-        (..., K - 2, K - 2)."""
+        """The Fisher information of rows about (eta, own): that of eta (...), of both (..., K - 2), and that of own, whose
+        matrix has a diagonal (..., K - 2) and entries beside it (..., K - 3)."""
         low, high = self._ends(eta, own)
         p = np.maximum(self.probabilities(eta, own), _LEAST)
         at_low, at_high = (np.exp(-(ends**2) / 2) / np.sqrt(2 * pi) for ends in (low, high))
@@ -68,12 +68,9 @@ class OrderedProbit(Probit):
         )  # of P(y = k) by eta; by cut k it is at_high[k - 1] for class k - 1, and minus that for k
         of_cut = at_high[..., 1:-1]  # densities at c_2 to c_K-1
         both = of_cut * (slope[..., 1:-1] / p[..., 1:-1] - slope[..., 2:] / p[..., 2:])
-        own_information = np.zeros((*both.shape, self.n_own))
-        at = np.arange(self.n_own)
-        own_information[..., at, at] = of_cut**2 * (1 / p[..., 1:-1] + 1 / p[..., 2:])
-        next_to = -of_cut[..., :-1] * of_cut[..., 1:] / p[..., 2:-1]
-        own_information[..., at[:-1], at[1:]] = own_information[..., at[1:], at[:-1]] = next_to
-        return (slope**2 / p).sum(axis=-1), both, own_information
+        diagonal = of_cut**2 * (1 / p[..., 1:-1] + 1 / p[..., 2:])
+        beside = -of_cut[..., :-1] * of_cut[..., 1:] / p[..., 2:-1]
+        return (slope**2 / p).sum(axis=-1), both, diagonal, beside
 
     def information_at(self, shares):
         """As in ``Probit``, of a row whose classes have these probabilities (K,)."""
