@@ -58,8 +58,8 @@ class OrderedProbit(Probit):
         return cuts[..., :-1], cuts[..., 1:]
 
     def fisher_information(self, eta, own):
-        """The Fisher information of rows about (eta, own): that of eta (...), of both (..., K - 2), and that of own, whose
-        matrix has a diagonal (..., K - 2) and entries beside it (..., K - 3)."""
+        """The Fisher information of rows about (eta, own): that of eta (...), of both (..., K - 2), and of own: the
+        diagonal of a matrix (..., K - 2) and the entries beside it (..., K - 3)."""
         low, high = self._ends(eta, own)
         p = np.maximum(self.probabilities(eta, own), _LEAST)
         at_low, at_high = (np.exp(-(ends**2) / 2) / np.sqrt(2 * pi) for ends in (low, high))
