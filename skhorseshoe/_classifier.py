@@ -98,8 +98,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         Algorithm; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs; with more than 1.2
         times as many columns as rows and a slab its paths are in coordinates of the prior. "gibbs" is the data
         augmentation of Terenin, Dong & Draper (2019); "pxda" adds moves of all latent variables and of single
-        coefficients. "auto" is "hmc", but "pxda" for more than 8000 columns, unless these coordinates are taken, or for
-        a burn-in below 100; "gibbs" takes its place with groups or an offset.
+        coefficients. "auto" is "hmc", but "pxda" for more than 8000 columns, unless they are sparse in memory or these
+        coordinates are taken, or for a burn-in below 100; "gibbs" takes its place with groups or an offset.
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
         Where to fit. "cuda" is the first NVIDIA GPU; if it cannot be used, ``fit`` raises an error. "auto" is a GPU if
         a working one is found and X is dense with more than about four million elements, else the CPU, as always for

@@ -160,6 +160,7 @@ SIZES = {
     "bytes_to_a_manifest": "disk._folder.BYTES_TO_A_MANIFEST",
     "coefficients_in_the_cache": "_backends._cpu.predict._COEFFICIENTS_OF_LARGE_DRAWS",
     "columns_of_a_cholesky_factor": "_backends.limits.MOST_CHOLESKY_COLUMNS",
+    "columns_of_a_diagonal": "_fit.plan._FEWEST_DIAGONAL_COLUMNS",
     "columns_of_one_block": "_backends._gpu.gaussian.THREADS",
     "correlations_of_a_block": "_posterior.correlated._CORRELATIONS_AT_A_TIME",
     "draws_of_groups": "_mcmc.group_draws.ROOM_BYTES",
@@ -180,6 +181,7 @@ SIZES = {
     "tuned_burn_in": "_mcmc.burn_in._TUNED_SWEEPS",
     "untuned_burn_in": "_mcmc.burn_in._UNTUNED_SWEEPS",
     "window": "_utils.memmap.WINDOW",
+    "work_of_a_factor": "_fit.plan._FACTOR_WORK",
 }
 
 

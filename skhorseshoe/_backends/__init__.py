@@ -12,6 +12,7 @@ from numpy.linalg import LinAlgError
 from .constants import (  # noqa: F401 - the purposes, by which every back end draws the same numbers
     ACCEPT_PURPOSE,
     COEF_PURPOSE,
+    COLUMN_PURPOSE,
     EFFECT_PURPOSE,
     EXCHANGE_PURPOSE,
     EXPAND_PURPOSE,

@@ -6,6 +6,7 @@ MOMENTUM_PURPOSE, ACCEPT_PURPOSE, TAU_MOVE_PURPOSE, TAU_ACCEPT_PURPOSE, EXPAND_P
 LAMBDA_MOVE_PURPOSE, HOLD_PURPOSE = 11, 13
 PERTURB_PURPOSE, PROBE_PURPOSE, PROBE_ROWS_PURPOSE, LINE_PURPOSE, LINE_HOLD_PURPOSE, EXCHANGE_PURPOSE = range(16, 22)
 EFFECT_PURPOSE, GROUP_SCALE_PURPOSE, GROUP_XI_PURPOSE, GROUP_LINE_PURPOSE = range(22, 26)
+COLUMN_PURPOSE = 26
 SECOND_TRAJECTORY = 2**31  # added to the number of the sweep, so that a second trajectory has numbers of its own
 
 # Shares by which the diagonal of H + D is raised, one after the other, until it can be factorised. This changes the
@@ -21,6 +22,7 @@ FARTHEST = 300.0  # farthest end of the slice, in log tau: if all coefficients a
 LAMBDA_WIDTH = 16.0  # width of the slice, in log lambda_j: it reaches from noise to signal
 LARGEST_ODDS = 1e250  # largest odds of holding a column
 TAU_HALF_HELD = 10.0  # lambda_j^2 tau^2 H_jj of a column that is held in half of the moves of tau
+COLUMN_STEP = 2.0  # standard deviation of a step of log lambda_j that moves with its coefficient alone
 LEAST_FREE = 1e-9  # least 1 - d_j P_jj with which lambda_j moves: below it, v has no correct digits
 
 # Line moves.

@@ -143,6 +143,11 @@ class HostBackEnd(BackEnd, Protocol):
 
     def sums_by_group(self, X, codes, n_groups, weight): ...
 
+    ColumnMoves: Any  # column_moves.py
+
+    def can_move_columns(self, rows): ...
+    def move_tau_with_diagonal(self, H, b, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key, threads): ...
+
     PriorCoordinates: Any  # prior_coordinates.py
     Exchanges: Any
     ShrinkageByRows: Any  # shrinkage_by_rows.py

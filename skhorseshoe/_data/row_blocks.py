@@ -106,6 +106,17 @@ class Segment(NamedTuple):
         ones = float(weight @ (y > 0)) if len(weight) else int((y > 0).sum())
         return size, ones, *ops.moments(self.X, counted)
 
+    def information_moments(self, ops, threads, coef, intercept):
+        """As ``moments``, with the information of each row, averaged over the points (m, p), as a further weight."""
+        weight = np.empty(len(self.y))
+
+        def put(eta, at):
+            weight[at] = self.likelihood.information(ops.to_host(eta) + intercept).mean(axis=1)
+
+        ops.each_block(self.X, coef, threads, _BYTES_AT_A_TIME, put)
+        weight *= ops.to_host(self.weight) if len(self.weight) else 1.0
+        return self._replace(weight=ops.to_device(weight)).moments(ops, threads)
+
     def deviations(self, ops, threads, centre):
         """Sums of the distances of columns from a centre (p,), by weight; (p,)."""
         return (absolute_deviations(self.X, ops.to_host(self.weight), centre),)
@@ -184,5 +195,10 @@ def _stack(a, b):
 
 ADD = dict.fromkeys((Segment.latent, Segment.score, Segment.line, Segment.gram, Segment.misplaced), _sums_of_parts)
 ADD[Segment.deviations] = _sums_of_parts
-ADD |= {Segment.moments: _merge_moments, Segment.extremes: widest, Segment.level_sums: widest}
+ADD |= {
+    Segment.moments: _merge_moments,
+    Segment.information_moments: _merge_moments,
+    Segment.extremes: widest,
+    Segment.level_sums: widest,
+}
 ADD |= {Segment.sample: _stack, Segment.checksum: _join}

@@ -177,6 +177,22 @@ class Rows:
             return self.gram(self.ops.to_host(beta)[:, self.columns.q_place], spare)
         return self.gram(spare=spare, weight=self.row_information(beta))
 
+    def information_diagonal(self, beta):
+        """The diagonal (q,) of the same, with the intercept at the means of the columns that it has as weights; these
+        means (q,), 0 for the intercept and without one; and the sum of the informations of the rows."""
+        c, p = self.columns, self.shape[1]
+        if self.offset is None:
+            points = c.of_X(self.ops.to_host(beta))
+            intercept = points[:, p] if c.fit_intercept else np.zeros(len(points))
+            size, _, mean, variance = self._total(Segment.information_moments, points[:, :p], intercept)
+        else:
+            rows = self._all_rows._replace(weight=self.row_information(beta))
+            size, _, mean, variance = self._total(Segment.moments, rows=rows)
+        away = (mean - c.centre) / c.unit
+        if not c.fit_intercept:
+            return (size * (variance / c.unit**2 + away**2))[c.order], np.zeros(len(away)), size
+        return np.append((size * variance / c.unit**2)[c.order], size), np.append(away[c.order], 0.0), size
+
     def row_information(self, beta):
         """The information of each row about eta, times its weight, averaged over the rows of beta; (n,)."""
         parts = (beta[points] for points in cut(0, len(beta), _POINTS_AT_A_TIME))
@@ -258,14 +274,20 @@ class Rows:
         c = self.columns
         if not c.fit_intercept:
             return [], []
-        rows, spread = self.sampled(), np.where(c.unpenalized, 0.0, self.spread)
-        sets = self._confirmed(find_indicator_sets(rows, c.mean_of_X, self.spread**2))
+        rows, spread, sets = self.sampled(), np.where(c.unpenalized, 0.0, self.spread), self.level_sets
         n = rows.shape[0] * n_given // self.n
         if issparse(rows) or rows.shape[1] > n:
             return sets, []
         for indicators in sets:
             spread[indicators.columns[-1]] = 0.0
         return sets, self._confirmed(find_dependent_sets(rows, c.mean_of_X, spread, n))
+
+    @cached_property
+    def level_sets(self):
+        """The ``IndicatorSet``s, of which the intercept has each sum."""
+        if not self.columns.fit_intercept:
+            return []
+        return self._confirmed(find_indicator_sets(self.sampled(), self.columns.mean_of_X, self.spread**2))
 
     def _confirmed(self, sets):
         """The sets of a sample that all rows confirm."""

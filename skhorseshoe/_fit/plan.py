@@ -14,7 +14,7 @@ from .._data.weights import arrange
 from .._mcmc.burn_in import AUTO
 from .._mcmc.group_effects import forecast_of_groups
 from .._mcmc.prior import PER_CONTRAST
-from .._mcmc.run import PRIOR_COORDINATES, Settings
+from .._mcmc.run import DIAGONAL, PRIOR_COORDINATES, Settings
 from .._model import PROBIT
 from .._utils import memory
 from .._utils.memmap import is_on_disk
@@ -30,6 +30,8 @@ from .watched import MOST_ROWS
 
 _FEWEST_TUNING_SWEEPS = 100  # fewest sweeps of burn-in in which "hmc" can tune itself
 _LARGEST_EXPANSION = 10  # largest row expansion that "auto" accepts
+_FEWEST_DIAGONAL_COLUMNS = 256, 100  # fewest columns with a diagonal mass matrix, of an array and of sparse rows
+_FACTOR_WORK = 16  # numbers of X whose passes take as long as a factor, which takes the cube of the columns
 _DEFAULT_BYTES_OF_DRAWS = 2**30  # bytes of draws that n_iter="auto" keeps
 
 
@@ -68,6 +70,9 @@ def plan_fit(params, data, done):
     X, *labels = data.rows
     X = array_if_as_small(X) if in_prior_coordinates and params.device in (AUTO, "cpu") else X
     device, copied = _choose_device(params, settings.kind_on_device, X, extras), 0
+    is_free = params.sampler == "auto" and can_tune(params) and issparse(X) and not in_prior_coordinates
+    if (is_free or settings.kind == "hmc") and device.name == "cpu" and fits_diagonal(params, data, X):
+        settings, sampler = settings._replace(kind=DIAGONAL), "hmc"
     if X.dtype == np.float16 and device.name == "cpu" and not is_on_disk(X):  # no kernel reads float16
         copied = 4 * X.size
         check_copy(copied, "Computing with float16", " Have it on disk (skhorseshoe.disk).")
@@ -79,7 +84,8 @@ def plan_fit(params, data, done):
         findings += group_findings.of_outcomes(data, y, more[0], weight)
     X, *labels = arrange(X, y, weight, sampler, more)
     copied = copied or copied_bytes(data.original_X, X)
-    stored = stored_columns(X, data.unpenalized) if in_prior_coordinates and params.slab_scale == PER_CONTRAST else None
+    leaves_out = settings.kind in (PRIOR_COORDINATES, DIAGONAL) and params.slab_scale == PER_CONTRAST
+    stored = stored_columns(X, data.unpenalized) if leaves_out else None
     shape, X = X.shape, X if stored is None else take_columns(X, stored)
     return Plan(settings, device, n_threads, shape, (X, *labels), copied, findings, stored)
 
@@ -88,7 +94,7 @@ def choose_kind(params, data):
     """The kind of chains, see ``Settings``. The sampler "auto" is "hmc" if one of these holds:
 
     - the coordinates of the prior fit, since data augmentation mixes badly where columns outnumber rows;
-    - burn-in is long enough to tune it, and the columns are not too many for a Cholesky factor;
+    - burn-in is long enough to tune it, and the columns are not too many for a Cholesky factor, or ``fits_diagonal``;
     - weights are not whole, or make too many rows where a Cholesky factor is possible: others take weights as repeats.
 
     Otherwise it is "pxda", or with groups or an offset, which "pxda" does not take, "gibbs". With groups and too many
@@ -101,9 +107,8 @@ def choose_kind(params, data):
     elif data.extras:
         taking = ("hmc",) if data.groups is not None and too_wide else ("hmc", "gibbs")
     if sampler == "auto":
-        can_tune = params.burn_in == AUTO or params.burn_in >= _FEWEST_TUNING_SWEEPS
         can_repeat = data.whole_weights and (too_wide or data.expansion <= _LARGEST_EXPANSION)
-        sampler = "hmc" if in_prior_coordinates or (can_tune and not too_wide) or not can_repeat else taking[-1]
+        sampler = "hmc" if in_prior_coordinates or (can_tune(params) and not too_wide) or not can_repeat else taking[-1]
     elif sampler not in taking:
         here = " with so many columns" if sampler == "gibbs" else ""
         what = f"{data.extras}{here}" if params.likelihood.has_latents else f"a {params.likelihood.name} likelihood"
@@ -111,10 +116,24 @@ def choose_kind(params, data):
     return PRIOR_COORDINATES if in_prior_coordinates and sampler == "hmc" else sampler
 
 
+def can_tune(params):
+    """Whether burn-in is long enough for "hmc"."""
+    return params.burn_in == AUTO or params.burn_in >= _FEWEST_TUNING_SWEEPS
+
+
 def fits_prior_coordinates(params, data):
     """Whether "hmc" takes the coordinates of the prior: with a slab and clearly more columns than rows, but not on a
     cluster."""
     return data.more_columns and params.slab_scale is not None
+
+
+def fits_diagonal(params, data, X):
+    """Whether "hmc" takes a diagonal mass matrix for rows in memory, without groups and cut points: where
+    factors of a matrix over the columns would take longer than passes over X."""
+    if data.groups is not None or params.likelihood.n_own or data.outnumber or is_on_disk(X):
+        return False
+    numbers = X.nnz if issparse(X) else X.size
+    return X.shape[1] >= _FEWEST_DIAGONAL_COLUMNS[issparse(X)] and X.shape[1] ** 3 > _FACTOR_WORK * numbers
 
 
 def _sweeps_and_room(params, p, done):
@@ -170,10 +189,11 @@ def _choose_device(params, kind, X, extras):
     return device if choice != "auto" else _device.with_room(device, X, params.n_chains, kind)
 
 
-def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False):
+def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False, stored=0):
     """Bytes that a fit allocates in addition to X: its draws, with ``item`` bytes a coefficient, and its working set.
 
-    no_matrix : whether data augmentation makes passes over X in place of X'X.
+    no_matrix : whether data augmentation makes passes over X in place of X'X. stored : numbers of a sparse X, and 0 of
+    an array.
     """
     q = p + 1
     draws = n_chains * n_draws * (item * q + 16)
@@ -185,6 +205,9 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
         vectors = (40 * n_chains + 40) * q
         blocks = 4 * min(n_threads, n_chains) * max(min(2**20, 4 * n * p), n)
         return draws, 8 * (matrices + vectors + blocks) + _bytes_of_blas(n, 16 * 2**20)
+    if sampler == DIAGONAL:
+        of_rows = 3 * n * (n_chains + n_threads) + stored  # linear predictors, and X by columns
+        return draws, 8 * (of_rows + 60 * n_chains * q + n_chains * min(2**20, 64 * q)) + _bytes_of_blas(1, 0)
     factors = 4 + n_threads + n_chains if sampler == "hmc" else 7 if needs_conjugate_gradients(p) else 3 + n_threads
     segments = len(block_bounds((n, p))[1]) - 1
     if segments > 1:  # a thread has the matrix of its segment, and those that it has yet to add
@@ -225,9 +248,13 @@ def _forecast_of(plan, n_threads, n_groups):
     settings, (n, p) = plan.settings, plan.shape
     n_chains, n_draws, sampler = settings.n_chains, _most_draws(settings), settings.kind
     item = np.dtype(settings.draws_dtype).itemsize
-    needed = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, _has_no_matrix(plan))
+    needed = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, _has_no_matrix(plan), _stored(plan))
     more = forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler) if n_groups else (0, 0)
     return needed[0] + more[0], needed[1] + more[1]
+
+
+def _stored(plan):
+    return plan.rows[0].nnz if plan.rows is not None and issparse(plan.rows[0]) else 0
 
 
 def _most_draws(settings):

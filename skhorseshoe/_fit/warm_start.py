@@ -6,6 +6,7 @@ import numpy as np
 
 from .._mcmc.draws import STORED
 from .._mcmc.prior import SLAB_TEXT
+from .._mcmc.run import DIAGONAL
 from .._utils.atomic_files import differences
 from .._utils.warn import warn
 
@@ -62,5 +63,6 @@ def dependencies(params, problem, settings):
         "shape of X": rows.shape,
         "dtype of X": rows.dtype.name,
         "group_scale": None if rows.groups is None else rows.groups.scale,
+        "place of X": "memory" if settings.kind == DIAGONAL else None,  # on disk the chains are others
         **{f"checksum of {name}": value for name, value in rows.checksums().items()},
     }

@@ -70,12 +70,12 @@ def _trajectories(state, rows, reference, tuning, tau_0, ops, key, with_scales):
             return HmcState._make(new)
     t = state.sweep
     if not (tuning.apart and tuning.tau_moves):
-        state = _trajectory(state, rows, reference, tuning, tau_0, ops, key)
+        state = along_trajectory(state, rows, reference, tuning, tau_0, ops, key)
     else:
-        state = _trajectory(state, rows, reference, tuning._replace(tau_moves=0), tau_0, ops, key)
+        state = along_trajectory(state, rows, reference, tuning._replace(tau_moves=0), tau_0, ops, key)
         acceptance, scales_only = state.acceptance, tuning._replace(step=0.0, n_steps=1)
         state = state._replace(sweep=t + SECOND_TRAJECTORY)
-        state = _trajectory(state, rows, reference, scales_only, tau_0, ops, key, same_scales=True)
+        state = along_trajectory(state, rows, reference, scales_only, tau_0, ops, key, same_scales=True)
         state = state._replace(acceptance=(acceptance + state.acceptance) / 2, sweep=t)
     return draw_scales(state, tau_0, ops, key) if with_scales else state
 
@@ -88,7 +88,7 @@ def draw_scales(state, tau_0, ops, key):
     return state._replace(lambda_sq_inv=lambda_sq_inv, tau_sq_inv=tau_sq_inv)
 
 
-def _trajectory(state, rows, reference, tuning, tau_0, ops, key, same_scales=False):
+def along_trajectory(state, rows, reference, tuning, tau_0, ops, key, same_scales=False):
     """The state after a trajectory and its test. With a step size of 0 only moves of the scales change beta.
 
     same_scales : whether the trajectory before ended with these scales.

@@ -17,8 +17,6 @@ from typing import NamedTuple
 from .._backends import EXCHANGE_PURPOSE
 
 _STRIDE = 2**28  # added to the number of the sweep for each exchange, so that it has random numbers of its own
-_GOLDEN = 0.6180339887498949  # golden ratio less 1, whose multiples modulo 1 spread evenly
-_SHARES = 0.6, 0.8  # angle of a trajectory in units of MEAN_ANGLE: the least, and the range over sweeps
 MEAN_ANGLE = 4.5  # mean angle of a trajectory, over sweeps
 EXCHANGES = 8  # number of exchanges in a sweep
 
@@ -33,12 +31,6 @@ class PriorCoordinateState(NamedTuple):
     acceptance: object  # (n_chains,) probability with which the trajectory of the sweep was accepted
     exchanged: object  # (n_chains,) mean probability with which its exchanges were accepted
     sweep: int
-
-
-def number_of_steps(t, step, most):
-    """The number of steps of the trajectory in sweep t, ``most`` at most."""
-    least, span = _SHARES
-    return max(1, min(most, round(MEAN_ANGLE * (least + span * (t * _GOLDEN % 1.0)) / step)))
 
 
 def sweep(state, rows, coordinates, exchanges, step, n_steps, ops, key):

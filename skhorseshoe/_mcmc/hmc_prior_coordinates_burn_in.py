@@ -1,22 +1,16 @@
 """Chains in the coordinates of the prior, and their burn-in, which finds the step size, centres and sizes.
 
-Burn-in has the phases of ``hmc_burn_in.py``, without a climb. Each tunes the step size to an acceptance of 0.8 by dual
-averaging, and its second half determines the centres and sizes for the next: of log tau, of the coefficients that are
-not shrunk, and of those that are signals in every chain. The last phase tunes the step size alone. After burn-in
-everything is frozen.
+The second half of a phase determines the centres and sizes for the next: of log tau, of the coefficients that are not
+shrunk, and of those that are signals in every chain. The last phase tunes the step size alone.
 """
 
-from math import exp, log, pi
+from math import log
 
 import numpy as np
 
 from . import hmc_prior_coordinates
-from .adaptation_window import DualAveraging, mean_of_chains
-from .burn_in import tuned_phases
-from .chains import PlainChains
+from .tuned_chains import TunedChains, number_of_steps
 
-_STEP_ACCEPTANCE = 0.8  # acceptance to which the step size is tuned
-_FIRST_STEP, _LARGEST_STEP = 0.2, pi / 2  # step sizes: the first, and the largest
 _FIRST_SWEEPS = 20, 10  # number of sweeps at the start, and the largest number of steps of a trajectory in them
 _MOST_LEAPFROG_STEPS = 400  # largest number of steps of a trajectory afterwards
 # Unit of a coordinate far from zero, in standard deviations by the largest information: of arrays, and of sparse rows.
@@ -30,17 +24,8 @@ _FEWEST_COLUMNS_TO_EXCHANGE = 3  # least number of columns that vary with which 
 _SEEN = "n", "first", "total", "squares"  # names in saved arrays of the four entries of ``seen``
 
 
-def is_averaged(sweep, phase_ends):
-    """Whether a sweep is in the second half of a phase of burn-in, which chains average."""
-    start = max((t for t in phase_ends if t <= sweep), default=0)
-    end = min((t for t in phase_ends if t > sweep), default=phase_ends[-1])
-    return start < sweep and end < phase_ends[-1] and 2 * (sweep - start) > end - start
-
-
-class PriorCoordinateChains(PlainChains):
+class PriorCoordinateChains(TunedChains):
     """Chains of ``hmc_prior_coordinates``."""
-
-    schedule = staticmethod(tuned_phases)
 
     def __init__(self, problem, start, burn_in, saved=None, blocks=()):
         rows, fixed, _, _ = problem
@@ -56,8 +41,6 @@ class PriorCoordinateChains(PlainChains):
         self.exchanges = None
         if (square > 0).sum() >= _FEWEST_COLUMNS_TO_EXCHANGE:
             self.exchanges = ops.Exchanges(fixed, precision, square, rows.threads)
-        self._tune_from(_FIRST_STEP)
-        self.accepted = np.zeros(3)  # sums of both acceptances after burn-in, and their number
         self.centre = np.concatenate([np.zeros(p), start.beta[:, p:].mean(axis=0), [log(problem.tau_0)]])
         self.size = np.concatenate([np.ones(p), self.width, [_LOG_TAU_SIZES[1]]])
         self.seen = None  # averages of coordinates: their number, the first, sums of differences and squares
@@ -85,45 +68,23 @@ class PriorCoordinateChains(PlainChains):
         )
 
     @property
-    def step(self):
-        """The step size, an angle."""
-        return exp(self.dual.log_step if self.state.sweep < self.burn_in.end else self.dual.log_average)
-
-    @property
     def tuning_report(self):
         """What burn-in has tuned, and mean acceptances of trajectories and exchanges since."""
-        *totals, count = self.accepted
-        rates = [float(total / count) if count else float("nan") for total in totals]
+        rates = self.mean_rates()
         n_steps = max(1, round(hmc_prior_coordinates.MEAN_ANGLE / self.step))
         return {"step": self.step, "n_steps": n_steps, "acceptance": rates[0], "exchanged": rates[1]}
 
-    def _sweep(self, state):
-        t, end, step = state.sweep, self.burn_in.end, self.step
+    def _law(self, state):
         n_first, few = _FIRST_SWEEPS
-        n_steps = hmc_prior_coordinates.number_of_steps(t, step, few if t < n_first else _MOST_LEAPFROG_STEPS)
+        most = few if state.sweep < n_first else _MOST_LEAPFROG_STEPS
+        n_steps = number_of_steps(state.sweep, self.step, most, hmc_prior_coordinates.MEAN_ANGLE)
         (rows, _, _, key), exchanges = self.problem, self.exchanges
+        return hmc_prior_coordinates.sweep(state, rows, self.coordinates, exchanges, self.step, n_steps, rows.ops, key)
 
-        def law(state):
-            return hmc_prior_coordinates.sweep(state, rows, self.coordinates, exchanges, step, n_steps, rows.ops, key)
+    def _rates(self, state):
+        return state.acceptance, state.exchanged
 
-        state = self._swept(law)
-        accepted, exchanged = (float(mean_of_chains(rates)) for rates in (state.acceptance, state.exchanged))
-        if t < end:
-            self.dual = self.dual.after(accepted - _STEP_ACCEPTANCE, self.started, log(_LARGEST_STEP), np)
-        else:
-            self.accepted += accepted, exchanged, 1
-        return state
-
-    def advance(self):
-        """One sweep, and the next phase of burn-in where one has ended."""
-        super().advance()
-        t, phase_ends = self.state.sweep, self.burn_in.phases.ends
-        if t in phase_ends[:-1]:
-            self._next_phase()
-        elif is_averaged(t, phase_ends):
-            self._add_coordinates()
-
-    def _add_coordinates(self):
+    def _add(self):
         """Add the coordinates of the state to the sums."""
         at = self.coordinates.from_beta(self.state.beta, self.state.tau_sq_inv)
         if self.seen is None:
@@ -134,20 +95,14 @@ class PriorCoordinateChains(PlainChains):
         self.seen[3] = self.seen[3] + (centred**2).sum(axis=0)
 
     def _next_phase(self):
-        """Begin a phase: new centres and sizes, and the tuning of the step size from its present value."""
+        """Take new centres and sizes."""
         if self.seen is not None:
             n, first, total, squares = self.seen
             mean = total / n
             self._centre(first + mean, np.sqrt(np.maximum(squares / n - mean**2, 0.0)))
             self._make_coordinates()
         self.seen = None
-        self._tune_from(exp(self.dual.log_average))
-        for block in self.blocks:
-            block.end_phase()
-
-    def _tune_from(self, step):
-        self.started = log(step)
-        self.dual = DualAveraging(self.started, self.started, 0.0, 0.0)
+        super()._next_phase()
 
     def _centre(self, mean, deviation):
         """Set centres and sizes by the mean and the standard deviation of coordinates."""
@@ -172,15 +127,13 @@ class PriorCoordinateChains(PlainChains):
 
     def _own_arrays(self):
         """As ``arrays``, without those of blocks."""
-        tuned = {"dual": np.array(self.dual), "started": self.started, "accepted": self.accepted}
-        tuned |= {"centre": self.centre, "size": self.size}
+        tuned = {"centre": self.centre, "size": self.size}
         if self.seen is not None:
             tuned |= {f"seen_{name}": value for name, value in zip(_SEEN, self.seen, strict=True)}
         return {**super()._own_arrays(), **tuned}
 
     def _restore(self, saved):
-        self.dual, self.started = DualAveraging._make(saved["dual"].tolist()), float(saved["started"])
-        self.accepted = saved["accepted"].copy()
+        super()._restore(saved)
         self.centre, self.size = saved["centre"], saved["size"]
         if "seen_n" in saved:
             self.seen = [saved[f"seen_{name}"] for name in _SEEN]

@@ -14,6 +14,7 @@ from .draws import Draws
 from .gibbs import State
 from .group_effects import GroupEffects
 from .hmc_burn_in import HmcChains
+from .hmc_diagonal_burn_in import DiagonalChains
 from .hmc_prior_coordinates_burn_in import PriorCoordinateChains
 from .prior import FixedPrior
 
@@ -22,7 +23,9 @@ _USUAL_SWEEPS = 1000  # sweeps after burn-in that are expected before the first 
 _START_PREDICTOR_DEVIATION = 2.0  # of the linear predictor at the start; 2 says "nearly every row is certain"
 _START_LOG_TAU_DEVIATION = 2.0  # of log(tau / tau_0) at the start
 PRIOR_COORDINATES = "prior coordinates"  # the kind of chains with which "hmc" moves in the coordinates of the prior
+DIAGONAL = "diagonal"  # and with which its mass matrix is diagonal
 _CHAINS = {"gibbs": GibbsChains, "pxda": PxdaChains, "hmc": HmcChains, PRIOR_COORDINATES: PriorCoordinateChains}
+_CHAINS |= {DIAGONAL: DiagonalChains}
 
 
 class Problem(NamedTuple):
@@ -37,7 +40,7 @@ class Problem(NamedTuple):
 class Settings(NamedTuple):
     """The arguments of a run."""
 
-    kind: str  # of the chains: the sampler, or PRIOR_COORDINATES
+    kind: str  # of the chains: the sampler, PRIOR_COORDINATES or DIAGONAL
     n_iter: int  # sweeps of each chain after burn-in, those of earlier runs included
     burn_in: int | str  # sweeps, or "auto"
     n_chains: int
@@ -50,7 +53,7 @@ class Settings(NamedTuple):
     @property
     def sampler(self):
         """The sampler by its public name."""
-        return "hmc" if self.kind == PRIOR_COORDINATES else self.kind
+        return "hmc" if self.kind in (PRIOR_COORDINATES, DIAGONAL) else self.kind
 
     @property
     def kind_on_device(self):

@@ -10,6 +10,7 @@ from ..._model import PROBIT
 from ..centring import centre_gram, uncentred
 from .dense import (  # noqa: F401 - most are part of what a back end offers
     PREDICTORS_AT_ONCE,
+    ColumnMoves,
     Exchanges,
     MassMatrix,
     Outbox,
@@ -24,6 +25,7 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     average_probabilities,
     by_chain,
     by_column,
+    can_move_columns,
     concatenate,
     draw_lambda_given_beta,
     draw_tau_given_beta,
@@ -41,6 +43,7 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     metropolis,
     minimum,
     move_along_lines,
+    move_tau_with_diagonal,
     next_hermite,
     normal,
     place,

@@ -11,9 +11,9 @@ struct Held {
     LogSum logs;
     i64 n = 0;
 
-    // Adds column j, which the uniform u chooses to hold or not.
-    HD_MEMBER void add(const Gaussians& all, i64 j, double* x, double tau_sq_inv, double growth, double u) {
-        const double odds = least(all.H[j * all.q + j] / (tau_sq_inv * x[j] * TAU_HALF_HELD), LARGEST_ODDS), before = x[j];
+    // Adds column j, with H_jj, which the uniform u chooses to hold or not.
+    HD_MEMBER void add(double information, i64 j, double* x, double tau_sq_inv, double growth, double u) {
+        const double odds = least(information / (tau_sq_inv * x[j] * TAU_HALF_HELD), LARGEST_ODDS), before = x[j];
         if (u * (1.0 + odds) < odds) {
             x[j] *= growth;
 #ifndef PLANT_NO_PRIOR_OF_HELD
@@ -28,15 +28,16 @@ struct Held {
     HD_MEMBER double value(double growth) const { return logs.value() + 0.5 * n * log(growth); }
 };
 
-// Holds columns, chosen by the uniforms of this move; returns what that adds to the log-density.
-HD double hold(const Gaussians& all, double* x, double tau_sq_inv, double growth, u32 move, const Stream& stream) {
+// Holds columns, chosen by the uniforms of this move; returns what that adds to the log-density. H : H_jj is H[j * stride].
+HD double hold(const double* H, i64 stride, i64 p, double* x, double tau_sq_inv, double growth, u32 move,
+               const Stream& stream) {
     constexpr i64 AT_ONCE = 64;
     double u[AT_ONCE];
     Held held;
-    for (i64 first = 0; first < all.p; first += AT_ONCE) {
-        const i64 n = least(AT_ONCE, all.p - first);
-        uniforms(u, n, stream, move * u32(all.p) + u32(first));
-        for (i64 j = first; j < first + n; ++j) held.add(all, j, x, tau_sq_inv, growth, u[j - first]);
+    for (i64 first = 0; first < p; first += AT_ONCE) {
+        const i64 n = least(AT_ONCE, p - first);
+        uniforms(u, n, stream, move * u32(p) + u32(first));
+        for (i64 j = first; j < first + n; ++j) held.add(H[j * stride], j, x, tau_sq_inv, growth, u[j - first]);
     }
     return held.value(growth);
 }
@@ -70,7 +71,7 @@ HD i32 move_tau(const Team& team, const Gaussians& all, double tau_0, double tau
     double *half = work, *x = work + 2 * all.q, current = *scales.tau_sq_inv, log_norm;
     auto [proposed, level] = propose_tau(current, *gaussian.log_norm, tau_0, tau_step, streams, move);
     for (i64 j = 0; j < all.p; ++j) x[j] = scales.lambda_sq_inv[j];
-    level -= hold(all, x, current, current / proposed, move, streams.held);
+    level -= hold(all.H, all.q + 1, all.p, x, current, current / proposed, move, streams.held);
     const i32 minor = factorise_mass_matrix(team, all, gaussian.b, x, proposed, spare, half, work + all.q, log_norm);
     if (minor || !(log_norm > level)) return minor;
     *gaussian.log_norm = log_norm, *scales.tau_sq_inv = proposed;
@@ -79,4 +80,29 @@ HD i32 move_tau(const Team& team, const Gaussians& all, double tau_0, double tau
         for (i64 j = 0; j <= i; ++j) gaussian.L[i * all.q + j] = spare[i * all.q + j];
     solve_transposed(gaussian.L, half, gaussian.mean, all.q);
     return MOVED;
+}
+
+// log_norm where H is diagonal, without the coefficients that are not shrunk; H, b : (p,).
+HD double diagonal_log_norm(const double* H, const double* b, i64 p, const double* x, double tau_sq_inv) {
+    LogSum logs;
+    for (i64 j = 0; j < p; ++j) {
+        const double d = tau_sq_inv * x[j], m = H[j] + d;
+        logs.add(d / m);
+        logs.total += b[j] * b[j] / m;
+    }
+    return 0.5 * logs.value();
+}
+
+// As ``move_tau``; whether tau has moved. log_norm : of the current scales, in place. x : (p,) scratch.
+HD bool move_tau_diagonally(const double* H, const double* b, i64 p, double tau_0, double tau_step,
+                            const TauStreams& streams, u32 move, const Scales& scales, double& log_norm, double* x) {
+    const double current = *scales.tau_sq_inv;
+    auto [proposed, level] = propose_tau(current, log_norm, tau_0, tau_step, streams, move);
+    for (i64 j = 0; j < p; ++j) x[j] = scales.lambda_sq_inv[j];
+    level -= hold(H, 1, p, x, current, current / proposed, move, streams.held);
+    const double new_norm = diagonal_log_norm(H, b, p, x, proposed);
+    if (!(new_norm > level)) return false;
+    log_norm = new_norm, *scales.tau_sq_inv = proposed;
+    for (i64 j = 0; j < p; ++j) scales.lambda_sq_inv[j] = x[j];
+    return true;
 }

@@ -4,8 +4,7 @@
 // or derived from them, and the sums over rows. Rows, in an array or in CSR form, are passed as by ``rows_of`` of Python.
 //
 // coef : in X's type. sums : (n_blocks, q, width), added to.
-#include "csr_rows.hpp"
-#include "dense_rows.hpp"
+#include "any_rows.hpp"
 #include "export.hpp"
 #include "fused_score.hpp"
 #include "on_likelihood.hpp"
@@ -46,13 +45,6 @@ static void add_shift(const Shift& shift, i64 tile, i64 start, i64 n_rows, i64 w
         for (i64 c = 0; c < width; ++c)
             for (i64 r = 0; r < n_rows; ++r) eta[c * tile + r] += C(shift.offset[start + r]);
     if (shift.codes) add_by_group(shift, shift.effects, tile, start, n_rows, eta);
-}
-
-// Calls answer(rows) for rows of any kind.
-template <class F> static i32 on_rows(const StoredX& X, F answer) {
-    if (X.kind == 0) return answer(DenseRows<float>(X.data, X.n, X.p));
-    if (X.kind == 1) return answer(DenseRows<double>(X.data, X.n, X.p));
-    return on_csr_rows(X, answer);
 }
 
 // The same with the likelihood of a pass, answer(likelihood, rows).

@@ -46,6 +46,24 @@ EXPORT i32 move_scales(const Gaussians* all, const ScaleMoves* moves, const Stat
     return 0;
 }
 
+// As ``move_scales``, of tau alone, where H and so M are diagonal; H, b : of the p shrunk coefficients at least.
+EXPORT i32 move_tau_with_diagonal(const double* H, const double* b, i64 p, double tau_0, double tau_step, i64 n_moves,
+                                  u32 sweep, const u32* key, i64 first, i64 last, double* lambda_sq_inv,
+                                  double* tau_sq_inv, double* accepted) {
+    Scratch<double> x(p);
+    if (x.failed()) return NO_MEMORY;
+    for (i64 c = first; c < last; ++c) {
+        const Scales scales = {lambda_sq_inv + c * p, tau_sq_inv + c};
+        const TauStreams streams({sweep, key[0], key[1]}, u32(c));
+        double log_norm = diagonal_log_norm(H, b, p, scales.lambda_sq_inv, *scales.tau_sq_inv);
+        accepted[c] = 0.0;
+        for (i64 move = 0; move < n_moves; ++move)
+            if (move_tau_diagonally(H, b, p, tau_0, tau_step, streams, u32(move), scales, log_norm, x))
+                accepted[c] += 1.0 / double(n_moves);
+    }
+    return 0;
+}
+
 // Whether a Metropolis test accepts the changes of energy (n_chains,), and the probabilities with which it does.
 EXPORT i32 accept_proposals(const double* change, i64 n_chains, u32 sweep, const u32* key, u8* accepted,
                             double* acceptance) {

@@ -68,8 +68,6 @@ propose_scales(const double* H, int p, int q, const double* log_norm, double tau
     const TauStreams streams({sweep, k0, k1}, u32(c));
     const double current = tau_sq_inv[c];
     const TauProposal proposal = propose_tau(current, log_norm[c], tau_0, *tau_step, streams, move);
-    Gaussians all = {};
-    all.H = H, all.p = p, all.q = q;
     Held held;
     const double growth = current / proposal.tau_sq_inv;
     x += c * p, d += c * q;
@@ -77,7 +75,7 @@ propose_scales(const double* H, int p, int q, const double* log_norm, double tau
         d[j] = 0.0;
         if (j >= p) continue;
         x[j] = lambda_sq_inv[c * p + j];
-        held.add(all, j, x, current, growth, uniform(streams.held, move * u32(p) + u32(j)));
+        held.add(H[i64(j) * (q + 1)], j, x, current, growth, uniform(streams.held, move * u32(p) + u32(j)));
         d[j] = proposal.tau_sq_inv * x[j];
     }
     const double rise = block_sum(held.value(growth), shared);

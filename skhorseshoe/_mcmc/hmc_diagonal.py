@@ -1,0 +1,141 @@
+"""Split Hamiltonian Monte Carlo whose mass matrix is diagonal: of the rows it needs products alone, see ``hmc.py``.
+
+Of the information of the reference only the diagonal is kept, in coordinates in which it is nearly all: the intercept
+is that at the means of the columns, weighted by the information of the rows, and what the levels of a category have in
+common is added. The reference is at the median of the posterior; at a mode, or with another intercept, steps are half
+as long. After each trajectory tau moves with u held, and single coefficients move with their local scales
+(``core/column_moves.hpp``), both with tests of their own.
+"""
+
+from math import cos, sin
+from typing import NamedTuple
+
+from .._backends import MOMENTUM_PURPOSE, SECOND_TRAJECTORY, Trajectory
+from . import hmc
+
+_GROW, _SHRINK = -1, 1  # powers of the root of 1 - s's
+_LARGEST_SHARE = 1.0 - 1e-12  # largest s's
+
+
+class DiagonalReference(NamedTuple):
+    """The quadratic that stands for the log-likelihood and the fixed prior, in the coordinates with the intercept at
+    ``centre``; float64, (q,)."""
+
+    point: object
+    score: object  # of the log-likelihood less the energy of the fixed prior
+    information: object  # its diagonal, with that of the fixed prior
+    centre: object  # means of the columns, 0 for the intercept and without one
+    size: float  # the sum of the informations of the rows
+
+
+class DiagonalMassMatrix:
+    """As ``MassMatrix`` of a back end, with M = diag(H + D), less v v' for each category.
+
+    Of the levels of a category, whose columns have the same sum in every row, the information is that diagonal matrix
+    with v_j^2 added to it, less v v'. With s = v / a, a^2 the diagonal then, the root of M is L = a (I - g s s').
+
+    reference : ``DiagonalReference``. fixed : ``FixedPrior``. sets : places (k,) and v (k,) for each category.
+    """
+
+    def __init__(self, reference, fixed, ops, threads, sets=()):
+        self.at, self.fixed, self.ops, self.threads, self.sets = reference, fixed, ops, threads, sets
+        self.diagonal = reference.information.copy()
+        for places, v in sets:
+            self.diagonal[places] += v**2
+        self.b = self._times_information(reference.point[None])[0] + reference.score
+        self.root = self.mean = None  # a, and m, of the chains (n_chains, q)
+        self.along, self.rest = [], []  # for each category s (n_chains, k), and s's and the root of 1 - s's (n_chains,)
+
+    def begin(self, reference, state, key, same_scales=False):
+        """A ``Trajectory`` from a state, with fresh v."""
+        beta = state.beta
+        self._take(state.lambda_sq_inv, state.tau_sq_inv, 0.0 * beta)
+        v = self.ops.normal(beta.shape, key, state.sweep, MOMENTUM_PURPOSE)
+        u = self._stretched(self.root * (self._centred(beta) - self.mean), _SHRINK)
+        return self._with_force(Trajectory(u, v, None, None), beta, state.loglik, state.score)
+
+    def _take(self, lambda_sq_inv, tau_sq_inv, zeros):
+        """Take the scales."""
+        precision = zeros + self.diagonal
+        precision[:, : lambda_sq_inv.shape[1]] += tau_sq_inv[:, None] * lambda_sq_inv
+        self.root = precision**0.5
+        self.along = [v / self.root[:, places] for places, v in self.sets]
+        squares = [(s**2).sum(axis=1).clip(0.0, _LARGEST_SHARE) for s in self.along]
+        self.rest = [(square, (1.0 - square) ** 0.5) for square in squares]
+        self.mean = self._stretched(self._stretched(self.b / self.root, _GROW), _GROW) / self.root
+
+    def _stretched(self, x, factor):
+        """x (n_chains, q), with what is along s multiplied, for each category."""
+        for (places, _), s, (square, rest) in zip(self.sets, self.along, self.rest, strict=True):
+            part = x[:, places]
+            amount = (rest**factor - 1.0) / square * (part * s).sum(axis=1)
+            x[:, places] = part + amount[:, None] * s
+        return x
+
+    def _times_information(self, x):
+        """H x (m, q)."""
+        product = self.diagonal * x
+        for places, v in self.sets:
+            product[:, places] -= (x[:, places] @ v)[:, None] * v
+        return product
+
+    def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key):
+        """lambda^-2 and tau^-2 after moves of tau with u held, and the share that was accepted; without sets."""
+        scales = lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key, self.threads
+        moved = self.ops.move_tau_with_diagonal(self.diagonal, self.b, *scales)
+        self._take(*moved[:2], 0.0 * self.mean)
+        return moved
+
+    def kick_and_rotate(self, trajectory, angle):
+        """A half-kick of v, and a rotation of (u, v) by an angle."""
+        u, v = trajectory.u, trajectory.v - 0.5 * angle * trajectory.force
+        return trajectory._replace(u=u * cos(angle) + v * sin(angle), v=v * cos(angle) - u * sin(angle))
+
+    def to_beta(self, trajectory):
+        """The coefficients at u."""
+        beta = self.mean + self._stretched(trajectory.u.copy(), _GROW) / self.root
+        beta[:, -1] -= (beta * self.at.centre).sum(axis=1)
+        return beta
+
+    def kick(self, trajectory, angle, reference, beta, loglik, score):
+        """A half-kick of v at beta, with the force and the energy there."""
+        trajectory = self._with_force(trajectory, beta, loglik, score)
+        v = trajectory.v - 0.5 * angle * trajectory.force
+        change = ((v**2).sum(axis=1) - (trajectory.v**2).sum(axis=1)) / 2
+        return trajectory._replace(v=v, energy=trajectory.energy + change)
+
+    def _centred(self, beta):
+        """beta with the intercept at the means of the columns."""
+        beta = beta.copy()
+        beta[:, -1] += (beta * self.at.centre).sum(axis=1)
+        return beta
+
+    def _with_force(self, trajectory, beta, loglik, score):
+        """The trajectory with its force and energy at beta."""
+        point, reference_score, _, centre, _ = self.at
+        away, push = self._centred(beta) - point, self.fixed.force(beta)
+        pull = self._times_information(away)
+        total = score - push
+        gradient = reference_score - pull - (total - total[:, -1:] * centre)
+        potential = (away * (reference_score - pull / 2)).sum(axis=1) - loglik + (push * beta).sum(axis=1) / 2
+        energy = potential + ((trajectory.u**2).sum(axis=1) + (trajectory.v**2).sum(axis=1)) / 2
+        return trajectory._replace(force=self._stretched(gradient / self.root, _GROW), energy=energy)
+
+
+def sweep(state, rows, references, tuning, moves, tau_0, ops, key):
+    """Draw every unknown once from its law given the others; returns the new state.
+
+    references : ``hmc.Reference`` with its mass matrix, and with one without sets for moves of tau. tuning :
+    ``hmc.Tuning``, whose moves of tau are apart. moves : ``ColumnMoves``, or None.
+    """
+    t = state.sweep
+    state = hmc.along_trajectory(state, rows, references[0], tuning._replace(tau_moves=0), tau_0, ops, key)
+    acceptance, scales_only = state.acceptance, tuning._replace(step=0.0, n_steps=1)
+    state = state._replace(sweep=t + SECOND_TRAJECTORY)
+    state = hmc.along_trajectory(state, rows, references[1], scales_only, tau_0, ops, key)  # tau | u
+    state = state._replace(acceptance=acceptance, sweep=t)
+    if moves is not None:  # (beta_j, lambda_j) | u_j
+        beta, lambda_sq_inv = moves.move(state, key)
+        loglik, score = rows.score(beta)
+        state = state._replace(beta=beta, lambda_sq_inv=lambda_sq_inv, loglik=loglik, score=score)
+    return hmc.draw_scales(state, tau_0, ops, key)._replace(sweep=t + 1)

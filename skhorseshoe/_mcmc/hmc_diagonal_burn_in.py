@@ -1,0 +1,145 @@
+"""Chains of ``hmc_diagonal.py``, and their burn-in, which finds the step size and the reference.
+
+The first reference is at the mode of the coefficients with a Gaussian prior as wide as the start. Each phase of burn-in
+but the last ends with a reference at the medians of beta over its second half.
+"""
+
+import numpy as np
+from scipy.optimize import minimize
+
+from .._backends import NO_SWEEP
+from . import hmc, hmc_diagonal
+from .adaptation_window import mean_of_chains
+from .hmc_diagonal import DiagonalMassMatrix, DiagonalReference
+from .shrinkage_by_products import ShrinkageByProducts
+from .tuned_chains import TunedChains, number_of_steps
+
+MEAN_ANGLE = 2.0  # mean angle of a trajectory, over sweeps
+_MOST_LEAPFROG_STEPS = 100
+_TAU_MOVES = 8, 0.3  # number of moves of tau in a sweep, and their standard deviation, in log tau
+_MOST_MODE_STEPS = 100  # of the search for the first reference, which need not be exact
+_REFERENCE = DiagonalReference._fields
+_SEEN = "n", "points"  # names in saved arrays of the entries of ``seen``
+_SWEEPS_BETWEEN_POINTS, _MOST_POINTS = 5, 32  # from one state at which the information is computed to the next; states
+
+
+class DiagonalChains(TunedChains):
+    """Chains of ``hmc_diagonal``."""
+
+    n_rates = 1
+
+    def __init__(self, problem, start, burn_in, saved=None, blocks=()):
+        rows, fixed, tau_0, key = problem
+        none, ops = np.zeros(len(start.beta)), rows.ops
+        loglik, score = rows.score(start.beta)
+        state = hmc.HmcState(start.beta, start.lambda_sq_inv, start.tau_sq_inv, loglik, score, NO_SWEEP, none, none)
+        # The scales begin as beta tells: a large tau would take long to come down.
+        state = hmc.draw_scales(state, tau_0, ops, key)._replace(sweep=0)
+        super().__init__(problem, state, burn_in, saved, blocks)
+        self.moves = ops.ColumnMoves(rows, fixed) if ops.can_move_columns(rows) else None
+        self.seen = None  # number of sweeps, and points among their states
+        if saved is None:
+            self._set_reference(*self._mode())
+        else:
+            self._restore(saved)
+
+    @property
+    def tuning_report(self):
+        """What burn-in has tuned, and mean acceptances of trajectories and of moves of columns since."""
+        n_steps = max(1, round(MEAN_ANGLE / self.step))
+        return {"step": self.step, "n_steps": n_steps, "acceptance": self.mean_rates()[0]}
+
+    def _law(self, state):
+        rows, _, tau_0, key = self.problem
+        n_steps = number_of_steps(state.sweep, self.step, _MOST_LEAPFROG_STEPS, MEAN_ANGLE)
+        tuning = hmc.Tuning(self.step, n_steps, *_TAU_MOVES)
+        return hmc_diagonal.sweep(state, rows, self.references, tuning, self.moves, tau_0, rows.ops, key)
+
+    def _rates(self, state):
+        return (state.acceptance,)
+
+    def _add(self):
+        """Add some states to the points from which the next reference comes."""
+        n, points = self.seen or (0, self.state.beta[:0])
+        if n % _SWEEPS_BETWEEN_POINTS == 0 and len(points) < _MOST_POINTS:
+            points = np.concatenate([points, self.state.beta])
+        self.seen = n + 1, points
+
+    def _next_phase(self):
+        """Take the reference at the medians of the points: means would be far out in heavy tails."""
+        if self.seen is not None:
+            self._set_reference(np.median(self.seen[1], axis=0), self.seen[1])
+        self.seen = None
+        super()._next_phase()
+
+    def _set_reference(self, beta, points):
+        """Take a reference at beta (q,), and with the information averaged over points (m, q)."""
+        rows, fixed, _, _ = self.problem
+        information, centre, size = rows.information_diagonal(points)
+        point = beta.copy()
+        point[-1] += centre @ beta
+        total = rows.score(beta[None])[1][0] - fixed.force(beta[None])[0]
+        total = total - total[-1] * centre
+        diagonal = fixed.diagonal + (fixed.anchor - fixed.anchor[-1] * centre) ** 2
+        self._take(DiagonalReference(point, total, information + diagonal, centre, size))
+
+    def _take(self, reference):
+        self.reference = reference
+        rows, fixed, _, _ = self.problem
+        both = (DiagonalMassMatrix(reference, fixed, rows.ops, rows.threads, sets) for sets in (self._sets(), ()))
+        self.references = [hmc.Reference(None, None, None, mass_matrix) for mass_matrix in both]
+        if self.moves is not None:
+            self.moves.set_reference(reference)
+
+    def _sets(self):
+        """The places of the levels of each category, and the v of ``DiagonalMassMatrix``."""
+        c, out = self.problem.rows.columns, []
+        for levels in self.problem.rows.level_sets:
+            places = c.place[levels.columns]
+            above = (c.centre[levels.columns] - levels.base) / c.unit[levels.columns]
+            out.append((places, np.sqrt(self.reference.size) * (self.reference.centre[places] + above)))
+        return out
+
+    def _mode(self):
+        """The mode of beta with a prior as wide as the start, or near it; and that as the only point."""
+        rows, fixed, _, _ = self.problem
+        sd, p = rows.columns.sd, rows.columns.n_shrunk
+        d = np.append(np.where(sd > 0, sd, 1.0) ** 2, np.ones(len(fixed.anchor) - len(sd))) / 4
+        d[:p], d[p:] = d[:p] * max(1, (sd[:p] > 0).sum()), 0.0
+        # In units of standard deviations by the information, of rows as they typically are.
+        square = np.append(sd**2, np.ones(len(d) - len(sd))) * rows.likelihood.typical_information * rows.size()
+        unit = (square + d + fixed.diagonal + fixed.anchor**2) ** -0.5
+        last = {}
+
+        def evaluate(scaled):
+            beta = scaled * unit
+            (loglik,), (score,) = rows.score(beta[None])
+            last[beta.tobytes()] = score
+            force = d * beta + fixed.force(beta[None])[0]
+            return force @ beta / 2 - loglik, (force - score) * unit
+
+        start = mean_of_chains(self.state.beta)
+        options = {"maxiter": _MOST_MODE_STEPS}
+        beta = unit * minimize(evaluate, start / unit, jac=True, method="L-BFGS-B", options=options).x
+        return beta, beta[None]
+
+    def _information(self, beta):
+        rows, fixed, _, key = self.problem
+        return ShrinkageByProducts(rows, fixed, beta.mean(axis=0), rows.information_diagonal(beta), key)
+
+    def _shrinkage(self):
+        state = self.state
+        return self.information(state.tau_sq_inv[:, None] * state.lambda_sq_inv, state.sweep)
+
+    def _own_arrays(self):
+        """As ``arrays``, without those of blocks."""
+        tuned = {f"reference_{name}": value for name, value in self.reference._asdict().items()}
+        if self.seen is not None:
+            tuned |= {f"seen_{name}": value for name, value in zip(_SEEN, self.seen, strict=True)}
+        return {**super()._own_arrays(), **tuned}
+
+    def _restore(self, saved):
+        super()._restore(saved)
+        self._take(DiagonalReference._make(saved[f"reference_{name}"] for name in _REFERENCE))
+        if "seen_n" in saved:
+            self.seen = int(saved["seen_n"]), saved["seen_points"]

@@ -1,0 +1,93 @@
+"""Chains that tune one step size, in the phases of ``hmc_burn_in.py``, without a climb: to an acceptance of 0.8 by dual
+averaging in each phase. What its second half averages is for the next phase; after burn-in everything is frozen."""
+
+from math import exp, log, pi
+
+import numpy as np
+
+from .adaptation_window import DualAveraging, mean_of_chains
+from .burn_in import tuned_phases
+from .chains import PlainChains
+
+_STEP_ACCEPTANCE = 0.8  # acceptance to which the step size is tuned
+_FIRST_STEP, _LARGEST_STEP = 0.2, pi / 2  # step sizes: the first, and the largest
+_SHARES = 0.6, 0.8  # angle of a trajectory in units of the mean: the least, and the range over sweeps
+_GOLDEN = 0.6180339887498949  # golden ratio less 1, whose multiples modulo 1 spread evenly
+
+
+def number_of_steps(t, step, most, mean_angle):
+    """The number of steps of the trajectory in sweep t, ``most`` at most. mean_angle : of a trajectory, over sweeps."""
+    least, span = _SHARES
+    return max(1, min(most, round(mean_angle * (least + span * (t * _GOLDEN % 1.0)) / step)))
+
+
+def is_averaged(sweep, phase_ends):
+    """Whether a sweep is in the second half of a phase of burn-in, which chains average."""
+    start = max((t for t in phase_ends if t <= sweep), default=0)
+    end = min((t for t in phase_ends if t > sweep), default=phase_ends[-1])
+    return start < sweep and end < phase_ends[-1] and 2 * (sweep - start) > end - start
+
+
+class TunedChains(PlainChains):
+    """Base of chains that have ``_law(state)``, ``_rates(state)``, whose first is the acceptance of trajectories, and
+    ``_add()``, which adds the state to averages."""
+
+    schedule = staticmethod(tuned_phases)
+    n_rates = 2
+
+    def __init__(self, problem, start, burn_in, saved=None, blocks=()):
+        super().__init__(problem, start, burn_in, saved, blocks)
+        self.accepted = np.zeros(self.n_rates + 1)  # sums of the rates after burn-in, and their number
+        self._tune_from(_FIRST_STEP)
+
+    @property
+    def step(self):
+        """The step size, an angle."""
+        return exp(self.dual.log_step if self.state.sweep < self.burn_in.end else self.dual.log_average)
+
+    def mean_rates(self):
+        """The mean of each rate after burn-in."""
+        *totals, count = self.accepted
+        return [float(total / count) if count else float("nan") for total in totals]
+
+    def _sweep(self, state):
+        t = state.sweep
+        state = self._swept(self._law)
+        rates = [float(mean_of_chains(rate)) for rate in self._rates(state)]
+        if t < self.burn_in.end:
+            self.dual = self.dual.after(rates[0] - _STEP_ACCEPTANCE, self.started, log(_LARGEST_STEP), np)
+        else:
+            self.accepted += *rates, 1
+        return state
+
+    def advance(self):
+        """One sweep, and the next phase of burn-in where one has ended."""
+        super().advance()
+        t, phase_ends = self.state.sweep, self.burn_in.phases.ends
+        if t in phase_ends[:-1]:
+            self._next_phase()
+        elif is_averaged(t, phase_ends):
+            self._add()
+
+    def _next_phase(self):
+        """Begin a phase: the step size is tuned from its present value."""
+        self._tune_from(exp(self.dual.log_average))
+        for block in self.blocks:
+            block.end_phase()
+
+    def _tune_from(self, step):
+        self.started = log(step)
+        self.dual = DualAveraging(self.started, self.started, 0.0, 0.0)
+
+    def _own_arrays(self):
+        """As ``arrays``, without those of blocks."""
+        return {
+            **super()._own_arrays(),
+            "dual": np.array(self.dual),
+            "started": self.started,
+            "accepted": self.accepted,
+        }
+
+    def _restore(self, saved):
+        self.dual, self.started = DualAveraging._make(saved["dual"].tolist()), float(saved["started"])
+        self.accepted = saved["accepted"].copy()
