@@ -78,8 +78,8 @@ class ColumnMoves:
         def move(first, last):
             coef = np.zeros((q, (last - first + 3) // 4 * 4))
             coef[:, : last - first] = of_X[first:last].T
-            inputs = law, (coef, coef.shape), columns, len(columns), first, last, state.sweep, key
-            _move_columns(rows.likelihood.number, rows_of(rows.held[0]), rows_of(self._by_column), inputs, outputs)
+            inputs = law, (coef, *coef.shape), columns, len(columns), first, last, state.sweep, key
+            _move_columns(rows.likelihood.number, rows_of(rows.held[0]), rows_of(self._by_column), *inputs, *outputs)
 
         rows.threads.run(move, n_chains)
         return beta, lambda_sq_inv
@@ -100,7 +100,7 @@ def move_tau_with_diagonal(H, b, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep
     """As ``MassMatrix.move_scales``, of tau alone, for a diagonal H; H, b : (q,)."""
     scales = lambda_sq_inv.copy(), tau_sq_inv.copy(), np.empty(len(tau_sq_inv))
     inputs = H, b, lambda_sq_inv.shape[1], tau_0, tuning.tau_step, tuning.tau_moves, sweep, key
-    threads.run(lambda first, last: _move_tau(inputs, first, last, scales), len(tau_sq_inv))
+    threads.run(lambda first, last: _move_tau(*inputs, first, last, *scales), len(tau_sq_inv))
     return scales
 
 
