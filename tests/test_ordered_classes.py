@@ -176,6 +176,15 @@ def test_a_column_of_the_top_class_alone_is_told(said):
     assert all("Column 'e'" in text and "'f'" not in text for text in texts)
 
 
+def test_separation_is_that_of_ordered_classes(said):
+    """A column of a class in the middle separates the lowest class from the others, and bounds its own coefficient."""
+    X_mid = X.assign(e=(Y == "mid").astype(float))
+    assert said(HorseshoeProbitClassifier(ordered=True, n_iter=20, burn_in=10), X_mid, Y == "low", "separat")
+    assert not said(HorseshoeProbitClassifier(ordered=True, n_iter=20, burn_in=10), X_mid, Y, "separat")
+    X_sum = X.assign(e=Y.cat.codes - X["a"] - 10 * X["b"], f=X["a"] + 10 * X["b"])  # together they tell the class
+    assert said(HorseshoeProbitClassifier(ordered=True, n_iter=20, burn_in=10), X_sum, Y, "complete separation")
+
+
 @pytest.mark.parametrize(
     ("y", "how", "text"),
     [

@@ -27,6 +27,8 @@ def separation(X, y, fit_intercept, mean, sd):
     coefficients. Here a first programme has this constraint for some rows. The next adds rows that its plane has on the
     wrong side, and so on. If the maximum is zero with the constraints of some rows, it is zero with those of all.
 
+    More than two classes, y from 0 on, have parallel planes in their order, and a row between two has two sides.
+
     X : (n, p), on the host. fit_intercept : whether the plane need not go through zero. mean, sd : (p,) of the columns,
     which standardise them for the solver; columns with sd 0 are left out.
     """
@@ -98,32 +100,43 @@ class _Undecided(Exception):
 
 
 class _RowsToSeparate:
-    """The rows times the sign of their class, in columns of variance 1 and, with an intercept and dense X, mean 0."""
+    """The sides of rows: rows times the sign of their class, in columns of variance 1 and, with an intercept and dense
+    X, mean 0. Columns that follow are 1 for the second and further planes. Two classes have one side for each row."""
 
     def __init__(self, X, y, fit_intercept, mean, sd):
-        self.X, self.sign, self.fit_intercept = X, 2.0 * y - 1.0, int(fit_intercept)
+        self.X, self.fit_intercept, self.n, self.n_more = X, int(fit_intercept), len(y), max(int(y.max()) - 1, 0)
+        above, below = np.flatnonzero(y > 0), np.flatnonzero(y <= self.n_more)  # rows above and below some plane
+        order = np.argsort(np.concatenate([above, below]), kind="stable")
+        self.row = np.concatenate([above, below])[order]
+        self.sign = np.repeat([1.0, -1.0], [len(above), len(below)])[order]
+        self.further = np.concatenate([y[above].astype(int) - 1, y[below]])[order]  # number of the plane
         self.columns = np.flatnonzero(sd > 0)
-        self.q = len(self.columns) + fit_intercept
-        # Numbers of the rows in the programme.
-        evenly = [np.flatnonzero(y == c)[:: max(1, (y == c).sum() // _FIRST_ROWS)] for c in (0, 1)]
-        self.seen = np.sort(np.concatenate(evenly))
+        self.q = len(self.columns) + fit_intercept + self.n_more
+        # Numbers of the sides in the programme.
+        of_kind = (
+            np.flatnonzero((self.further == k) & (self.sign == s)) for k in range(self.n_more + 1) for s in (-1, 1)
+        )
+        self.seen = np.sort(np.concatenate([numbers[:: max(1, len(numbers) // _FIRST_ROWS)] for numbers in of_kind]))
         self.scale = 1.0 / sd[self.columns]
         self.centre = mean[self.columns] * self.scale * (fit_intercept and not issparse(X))
 
     def _signed(self, rows, numbers):
+        """The sides of these numbers (m, q). rows : of X, one for each side."""
         rows = rows if len(self.columns) == self.X.shape[1] else rows[:, self.columns]
         rows = np.asarray(dense(rows), np.float64)
         rows = rows * self.scale - self.centre
-        return self.sign[numbers, None] * np.hstack([rows, np.ones((len(rows), self.fit_intercept))])
+        planes = self.further[numbers, None] == np.arange(1, self.n_more + 1)
+        return self.sign[numbers, None] * np.hstack([rows, np.ones((len(rows), self.fit_intercept)), planes])
 
     def _blocks(self):
-        """All rows, a block at a time; rows of a file leave the process after it."""
+        """All sides, a block of rows at a time; rows of a file leave the process after it."""
         for block in blocks(self.X, _NUMBERS_AT_A_TIME):
-            yield self._signed(self.X[block], block)
+            numbers = slice(*np.searchsorted(self.row, [block.start, block.stop]))
+            yield self._signed(self.X[block][self.row[numbers] - block.start], numbers)
 
     def are_independent(self):
         """Whether the rows are linearly independent, so that a plane separates any classes; False if X is large."""
-        n = len(self.sign)
+        n = self.n
         if n > self.q or n * self.q > _NUMBERS_TESTED:
             return False
         X, products = self.X[:], np.full((n, n), float(self.fit_intercept))
@@ -135,18 +148,21 @@ class _RowsToSeparate:
 
     @cached_property
     def total(self):
-        """The sum of all rows, (q,)."""
+        """The sum of all sides, (q,)."""
         if issparse(self.X):
             ones = self.sign.sum(keepdims=True)[: self.fit_intercept]
-            return np.append((self.X.T @ self.sign)[self.columns] * self.scale, ones)
+            of_rows, of_planes = np.bincount(self.row, self.sign, self.n), np.bincount(self.further, self.sign)[1:]
+            return np.concatenate([(self.X.T @ of_rows)[self.columns] * self.scale, ones, of_planes])
         return sum(block.sum(axis=0) for block in self._blocks())
 
     def sides(self, plane):
-        """How far each row is on the side of its class, (n,)."""
+        """How far rows are on their sides, (n,) for two classes."""
         if issparse(self.X):
             k, weights = len(self.columns), np.zeros(self.X.shape[1])
             weights[self.columns] = plane[:k] * self.scale
-            return self.sign * (self.X @ weights + plane[k:].sum())
+            end = k + self.fit_intercept
+            at = np.append(0.0, plane[end:])[self.further] + plane[k:end].sum()
+            return self.sign * ((self.X @ weights)[self.row] + at)
         return np.concatenate([block @ plane for block in self._blocks()])
 
     def plane(self, margin):
@@ -154,7 +170,7 @@ class _RowsToSeparate:
         1). None if the maximum is not positive."""
         n_sides = 1 if margin else len(self.sign)  # in the maximum, which is a sum
         while len(self.seen) * (self.q + 1) <= _PROGRAMME_NUMBERS:
-            rows = self._signed(taken(self.X, self.seen), self.seen)
+            rows = self._signed(taken(self.X, self.row[self.seen]), self.seen)
             solution = _programme(rows, margin, 0.0 if margin else self.total)
             if not solution.success:
                 break

@@ -16,7 +16,7 @@ from .._utils.warn import fold_of, warn, warn_once
 
 _NAMED = 3  # columns that a warning names
 _ONE_SIDED = (
-    "{columns}: all values in one class lie on one side of those in the other (separation), for example because "
+    "{columns}: all values in one class lie on one side of those in the next (separation), for example because "
     "{example}a column gives the answer away, so the data do not bound the coefficient"
 )
 SUMS = (
@@ -88,7 +88,7 @@ TEMPLATES = {
         "separates the classes, and the coefficients have no mean. {cure}"
     ),
     "one-sided first": (
-        "{columns}: one class has no value beyond those of the other (separation), so the data do not bound the "
+        "{columns}: one class has no value beyond those of the next (separation), so the data do not bound the "
         "coefficient, and its chains converge slowly if at all. Sampling ends when the other quantities have "
         "converged. {cure}"
     ),

@@ -100,3 +100,37 @@ def test_separation_within_groups_is_that_of_all_pairs(seed):
     assert len(seen) == 2
     y = (np.arange(150) < 70)[group].astype(np.uint8)  # no group has both classes
     assert not separates_within(X, y, group, X.mean(axis=0), X.std(axis=0))
+
+
+def planes_in_order(X, y, fit_intercept):
+    """The same for classes in order: a row between two planes is to be at a distance from both."""
+    K, n = y.max() + 1, len(X)
+    rows = []
+    for x, k in zip(np.column_stack([X, np.full(n, float(fit_intercept))]), y, strict=True):
+        for plane, sign in ((k - 1, 1.0), (k, -1.0)):
+            if 0 <= plane < K - 1:
+                rows.append(sign * np.append(x, np.arange(1, K - 1) == plane))
+    m, q = np.shape(rows)
+    bounds = [(None, None)] * q + [(0, 1)] * m
+    limits = np.hstack([-np.array(rows), np.eye(m)])
+    found = linprog(np.append(np.zeros(q), -np.ones(m)), A_ub=limits, b_ub=np.zeros(m), bounds=bounds, method="highs")
+    apart = round(-found.fun)
+    return NONE if not apart else COMPLETE if apart == m else QUASI
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_ordered_classes_are_separated_by_parallel_planes_in_their_order(fit_intercept, seed):
+    rng = np.random.default_rng(seed)
+    seen = set()
+    for i in range(30):
+        X = rng.integers(-3, 4, (60, 3)).astype(float)
+        noise = [0.0, 0.02, 1.0][i % 3]
+        y = np.digitize(X @ [1.0, -1.0, 0.5] + noise * rng.standard_normal(60), [0.0, 1.2, 3.1][: 2 + i % 2])
+        if i % 5 == 0:
+            X[:, 2] = y == y.max()  # which separates the highest class alone
+        elif i % 5 == 1:
+            X[:, 2] = y == 1  # of a class in the middle, whose likelihood this bounds on both sides
+        want = planes_in_order(X, y, fit_intercept)
+        assert of(X, y, fit_intercept) == of(csr_matrix(X), y, fit_intercept) == want
+        seen.add(want)
+    assert len(seen) == 3

@@ -58,7 +58,7 @@ def test_one_warning_has_all_causes_in_the_order_of_their_cures(seed):
     with pytest.warns(ConvergenceWarning) as caught:
         HorseshoeProbitClassifier(n_iter=10, burn_in=10, random_state=seed).fit(X, y)
     first, last = caught  # before sampling, and of its end
-    assert "'x1': one class has no value beyond those of the other" in str(first.message)
+    assert "'x1': one class has no value beyond those of the next" in str(first.message)
     words = [
         "far out",
         "different scales",
