@@ -46,7 +46,8 @@ class CredibleSets(NamedTuple):
         coefficients; purity, the least absolute correlation between two of its columns (nan where correlations are not
         known).
         ``sets.attrs["header"]`` says in words what was asked, and the share of false sets to expect;
-        ``sets.attrs["classes"]`` has the labels, of which positive effects favour the second one.
+        ``sets.attrs["classes"]`` has the labels, of which positive effects favour the second one, or with ``ordered``
+        higher ones.
     members : pandas.DataFrame
         A row for each column of each set, indexed by both names: weight; probability, that the column alone has an
         effect beyond ``effect`` on the side of its set; mean, sd and interval of its part of the sum.

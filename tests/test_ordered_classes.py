@@ -125,7 +125,11 @@ def test_a_summary_has_the_cut_points_and_says_what_is_favoured(model):
     assert frame.index.tolist() == [*"abcd", "(global scale)", *cuts]
     np.testing.assert_allclose(frame.loc[cuts, "mean"], model.cut_points_)
     assert "positive coefficients favour higher classes" in " ".join(frame.attrs["header"].split())
-    assert "ordered probit regression" in frame.attrs["caption"]
+    assert "Coefficients of an ordered probit regression" in frame.attrs["caption"]
+    display = plotting.CoefficientsDisplay.from_estimator(model)
+    assert "(positive favours higher classes)" in display.ax_.get_xlabel()
+    found = plotting.CredibleSetsDisplay.from_sets(sets.credible_sets(model, X))
+    assert "(positive favours higher classes)" in found.ax_.get_xlabel()
     assert model.summary(sort_by="mean").index[0] == "a"
     assert frame["rhat"].max() < 1.1
 
@@ -191,9 +195,10 @@ def test_separation_is_that_of_ordered_classes(said):
         (Y.astype(str), {"ordered": True}, "text, which has no order of its own: give the list"),
         (Y.astype(str), {"ordered": ["low", "mid", "high"]}, "y holds the class 'top', which ordered="),
         (Y.astype(str), {"ordered": ["low", "low"]}, "a list of different classes"),
-        (Y, {"ordered": True, "sampler": "gibbs"}, "sampler='gibbs' does not take a ordered probit likelihood"),
+        (Y, {"ordered": True, "sampler": "gibbs"}, "sampler='gibbs' does not take an ordered probit likelihood"),
         (Y, {"ordered": True, "sampler": "pxda"}, "Use sampler='hmc'"),
         (Y, {"ordered": True, "device": "cuda"}, "runs on the CPU"),
+        (Y, {"ordered": True, "class_weight": {"top": 0.0}}, "must be positive and finite for each class"),
         (np.arange(240) * 1.5, {"ordered": True}, "continuous"),
         (np.zeros(240, int), {"ordered": True}, "one class"),
         (Y, {}, r"They are in order: HorseshoeProbitClassifier\(ordered=True\)"),
@@ -209,7 +214,7 @@ def test_too_many_classes_and_groups_are_refused():
     many = np.arange(600) % 300
     with pytest.raises(ValueError, match="300 ordered classes, and at most 255"):
         HorseshoeProbitClassifier(ordered=True).fit(np.ones((600, 1)), many)
-    with pytest.raises(ValueError, match=r"Groups of rows cannot have an? ordered probit likelihood yet"):
+    with pytest.raises(ValueError, match=r"Groups of rows cannot have an ordered probit likelihood yet"):
         HorseshoeProbitClassifier(ordered=True).fit(X, Y, groups=np.arange(240) // 4)
 
 

@@ -109,10 +109,10 @@ def sums_by_class(codes, weight, n_classes=2):
 
 
 def excess(sums, by_class):
-    """``Excess``. sums : of ``sums_by_class``, of the weights without those of classes, by_class (2,).
+    """``Excess``. sums : of ``sums_by_class``, of the weights without those of classes, by_class (K,).
 
-    The variance is 1 / n_0 + 1 / n_1 (Woolf 1955), where rows of different weights, each observed once, are worth
-    (sum w)^2 / sum w^2 rows (Kish 1965). Whole weights are counts of rows if both classes have rows of weight 1.
+    The variance is the sum of 1 / n_k (Woolf 1955, of two classes), where rows of different weights, each observed
+    once, are worth (sum w)^2 / sum w^2 rows (Kish 1965). Whole weights are counts of rows if each class has rows of weight 1.
     """
     n, totals, squares, n_ones, n_broken = sums
     if n_ones.all() and not n_broken.any():
@@ -126,16 +126,16 @@ def excess(sums, by_class):
 
 
 def of_classes(class_weight, classes, y, weight):
-    """The weights of the two classes. y, weight : labels and weights of rows."""
+    """The weights of the classes. y, weight : labels and weights of rows."""
     by_label = class_weight if isinstance(class_weight, dict) else {}
     if not all(isinstance(value, Real) and abs(value) < 1e300 for value in by_label.values()):
-        raise ValueError(f"class_weight={class_weight} must be positive and finite numbers for both classes.")
+        raise ValueError(f"class_weight={class_weight} must be positive and finite numbers for each class.")
     unknown = [label for label in by_label if label not in classes]
     if unknown and len(by_label) - len(unknown) < len(classes):  # a class of y has no weight
         raise ValueError(f"class_weight has the class {unknown[0]!r}, but the classes of y are {classes.tolist()}.")
     weights = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weight)
     if not ((weights > 0) & np.isfinite(weights)).all():
-        raise ValueError(f"class_weight={class_weight} must be positive and finite for both classes.")
+        raise ValueError(f"class_weight={class_weight} must be positive and finite for each class.")
     return weights
 
 

@@ -19,7 +19,7 @@ from .._model import PROBIT
 from .._utils import memory
 from .._utils.memmap import is_on_disk
 from .._utils.memory import addresses_left, check_copy, size_text
-from .._utils.names import names_to_warn_of, printable
+from .._utils.names import names_to_warn_of, printable, with_article
 from .._utils.threads import count_threads
 from ..diagnostics import MIN_ESS_PER_CHAIN
 from . import group_findings
@@ -57,7 +57,7 @@ def plan_fit(params, data, done):
     n_threads = count_threads(params.n_jobs)
     extras = data.extras
     if params.likelihood is not PROBIT:
-        extras = f"a {params.likelihood.name} likelihood"
+        extras = with_article(f"{params.likelihood.name} likelihood")
         if data.rows is None or (data.groups is not None and not params.likelihood.averages_exactly):
             where = "rows of a Dask cluster" if data.rows is None else "groups of rows"
             raise ValueError(f"{where[0].upper()}{where[1:]} cannot have {extras} yet.")
@@ -111,7 +111,11 @@ def choose_kind(params, data):
         sampler = "hmc" if in_prior_coordinates or (can_tune(params) and not too_wide) or not can_repeat else taking[-1]
     elif sampler not in taking:
         here = " with so many columns" if sampler == "gibbs" else ""
-        what = f"{data.extras}{here}" if params.likelihood.has_latents else f"a {params.likelihood.name} likelihood"
+        what = (
+            f"{data.extras}{here}"
+            if params.likelihood.has_latents
+            else with_article(f"{params.likelihood.name} likelihood")
+        )
         raise ValueError(f"sampler={sampler!r} does not take {what}. Use sampler={taking[0]!r} or 'auto'.")
     return PRIOR_COORDINATES if in_prior_coordinates and sampler == "hmc" else sampler
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from .._mcmc.prior import PER_CONTRAST, SLAB_TEXT, WIDE
-from .._utils.names import class_texts, name_of_levels, names_of, printable
+from .._utils.names import class_texts, name_of_levels, names_of, printable, with_article
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .claim_errors import column_intervals, indicator_sets_of, lfsr
 from .column_sets import checked_sets
@@ -138,7 +138,7 @@ def _caption(model, frame, level):
     given = ", given the group of rows" if is_grouped(model) else ""
     law, state = model._likelihood.name, _state_text(model, _checks(model, frame))
     return (
-        f"Coefficients of a {law} regression with the horseshoe prior{given}: posterior mean, standard deviation "
+        f"Coefficients of {with_article(law)} regression with the horseshoe prior{given}: posterior mean, standard deviation "
         f"and {100 * level:g} % interval; {favoured(model)}{'' if state == 'converged' else f'; chains {state}'}"
     )
 

@@ -65,6 +65,11 @@ def printables(names, letters, places=None):
     return texts
 
 
+def with_article(words):
+    """The words after "a" or "an"."""
+    return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
+
+
 def class_texts(labels, letters=20):
     """Labels of classes for print: texts in quotes, others after the word "class"."""
     texts = zip(labels, printables(labels, letters), strict=True)

@@ -23,8 +23,8 @@ interval : ndarray of shape (2, len(names))
     Lower and upper ends of the credible intervals.
 level : float
     Level of the intervals, in (0, 1).
-classes : sequence of length 2 or None, default=None
-    The labels; positive means favour the second one, as the axis then says.
+classes : sequence or None, default=None
+    The labels; positive means favour the second one, or of ordered classes higher ones, as the axis then says.
 known_groups : tuple of two int or None, default=None
     How many of the groups of the rows the fit has seen, and how many there are."""
 _EXAMPLE = """\

@@ -35,7 +35,9 @@ def _literal(text):
 
 def favoured_line(classes):
     """The class that a positive coefficient favours, on a line of its own; empty if the classes are not known."""
-    return "" if classes is None else f"\n(positive favours {class_names(classes)[1]})"
+    if classes is None:
+        return ""
+    return f"\n(positive favours {'higher classes' if len(classes) > 2 else class_names(classes)[1]})"
 
 
 def known_line(known_groups):
