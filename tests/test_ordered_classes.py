@@ -6,7 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+from sklearn.exceptions import DataConversionWarning
+from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -194,12 +196,17 @@ def test_separation_is_that_of_ordered_classes(said):
     [
         (Y.astype(str), {"ordered": True}, "text, which has no order of its own: give the list"),
         (Y.astype(str), {"ordered": ["low", "mid", "high"]}, "y holds the class 'top', which ordered="),
-        (Y.astype(str), {"ordered": ["low", "low"]}, "a list of different classes"),
+        (Y.astype(str), {"ordered": ["low", "low"]}, "a list of two or more different classes"),
+        (Y.astype(str), {"ordered": [["low"], ["mid"]]}, "a list of two or more different classes"),
+        (Y.astype(str), {"ordered": np.array("low")}, "a list of two or more different classes"),
+        (Y.cat.codes, {"ordered": LEVELS}, "scikit-learn puts numbers in place of labels, .* give y as numbers"),
+        (pd.cut(Z, 4), {"ordered": True}, r"in the same order: y\.cat\.rename_categories\(str\)"),
         (Y, {"ordered": True, "sampler": "gibbs"}, "sampler='gibbs' does not take an ordered probit likelihood"),
         (Y, {"ordered": True, "sampler": "pxda"}, "Use sampler='hmc'"),
         (Y, {"ordered": True, "device": "cuda"}, "runs on the CPU"),
         (Y, {"ordered": True, "class_weight": {"top": 0.0}}, "must be positive and finite for each class"),
         (np.arange(240) * 1.5, {"ordered": True}, "continuous"),
+        (Y.cat.codes / 2, {"ordered": [0, 0.5, 1, 1.5]}, "number them in their order"),
         (np.zeros(240, int), {"ordered": True}, "one class"),
         (Y, {}, r"They are in order: HorseshoeProbitClassifier\(ordered=True\)"),
         (Y.astype(str), {}, r"HorseshoeProbitClassifier\(ordered=\[...\]\)"),
@@ -208,6 +215,31 @@ def test_separation_is_that_of_ordered_classes(said):
 def test_what_cannot_be_ordered_is_refused_with_what_to_do(y, how, text):
     with pytest.raises(ValueError, match=text):
         fit(y, **how)
+
+
+@pytest.mark.parametrize(
+    "fitted",
+    [
+        lambda model, y: cross_val_predict(model, X, y, cv=3, method="predict_proba"),
+        lambda model, y: VotingClassifier([("one", model)], voting="soft").fit(X, y),
+        lambda model, y: StackingClassifier([("one", model)], cv=3).fit(X, y),
+        lambda model, y: BaggingClassifier(model, 2).fit(X, y),
+    ],
+)
+def test_numbers_that_scikit_learn_puts_in_place_of_text_are_no_order(fitted):
+    model = HorseshoeProbitClassifier(ordered=True, n_iter=20, burn_in=10, random_state=0)
+    with pytest.raises(ValueError, match="sorted order of labels that are text"):
+        fitted(model, Y)
+    fitted(model, Y.cat.codes)
+
+
+def test_labels_in_a_column_are_told_once_and_intervals_keep_their_order():
+    model = HorseshoeProbitClassifier(ordered=True, n_iter=20, burn_in=10)
+    with pytest.warns(DataConversionWarning) as caught:
+        model.fit(X, Y.cat.codes.to_numpy()[:, None])
+    assert len([one for one in caught if issubclass(one.category, DataConversionWarning)]) == 1
+    steps = pd.cut(Z, [-np.inf, -10.0, 0.0, 2.0, np.inf]).cat.rename_categories(str)
+    assert model.fit(X, steps).ordered_classes_.tolist() == ["(-10.0, 0.0]", "(0.0, 2.0]", "(2.0, inf]"]
 
 
 def test_too_many_classes_and_groups_are_refused():

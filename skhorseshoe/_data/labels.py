@@ -1,6 +1,6 @@
 """Labels: checks of y for ``fit`` and scores, and the two classes."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 from enum import Enum
 
 import numpy as np
@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from .._backends import device
 from .._utils.arrays import is_missing, refuse_masked
+from .._utils.warn import is_text_behind_numbers
 
 _SHOWN = 10  # classes that an error names
 _ONE_VS_REST = """For one model of each class against the rest{not_ordered} (user guide, "Data"):
@@ -19,6 +20,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 model = OneVsRestClassifier(make_pipeline(StandardScaler(), HorseshoeProbitClassifier(slab_scale=2)))"""
 _IN_ORDER = """{when} HorseshoeProbitClassifier(ordered={ordered}) fits all of them (user guide, "Ordered classes")."""
+_KEEPING_ORDER = (
+    "Make them text in the same order: y.cat.rename_categories(str), or of a Categorical y.rename_categories(str)."
+)
+_NUMBERED = (
+    "Where scikit-learn puts numbers in place of labels, in sorted order (cross_val_predict of probabilities, "
+    "stacking, voting, bagging), give y as numbers in the order of the classes, and ordered=True."
+)
 _MOST_CLASSES = 255
 _KINDS = {"text": str, "numbers": (bool, int, float, np.bool_, np.integer, np.floating)}
 
@@ -26,6 +34,7 @@ _KINDS = {"text": str, "numbers": (bool, int, float, np.bool_, np.integer, np.fl
 def check_labels(y, name="y"):
     """Labels in one dimension, on the host, of one kind; a ValueError if one is masked or missing. name : in errors."""
     refuse_masked(y, name)
+    has_order = order_of(y) is not None
     original = y if isinstance(y, list | tuple) else None
     if original is not None:  # an array of text would hide missing labels and numbers, and change labels of an Enum
         try:
@@ -41,7 +50,7 @@ def check_labels(y, name="y"):
         raise ValueError(f"{complex_}{name} has dtype {y.dtype}; labels are numbers, booleans or strings.")
     y = column_or_1d(device.to_host(y.astype(object) if kind == "T" else y), warn=name == "y")
     refuse_missing(y, name=name)
-    return _of_one_kind(y, original, name) if y.dtype == object else y
+    return _of_one_kind(y, original, name, has_order) if y.dtype == object else y
 
 
 def nullable_type(y):
@@ -62,10 +71,11 @@ def _dtype_of(y):
     return getattr(column, "dtype", None)
 
 
-def _of_one_kind(objects, original=None, name="y"):
+def _of_one_kind(objects, original=None, name="y", has_order=False):
     """Labels (n,) that are objects, checked; a ValueError for several kinds, or whole numbers that no array can hold.
 
     original : the list that the labels come from, which then get an array of their own type; None if they were objects.
+    has_order : whether they come from an ordered pandas Categorical.
     """
     kinds = {next((kind for kind, types in _KINDS.items() if issubclass(cls, types)), cls) for cls in _types(objects)}
     if len(kinds) > 1:
@@ -90,7 +100,10 @@ def _of_one_kind(objects, original=None, name="y"):
         return np.array(original)
     cls = next(iter(kinds - {"text"}), bytes)
     if name == "y" and not issubclass(cls, bytes):  # which scikit-learn refuses
-        raise ValueError(f"Unknown label type: {name} holds labels of type {cls.__name__}. {cure_of_kind(cls, name)}")
+        raise ValueError(
+            f"Unknown label type: {name} holds labels of type {cls.__name__}. "
+            f"{_KEEPING_ORDER if has_order else cure_of_kind(cls, name)}"
+        )
     return objects
 
 
@@ -111,24 +124,27 @@ def _type_names(objects):
     return " and ".join(sorted(cls.__name__ for cls in _types(objects)))
 
 
-def levels_of(ordered, y):
-    """The classes from lowest to highest that ``ordered``, True or a list of them, and checked labels tell; None if the
-    order of the classes has no use. y : as the user gave it."""
+def levels_of(ordered, y, labels):
+    """The classes from lowest to highest that ``ordered``, True or a list of them, and y tell; None if the order of the
+    classes has no use. y : as the user gave it. labels : the same, from ``check_labels``."""
     if isinstance(ordered, bool | np.bool_):
         if not ordered:
             return None
         if (levels := order_of(y)) is not None:
             return levels
-        classes = np.unique(check_labels(y)).tolist()
+        classes = np.unique(labels).tolist()
+        if len(classes) > 2 and not isinstance(classes[0], str) and is_text_behind_numbers():
+            raise ValueError(f"y holds numbers in the sorted order of labels that are text. {_NUMBERED}")
         if len(classes) > 2 and isinstance(classes[0], str):
             raise ValueError(
                 f"ordered=True, and y holds text, which has no order of its own: give the list of the classes from "
                 f"lowest to highest, such as ordered={classes[:_SHOWN]}, or an ordered pandas Categorical."
             )
         return classes
-    levels = [label.item() if isinstance(label, np.generic) else label for label in ordered]
-    if len(levels) < 2 or len({*levels}) < len(levels):
-        raise ValueError(f"ordered must be True, False, or a list of different classes; got {levels!r}.")
+    levels = np.atleast_1d(ordered) if isinstance(ordered, np.ndarray) else ordered
+    levels = [label.item() if isinstance(label, np.generic) else label for label in levels]
+    if len(levels) < 2 or not all(isinstance(label, Hashable) for label in levels) or len({*levels}) < len(levels):
+        raise ValueError(f"ordered must be True, False, or a list of two or more different classes; got {levels!r}.")
     return levels
 
 
@@ -143,6 +159,11 @@ def encode_labels(y, without="", order=None, levels=None):
         kinds = _type_names(y)
         dtype = kinds if kinds in ("bool", "int", "float") else "str"
         raise ValueError(f"Unknown label type: y holds {kinds} as objects. Convert it: astype({dtype}).")
+    if levels is not None and type_of_target(y) == "continuous":
+        raise ValueError(
+            "Unknown label type: continuous. y holds numbers that are not whole, which scikit-learn takes for amounts. "
+            "If they are classes, number them in their order: numpy.unique(y, return_inverse=True)[1]."
+        )
     check_classification_targets(y)
     classes = np.unique(y)
     if len(classes) < 2:
@@ -158,7 +179,9 @@ def encode_labels(y, without="", order=None, levels=None):
 def _places_in(levels, classes, y):
     """The place of each label among the levels that y holds, uint8."""
     if unknown := [label for label in classes.tolist() if label not in levels]:
-        raise ValueError(f"y holds the class {unknown[0]!r}, which ordered={levels[:_SHOWN]} does not name.")
+        shown = f"{levels[:_SHOWN]}" + " and others" * (len(levels) > _SHOWN)
+        hint = f" {_NUMBERED}" if isinstance(unknown[0], int) and isinstance(levels[0], str) else ""
+        raise ValueError(f"y holds the class {unknown[0]!r}, which ordered={shown} does not name.{hint}")
     if len(classes) > _MOST_CLASSES:
         raise ValueError(
             f"y has {len(classes)} ordered classes, and at most {_MOST_CLASSES} are possible: it may be a number to "

@@ -112,7 +112,8 @@ def excess(sums, by_class):
     """``Excess``. sums : of ``sums_by_class``, of the weights without those of classes, by_class (K,).
 
     The variance is the sum of 1 / n_k (Woolf 1955, of two classes), where rows of different weights, each observed
-    once, are worth (sum w)^2 / sum w^2 rows (Kish 1965). Whole weights are counts of rows if each class has rows of weight 1.
+    once, are worth (sum w)^2 / sum w^2 rows (Kish 1965). Whole weights are counts of rows if each class has rows of
+    weight 1.
     """
     n, totals, squares, n_ones, n_broken = sums
     if n_ones.all() and not n_broken.any():

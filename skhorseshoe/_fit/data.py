@@ -99,7 +99,7 @@ def checked(model, params, X, by_row):
         facts = prepare(learner, X, y, sample_weight, values.dtype)
         facts["whole_weights"] = sample_weight is None and params.class_weight is None
     else:
-        levels = levels_of(params.ordered, by_row.y)
+        levels = levels_of(params.ordered, by_row.y, y)
         facts = {**_in_memory(values, y, by_row, params.class_weight, levels), "original_X": X}
     by = [] if params.class_weight is None else [f"class_weight={params.class_weight!r}"]
     by += [] if sample_weight is None else ["sample_weight"]

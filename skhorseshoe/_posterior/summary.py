@@ -138,8 +138,9 @@ def _caption(model, frame, level):
     given = ", given the group of rows" if is_grouped(model) else ""
     law, state = model._likelihood.name, _state_text(model, _checks(model, frame))
     return (
-        f"Coefficients of {with_article(law)} regression with the horseshoe prior{given}: posterior mean, standard deviation "
-        f"and {100 * level:g} % interval; {favoured(model)}{'' if state == 'converged' else f'; chains {state}'}"
+        f"Coefficients of {with_article(law)} regression with the horseshoe prior{given}: posterior mean, standard "
+        f"deviation and {100 * level:g} % interval; {favoured(model)}"
+        f"{'' if state == 'converged' else f'; chains {state}'}"
     )
 
 

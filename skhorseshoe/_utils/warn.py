@@ -55,6 +55,17 @@ def fold_of():
     return ""
 
 
+def is_text_behind_numbers():
+    """Whether scikit-learn, in a call above in this process, has put numbers in place of labels that are text."""
+    for frame in _callers():
+        if _module_of(frame).startswith("sklearn."):
+            owners = (frame.f_locals.get(name) for name in ("le", "self"))  # an encoder, an ensemble
+            found = [getattr(owner, "__dict__", {}).get("classes_") for owner in owners]  # no property, of an older fit
+            if any(isinstance(classes, np.ndarray) and classes.dtype.kind in "OUT" for classes in found):
+                return True
+    return False
+
+
 def _rows(numbers):
     if len(numbers) == 0:
         return "some rows"
