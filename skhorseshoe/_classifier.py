@@ -126,8 +126,9 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The labels; the probability of the second rises with x beta.
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted; of two the probability of the second rises with x beta, of ordered classes that of the
+        highest, the last of ``ordered_classes_``.
     coef_ : ndarray of shape (1, n_features)
         Coefficients on the scale of the columns as given, summarised according to ``coef_summary``. Predictions average
         over draws instead: what explains ``coef_``, as SHAP's LinearExplainer does, explains another model, and
@@ -141,8 +142,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         (n_chains, n_kept, n_groups), as many as fit in 256 MiB; and "mean" and "sd" of all.
     ordered_classes_, cut_points_, cut_points_draws_
         Of more than two classes with ``ordered``: the classes from lowest to highest (n_classes,); posterior means of
-        the cut points between them (n_classes - 1,), and their draws (n_chains, n_draws, n_classes - 1). ``intercept_``
-        is minus the first cut point.
+        the cut points between them (n_classes - 1,), and their draws (n_chains, n_draws, n_classes - 1). Draws of the
+        intercept are minus those of the first cut point.
     acceptance_draws_ : ndarray of shape (n_chains, n_draws)
         Probability with which the sweep's proposal was accepted; 1 for samplers without proposals.
     moments_ : dict or None
@@ -347,7 +348,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         offset: Offsets = None,
         new_groups: NewGroups = None,
     ) -> float:
-        """Share of the rows whose class is the more probable one.
+        """Share of the rows whose class is the most probable one.
 
         Parameters
         ----------

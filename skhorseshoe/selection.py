@@ -246,7 +246,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         X : array-like, table or sparse matrix of shape (n_samples, n_features)
             As for the classifier.
         y : array-like of shape (n_samples,), default=None
-            Labels of two classes. Not needed with ``prefit=True``, no ``class_weight`` and no ``cv``.
+            Labels, as for the classifier. Not needed with ``prefit=True``, no ``class_weight`` and no ``cv``.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Weights of the rows, as for the classifier. "dss" judges predictions on the weighted rows (weights by
             ``class_weight`` included); the other rules read the posterior alone.

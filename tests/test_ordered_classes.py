@@ -86,6 +86,8 @@ def test_probabilities_are_those_of_the_draws(model):
     logs = model._likelihood.log_density_of_class(eta, np.tile(Y.cat.codes.to_numpy(int)[:, None], 800), own[:, 1:])
     data = model.to_arviz(X, Y)
     np.testing.assert_allclose(np.asarray(data.log_likelihood["y"]).reshape(-1, 240).T, logs, rtol=1e-9)
+    assert data.posterior["cut_points"].dims == ("chain", "draw", "cut")
+    assert data.posterior["cut"].values.tolist() == ["low|mid", "mid|high", "high|top"]
 
 
 @pytest.mark.parametrize("label", LEVELS[1:])

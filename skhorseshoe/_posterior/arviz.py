@@ -16,11 +16,11 @@ from .._version import __version__
 from . import predict
 from .group_effects import labels_of_groups
 from .grouped_prediction import is_grouped
-from .ordered import cut_points, is_ordered
+from .ordered import cut_names, cut_points, is_ordered
 
 
 def from_model(model, rows, max_draws):
-    """See ``HorseshoeProbitClassifier.to_arviz``; rows : None, or X, whether y is the second class, and weights."""
+    """See ``HorseshoeProbitClassifier.to_arviz``; rows : None, or X, the places of y, and weights."""
     try:
         import arviz
     except ImportError as error:
@@ -43,6 +43,9 @@ def from_model(model, rows, max_draws):
     free = [name for name, kappa in zip(columns, model.shrinkage_, strict=True) if kappa == 0]
     coords = {"feature": columns, "unpenalized_feature": free}
     dims = {"coef": ["feature"], "unpenalized": ["unpenalized_feature"], "y": ["row"], "group_effect": ["group"]}
+    dims["cut_points"] = ["cut"]
+    if is_ordered(model):
+        coords["cut"] = cut_names(model)
     if is_grouped(model):
         coords["group"] = labels_of_groups(model)
     attrs = {

@@ -75,12 +75,16 @@ def refuse_classes(model, what):
         )
 
 
+def cut_names(model):
+    """The cut points by the classes below and above them."""
+    return [f"{low}|{high}" for low, high in pairwise(model.ordered_classes_.tolist())]
+
+
 def cut_rows(model):
     """The draws of the cut points by the names that rows of summary() have; empty for two classes."""
     if not is_ordered(model):
         return {}
-    levels = [str(label) for label in model.ordered_classes_.tolist()]
-    names = [f"(cut {low}|{high})" for low, high in pairwise(levels)]
+    names = [f"(cut {name})" for name in cut_names(model)]
     return dict(zip(names, np.moveaxis(cut_points(model), 2, 0), strict=True))
 
 

@@ -26,7 +26,8 @@ class PredictionsMixin(PosteriorMixin):
     def predict_proba(
         self, X: RowsLike, groups: Labels = None, offset: Offsets = None, new_groups: NewGroups = None
     ) -> Floats:
-        """Posterior predictive probabilities: the averages over the draws of Phi(-eta) and Phi(eta).
+        """Posterior predictive probabilities: the averages over the draws of Phi(-eta) and Phi(eta), or of ordered
+        classes of differences of Phi at neighbouring cut points.
 
         Deterministic; the result for a row does not depend on the other rows of X.
 
@@ -113,7 +114,7 @@ class PredictionsMixin(PosteriorMixin):
         offset: Offsets = None,
         new_groups: NewGroups = None,
     ) -> Floats:
-        """Equal-tailed posterior interval of the probability of the second class.
+        """Equal-tailed posterior interval of the probability of the second class, or of each of ordered classes.
 
         It says how precisely P(y = 1 | x) is known if the model is right; it is not an interval for y. The result for
         a row does not depend on the other rows of X.
