@@ -90,6 +90,17 @@ def test_probabilities_are_those_of_the_draws(model):
     assert data.posterior["cut"].values.tolist() == ["low|mid", "mid|high", "high|top"]
 
 
+def test_decisions_are_finite_and_those_of_the_lowest_and_the_highest_class_are_of_two_classes(model):
+    far = X * 300
+    decision = model.decision_function(far)
+    assert np.isfinite(decision).all()
+    assert abs(decision).max() > 30
+    for label, of_two in ("top", 1), ("low", -1):
+        at_least = inspection.at_least(model, "top" if of_two == 1 else "mid")
+        np.testing.assert_allclose(decision[:, sorted(LEVELS).index(label)], of_two * at_least.decision_function(far))
+    np.testing.assert_array_equal(decision[:1], model.decision_function(far[:1]))
+
+
 @pytest.mark.parametrize("label", LEVELS[1:])
 def test_the_model_of_at_least_a_class_sums_its_probabilities(model, label):
     at_least, place = inspection.at_least(model, label), LEVELS.index(label)

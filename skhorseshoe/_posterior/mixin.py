@@ -205,11 +205,12 @@ class PosteriorMixin:
             The former with ArviZ 0.x, the latter with ArviZ 1.x. Group "posterior": coef (chain, draw, feature),
             intercept and global_scale (chain, draw), with groups also group_scale (chain, draw) and, where effects are
             kept of every draw, group_effect (chain, draw, group), of ordered classes cut_points (chain, draw, cut);
-            group "sample_stats": acceptance_rate (chain, draw); group "log_prior", logarithms of prior densities: of global_scale (chain, draw), with the factor of a slab;
-            of intercept (chain, draw), if there is one; of group_scale, with groups; and of the coefficients of columns
-            that are not shrunk, if any: unpenalized (chain, draw, unpenalized_feature). With X and y also
-            "log_likelihood": y (chain, draw, row), and "observed_data": y (row), 1 for the second class, else 0, or of
-            ordered classes the place from the lowest, 0, on.
+            group "sample_stats": acceptance_rate (chain, draw); group "log_prior", logarithms of prior densities: of
+            global_scale (chain, draw), with the factor of a slab; of intercept (chain, draw), if there is one; of
+            group_scale, with groups; and of the coefficients of columns that are not shrunk, if any: unpenalized
+            (chain, draw, unpenalized_feature). With X and y also "log_likelihood": y (chain, draw, row), and
+            "observed_data": y (row), 1 for the second class, else 0, or of ordered classes the place from the lowest,
+            0, on.
 
         Raises
         ------

@@ -191,10 +191,9 @@ class PredictionsMixin(PosteriorMixin):
 
         def quantile(proba):
             predictor = self._likelihood.predictor
-            if is_ordered(self):
-                return predictor(_positive(proba))
-            lower, upper = _positive(proba).T
-            return np.where(upper > lower, -predictor(lower), predictor(upper))
+            others, proba = _positive(_of_others(proba)), _positive(proba)
+            decision = np.where(proba > others, -predictor(others), predictor(proba))
+            return decision if is_ordered(self) else decision[:, 1]
 
         return self._from_probabilities(self._given_rows(X, groups, offset, new_groups), quantile)
 
@@ -230,3 +229,10 @@ class PredictionsMixin(PosteriorMixin):
 
 def _positive(proba):
     return np.maximum(proba, np.finfo(float).tiny)
+
+
+def _of_others(proba):
+    """The probabilities that it is another class (n, K), as sums in a fixed order: 1 - proba would lose small ones."""
+    none = np.zeros((len(proba), 1))
+    before, after = np.cumsum(proba, axis=1)[:, :-1], np.cumsum(proba[:, ::-1], axis=1)[:, -2::-1]
+    return np.hstack([none, before]) + np.hstack([after, none])
