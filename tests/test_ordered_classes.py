@@ -255,11 +255,20 @@ def test_labels_in_a_column_are_told_once_and_intervals_keep_their_order():
     assert model.fit(X, steps).ordered_classes_.tolist() == ["(-10.0, 0.0]", "(0.0, 2.0]", "(2.0, inf]"]
 
 
+def test_draws_of_cut_points_are_in_the_forecast_of_memory(caplog):
+    model = HorseshoeProbitClassifier(ordered=True, n_iter=40, burn_in=1, n_chains=64, random_state=0, verbose=1)
+    with caplog.at_level("INFO", "skhorseshoe"):
+        model.fit(X[["a"]], np.arange(240) % 120)
+    nbytes = model.coef_draws_.nbytes + model.cut_points_draws_.nbytes
+    assert nbytes > 2 * 2**20
+    assert f"{round(nbytes / 2**20)} MiB for draws" in caplog.text
+
+
 def test_too_many_classes_and_groups_are_refused():
     many = np.arange(600) % 300
     with pytest.raises(ValueError, match="300 ordered classes, and at most 255"):
         HorseshoeProbitClassifier(ordered=True).fit(np.ones((600, 1)), many)
-    with pytest.raises(ValueError, match=r"Groups of rows cannot have an ordered probit likelihood yet"):
+    with pytest.raises(ValueError, match=r"cannot have an ordered probit likelihood yet\. Leave groups out"):
         HorseshoeProbitClassifier(ordered=True).fit(X, Y, groups=np.arange(240) // 4)
 
 

@@ -46,12 +46,14 @@ class Plan(NamedTuple):
     copied: int  # bytes of X copied for the fit
     findings: list  # about the cost of weights, groups of rows, and signs of these where none are given
     stored: np.ndarray | None = None  # columns of X that the sampler has, where it does not have the empty ones
+    n_own: int = 0  # parameters of the likelihood's own, of which draws are kept too
 
 
 def plan_fit(params, data, done):
     """The ``Plan``; a ValueError where parameters contradict the data. done : sweeps of the fit to continue, or 0."""
     settings = {name: value for name, value in vars(params).items() if name in Settings._fields}
-    settings |= {"kind": choose_kind(params, data), **_sweeps_and_room(params, data.shape[1], done)}
+    n_own = params.likelihood.n_own
+    settings |= {"kind": choose_kind(params, data), **_sweeps_and_room(params, data.shape[1] + n_own, done)}
     settings = Settings(**settings)
     sampler, in_prior_coordinates = settings.sampler, settings.kind == PRIOR_COORDINATES
     n_threads = count_threads(params.n_jobs)
@@ -60,7 +62,8 @@ def plan_fit(params, data, done):
         extras = with_article(f"{params.likelihood.name} likelihood")
         if data.rows is None or (data.groups is not None and not params.likelihood.averages_exactly):
             where = "rows of a Dask cluster" if data.rows is None else "groups of rows"
-            raise ValueError(f"{where[0].upper()}{where[1:]} cannot have {extras} yet.")
+            cure = " Leave groups out, or fit y >= a class above the lowest, which has two." if data.levels else ""
+            raise ValueError(f"{where[0].upper()}{where[1:]} cannot have {extras} yet.{cure}")
     if data.rows is None:
         if data.weighted_by and sampler != "hmc":
             why = "weights (sample_weight, class_weight)"
@@ -87,7 +90,7 @@ def plan_fit(params, data, done):
     leaves_out = settings.kind in (PRIOR_COORDINATES, DIAGONAL) and params.slab_scale == PER_CONTRAST
     stored = stored_columns(X, data.unpenalized) if leaves_out else None
     shape, X = X.shape, X if stored is None else take_columns(X, stored)
-    return Plan(settings, device, n_threads, shape, (X, *labels), copied, findings, stored)
+    return Plan(settings, device, n_threads, shape, (X, *labels), copied, findings, stored, n_own)
 
 
 def choose_kind(params, data):
@@ -141,7 +144,10 @@ def fits_diagonal(params, data, X):
 
 
 def _sweeps_and_room(params, p, done):
-    """How long to sample, and how many draws to keep. done : sweeps of the fit to continue, or 0."""
+    """How long to sample, and how many draws to keep.
+
+    p : number of coefficients, and of the likelihood's own parameters. done : sweeps of the fit to continue, or 0.
+    """
     sweeps, target, room = sweeps_or_default(params.n_iter), target_ess_or_default(params), None
     if params.n_iter == AUTO and params.max_draws is None:  # the draws must not fill the memory
         room = int(_DEFAULT_BYTES_OF_DRAWS / (params.n_chains * (np.dtype(params.draws_dtype).itemsize * p + 24)))
@@ -252,6 +258,7 @@ def _forecast_of(plan, n_threads, n_groups):
     settings, (n, p) = plan.settings, plan.shape
     n_chains, n_draws, sampler = settings.n_chains, _most_draws(settings), settings.kind
     item = np.dtype(settings.draws_dtype).itemsize
+    p += plan.n_own
     needed = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, _has_no_matrix(plan), _stored(plan))
     more = forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler) if n_groups else (0, 0)
     return needed[0] + more[0], needed[1] + more[1]
