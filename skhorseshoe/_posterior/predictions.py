@@ -201,7 +201,7 @@ class PredictionsMixin(PosteriorMixin):
     def predict(
         self, X: RowsLike, groups: Labels = None, offset: Offsets = None, new_groups: NewGroups = None
     ) -> NDArray[Any]:
-        """The more probable class of each row.
+        """The most probable class of each row.
 
         Parameters
         ----------
