@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy.optimize import linprog
-from scipy.sparse import issparse
+from scipy.sparse import hstack, issparse
 
 from .._utils.arrays import dense
 from .._utils.memmap import blocks, cut, taken
@@ -27,12 +27,37 @@ def separation(X, y, fit_intercept, mean, sd):
     coefficients. Here a first programme has this constraint for some rows. The next adds rows that its plane has on the
     wrong side, and so on. If the maximum is zero with the constraints of some rows, it is zero with those of all.
 
-    X : (n, p), on the host. fit_intercept : whether the plane need not go through zero. mean, sd : (p,) of the columns,
-    which standardise them for the solver; columns with sd 0 are left out.
+    Several classes are in order, and parallel planes have to separate each from the next: if one separates the first
+    from all others, the rest is asked too.
+
+    X : (n, p), on the host. y : (n,) from 0 on. fit_intercept : whether the plane need not go through zero. mean, sd :
+    (p,) of the columns, which standardise them for the solver; columns with sd 0 are left out.
     """
-    rows = _RowsToSeparate(X, y, fit_intercept, mean, sd)
+    rows = _RowsToSeparate(X, y > 0, fit_intercept, mean, sd)
     if rows.are_independent():
         return COMPLETE
+    found, further = _by_plane(rows), int(y.max()) - 1
+    if not further or found in (NONE, None):
+        return found
+    if X.shape[0] * X.shape[1] > _NUMBERS_TESTED:
+        return None
+    ends = np.append(mean, np.zeros(further)), np.append(sd, np.ones(further))
+    return _by_plane(_RowsToSeparate(*_at_each_cut(X, y), fit_intercept, *ends))
+
+
+def _at_each_cut(X, y):
+    """The rows on both sides of each cut point as rows of two classes, with a column that moves it unless it is the
+    first: parallel planes separate the classes where one plane separates these."""
+    last = y.max()
+    at = np.repeat(np.arange(len(y)), (y > 0).astype(int) + (y < last))
+    is_above = np.diff(at, append=len(y)).astype(bool) & (y[at] > 0)
+    moves = (y[at, None] + ~is_above[:, None] == np.arange(2, last + 1)).astype(np.float64)
+    rows = taken(X, at)
+    return (hstack([rows, moves], "csr") if issparse(X) else np.hstack([rows, moves])), is_above
+
+
+def _by_plane(rows):
+    """As ``separation``, of rows of two classes."""
     try:
         plane = rows.plane(0.0)
         if plane is None:
