@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, inspection, plotting, sets, terms
+from skhorseshoe._data import separation
 
 LEVELS = ["low", "mid", "high", "top"]
 RNG = np.random.default_rng(0)
@@ -173,6 +174,11 @@ def test_a_column_of_the_top_class_alone_is_told(said):
     texts = said(model, X_top.astype(float), Y, "slab_scale")
     assert texts
     assert all("Column 'e'" in text and "'f'" not in text for text in texts)
+
+
+def test_a_fit_ends_where_separation_takes_too_long_to_find_out(monkeypatch):
+    monkeypatch.setattr(separation, "_PROGRAMME_NUMBERS", 1)
+    assert fit(Y, ordered=True, standardize=True).n_iter_ == 20
 
 
 @pytest.mark.parametrize(
