@@ -53,7 +53,10 @@ def test_classes_in_order_are_separated_by_parallel_planes(fit_intercept, seed):
             y = np.where(X[:, 0] < 0, 0, rng.integers(1, 4, 60))
         if len(np.unique(y)) < 4:
             continue
-        cuts, places = np.eye(3)[:, not fit_intercept :], [(i, k - 1 + up, up) for i, k in enumerate(y) for up in (0, 1)]
+        cuts, places = (
+            np.eye(3)[:, not fit_intercept :],
+            [(i, k - 1 + up, up) for i, k in enumerate(y) for up in (0, 1)],
+        )
         at, cut, up = np.array([place for place in places if 0 <= place[1] < 3]).T
         want = by_one_programme(np.hstack([X[at], -cuts[cut]]), up == 0, False)
         assert of(X, y, fit_intercept) == of(csr_matrix(X), y, fit_intercept) == want
