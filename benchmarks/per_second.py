@@ -33,6 +33,7 @@ CLOCK = time.process_time
 LEAST = 0.97  # times as many sweeps a second as before
 DEFAULT = "500 x 20"  # of which the default fit is timed as well
 ORDERED = {(600, 20, 5): (300, 300), (2000, 50, 4): (150, 150)}  # rows, columns, classes; burn-in and draws of NUTS
+ESTIMATES = "means", "errors"  # by two samplers, which are compared
 DRAWS, SWEEPS = "effective draws a second", "sweeps a second"
 
 
@@ -138,10 +139,8 @@ def ordered(report, options):
                 target = {"at_least": 20.0} if kind == "least" else {}
                 report.add(f"{name}: times as many as NUTS, {kind}", ratio(*rates.values()), **target)
         if options.nuts:
-            both = {
-                what: np.array([[one[what] for one in runs] for runs in found.values()]) for what in ("means", "errors")
-            }
-            z = abs(np.diff(both["means"], axis=0)) / np.hypot(*both["errors"])
+            means, errors = (np.array([[one[what] for one in runs] for runs in found.values()]) for what in ESTIMATES)
+            z = abs(means[0] - means[1]) / np.hypot(*errors)
             report.add(f"{name}: largest of {z.size} differences of means, in errors", float(z.max()), at_most=4.5)
 
 
