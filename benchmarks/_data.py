@@ -244,6 +244,16 @@ def _few(seed, n, p, k, size, rho):
     return _answered(rng, X, range(k), size * (-1.0) ** np.arange(k))
 
 
+CUTS = -1.2, -0.3, 0.4, 1.5
+
+
+def in_order(seed, n, p, n_classes):
+    """Classes 0, 1, ... of a score of which the first four columns tell."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    return X, np.digitize(X[:, :4] @ [0.8, -0.5, 0.3, 0.2] + rng.standard_normal(n), CUTS[: n_classes - 1])
+
+
 def twins(n, p, r=0.99875):
     """Two columns matter; a third is nearly a copy of the first, correlated by r, and counts as one to be let in."""
     return Known(f"{n}; 2 of {p}; 1 and -0.7, one with a twin", n, partial(_twins, p=p, r=r))

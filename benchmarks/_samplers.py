@@ -20,6 +20,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 
 N_CHAINS = 4
 TARGET_ACCEPT = 0.95  # what authors of NUTS advise for the horseshoe
+FAR = 1e3  # an end of the first and the last of ordered classes
 
 
 class Run(NamedTuple):
@@ -126,12 +127,13 @@ def truncated_normal(mean, positive, rng):
 
 def numpyro_nuts(
     X, y, slab, burn_in, n_iter, seed, *, tau_0=1.0, free=(), groups=None, n_chains=N_CHAINS, accept=TARGET_ACCEPT,
-    logistic=False,
+    logistic=False, ordered=False,
 ):  # fmt: skip
     """NumPyro's NUTS, the model as the documentation states it, not as our samplers see it; all scales non-centred.
 
     free : columns that are not shrunk, N(0, (100 / sd)^2). groups : (n,) numbers of the groups of the rows, or None.
-    logistic : the likelihood, in place of probit.
+    logistic : the likelihood, in place of probit. ordered : whether y has numbers 0, 1, ... of classes in order, whose
+    cut points (n_chains, n_draws, K - 1) stand for the intercept.
     """
     import jax
     import jax.numpy as jnp
@@ -164,8 +166,19 @@ def numpyro_nuts(
         beta = jnp.zeros(X.shape[1]).at[shrunk].set(normal("z", 1.0, len(shrunk)) * scale)
         if len(free):
             beta = beta.at[free].set(normal("free", 100.0, len(free)) / sd[free])
-        middle = numpyro.sample("middle", dist.Normal(0.0, 100.0))
         numpyro.deterministic("beta", beta)
+        if ordered:
+            order = dist.ImproperUniform(dist.constraints.ordered_vector, (), (int(y.max()),))
+            middle = numpyro.sample("middle", order)
+            numpyro.factor("cuts", dist.Normal(0.0, 100.0).log_prob(middle).sum())
+            numpyro.deterministic("intercept", middle + mean @ beta)
+            ends = jnp.pad(middle, 1, constant_values=(-FAR, FAR))
+            low, high = ends[y] - centred @ beta, ends[y + 1] - centred @ beta
+            flipped = low > 0  # to the lower tail, where differences keep their digits
+            a, b = log_ndtr(jnp.where(flipped, -high, low)), log_ndtr(jnp.where(flipped, -low, high))
+            numpyro.factor("likelihood", (b + jnp.log1p(-jnp.exp(a - b))).sum())
+            return
+        middle = numpyro.sample("middle", dist.Normal(0.0, 100.0))
         numpyro.deterministic("intercept", middle - mean @ beta)
         score = centred @ beta + middle
         if groups is not None:

@@ -1,6 +1,7 @@
 """Sweeps and effective draws of the worst quantity, a second of processor time, beside another commit.
 
     python benchmarks/per_second.py --before CHECKOUT   # five minutes on a free core
+    python benchmarks/per_second.py --only ordered --nuts PYTHON  # ordered classes, beside NumPyro; half an hour
     python benchmarks/per_second.py --quick             # does it run?
 
 Fits of 1000 + 1000 or 1000 + 2000 sweeps with three seeds, on one thread, burn-in and all answers of ``fit`` included;
@@ -8,15 +9,16 @@ the two commits in turns; compilation does not count. A default fit, and the sam
 """
 
 import argparse
+import sys
 import time
 from pathlib import Path
 
 import numpy as np
-from _data import DATA
-from _measure import ONE_THREAD, figure, fit, in_child, run, timed
-from _samplers import reference_gibbs
+from _data import DATA, in_order
+from _measure import ONE_THREAD, figure, fit, in_child, ratio, run, timed
+from _samplers import numpyro_nuts, reference_gibbs
 
-from skhorseshoe.diagnostics import ess_bulk
+from skhorseshoe.diagnostics import ess_bulk, mcse_mean, rhat
 
 N_SEEDS = 3
 SETS = {  # kept sweeps, intercept
@@ -27,26 +29,29 @@ SETS = {  # kept sweeps, intercept
     "digits, scaled": (2000, False),
     "spam": (1000, True),
 }
+CLOCK = time.process_time
 LEAST = 0.97  # times as many sweeps a second as before
 DEFAULT = "500 x 20"  # of which the default fit is timed as well
+ORDERED = {(600, 20, 5): (300, 300), (2000, 50, 4): (150, 150)}  # rows, columns, classes; burn-in and draws of NUTS
+ESTIMATES = "means", "errors"  # by two samplers, which are compared
 DRAWS, SWEEPS = "effective draws a second", "sweeps a second"
 
 
 def per_second(seed, names, quick):
     """By data set, effective draws and sweeps a second, and seconds of the default fit of one."""
-    out, clock = {}, time.process_time
+    out = {}
     for name in names:
         (n_iter, intercept), (X, y) = SETS[name], DATA[name].make()
         how = {"n_iter": 20, "burn_in": 100} if quick else {"n_iter": n_iter, "burn_in": 1000}
         how |= {"fit_intercept": intercept, "n_jobs": 1, "random_state": seed}
         fit(X[:100], y[:100], how)  # compiles
-        seconds, model = timed(lambda X=X, y=y, how=how: fit(X, y, how), clock)
+        seconds, model = timed(lambda X=X, y=y, how=how: fit(X, y, how), CLOCK)
         draws = np.dstack([model.coef_draws_, model.intercept_draws_, model.global_scale_draws_])
         least = np.nanmin(ess_bulk(draws if intercept else draws[..., [*range(X.shape[1]), -1]]))
         out[name] = {DRAWS: float(least) / seconds, SWEEPS: (model.n_iter + model.burn_in) / seconds}
         if name == DEFAULT and not quick:
             default = {"n_jobs": 1, "random_state": seed}
-            out["a default fit"], _ = timed(lambda X=X, y=y, how=default: fit(X, y, how), clock)
+            out["a default fit"], _ = timed(lambda X=X, y=y, how=default: fit(X, y, how), CLOCK)
     return out
 
 
@@ -54,7 +59,7 @@ def of_reference(seed):
     """The same by the sampler in NumPy and SciPy, for the first data set."""
     X, y = DATA["532 x 7"].make()
     rng = np.random.default_rng(seed)
-    seconds, draws = timed(lambda: reference_gibbs(X, y, 1000, 1000, 4, rng), time.process_time)
+    seconds, draws = timed(lambda: reference_gibbs(X, y, 1000, 1000, 4, rng), CLOCK)
     return float(min(np.min(ess_bulk(values)) for values in draws) / seconds)
 
 
@@ -86,7 +91,61 @@ def pairs(report, options):
     report.add("532 x 7: effective draws, times as many as by the sampler in NumPy", figure(times), at_least=12)
 
 
+def ordered_nuts(seed, shape, burn_in, n_iter):
+    """Of NumPyro's NUTS; a run of a sweep is what compilation takes."""
+    X, y = in_order(seed, *shape)
+    lengths, done = {"once": (1, 1), "run": (burn_in, n_iter)}, {}
+    for name, length in lengths.items():
+        done[name] = timed(lambda length=length: numpyro_nuts(X, y, np.inf, *length, seed, ordered=True), CLOCK)
+    (once, _), (seconds, nuts) = done.values()
+    return of_ordered(np.dstack([nuts.coef, nuts.intercept]), seconds - once) | {"divergent": nuts.divergent}
+
+
+def ordered_ours(seed, shape, burn_in, n_iter):
+    X, y = in_order(seed, *shape)
+    how = {"ordered": True, "n_jobs": 1, "target_ess": None, "random_state": seed}
+    fit(X, y, {**how, "n_iter": 20, "burn_in": 100})  # compiles
+    seconds, model = timed(lambda: fit(X, y, {**how, "n_iter": n_iter, "burn_in": burn_in}), CLOCK)
+    return of_ordered(np.dstack([model.coef_draws_, model.cut_points_draws_]), seconds)
+
+
+def of_ordered(draws, seconds):
+    """Figures of draws of coefficients and cut points (n_chains, n_draws, p + K - 1)."""
+    ess = ess_bulk(draws)
+    found = {"seconds": seconds, "least": float(ess.min() / seconds), "median": float(np.median(ess) / seconds)}
+    found |= {"least ESS": float(ess.min()), "rhat": float(rhat(draws).max())}
+    return found | {"means": draws.mean(axis=(0, 1)).tolist(), "errors": mcse_mean(draws).tolist()}
+
+
+def ordered(report, options):
+    """Ordered classes, four chains, burn-in included: the least and the median over coefficients and cut points."""
+    shapes = {(60, 5, 4): (5, 5)} if options.quick else ORDERED
+    ours, env = (20, 20) if options.quick else (300, 1000), ONE_THREAD | {"JAX_PLATFORMS": "cpu"}
+    for shape, theirs in shapes.items():
+        name, found = "{} x {}, {} classes".format(*shape), {}
+        asked = {"ours": (ordered_ours, sys.executable, ours)}
+        asked |= {"NUTS": (ordered_nuts, options.nuts, theirs)} if options.nuts else {}
+        for seed in (1,) if options.quick else (1, 2):
+            for of, (function, python, (burn_in, n_iter)) in asked.items():
+                given = {"seed": seed, "shape": shape, "burn_in": burn_in, "n_iter": n_iter}
+                found.setdefault(of, []).append(in_child(function, python=python, env=env, **given))
+                print(name, of, found[of][-1], flush=True)
+        report.figures[name] = found
+        for kind in ("least", "median"):
+            rates = {of: figure([one[kind] for one in runs]) for of, runs in found.items()}
+            for of, rate in rates.items():
+                report.add(f"{name}: effective draws a second, {kind}, {of}", rate)
+            if options.nuts:
+                target = {"at_least": 20.0} if kind == "least" else {}
+                report.add(f"{name}: times as many as NUTS, {kind}", ratio(*rates.values()), **target)
+        if options.nuts:
+            means, errors = (np.array([[one[what] for one in runs] for runs in found.values()]) for what in ESTIMATES)
+            z = abs(means[0] - means[1]) / np.hypot(*errors)
+            report.add(f"{name}: largest of {z.size} differences of means, in errors", float(z.max()), at_most=4.5)
+
+
 if __name__ == "__main__":
     options = argparse.ArgumentParser()
+    options.add_argument("--nuts", type=Path, metavar="PYTHON", help="an interpreter with NumPyro and our requirements")
     options.add_argument("--before", type=Path, help="folder of a checkout to compare with")
-    run(__file__, __doc__, {"pairs": pairs}, options)
+    run(__file__, __doc__, {"pairs": pairs, "ordered": ordered}, options, apart=["ordered"])

@@ -1,5 +1,6 @@
 """Classifiers of classes in an order: what is asked of y, what they answer, and what they hand to other tools."""
 
+import warnings
 from itertools import pairwise
 
 import numpy as np
@@ -14,6 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, inspection, plotting, sets, terms
+from skhorseshoe._data import separation
+from skhorseshoe.diagnostics import rhat
 
 LEVELS = ["low", "mid", "high", "top"]
 RNG = np.random.default_rng(0)
@@ -202,6 +205,23 @@ def test_separation_is_that_of_ordered_classes(said):
     assert not said(HorseshoeProbitClassifier(ordered=True, n_iter=20, burn_in=10), X_mid, Y, "separat")
     X_sum = X.assign(e=Y.cat.codes - X["a"] - 10 * X["b"], f=X["a"] + 10 * X["b"])  # together they tell the class
     assert said(HorseshoeProbitClassifier(ordered=True, n_iter=20, burn_in=10), X_sum, Y, "complete separation")
+
+
+def test_sampling_ends_when_the_cut_points_that_are_told_have_converged():
+    """The wine data of R's "ordinal" (Randall 1989): temp, contact, rating. A plane divides the first rating alone."""
+    wine = np.array([[[4, 9, 5, 0, 0], [1, 7, 8, 2, 0]], [[0, 5, 8, 3, 2], [0, 1, 5, 7, 5]]])
+    *columns, rating = np.repeat(np.argwhere(wine >= 0), wine.ravel(), axis=0).T
+    for seed in (0, 7, 8):
+        model = HorseshoeProbitClassifier(ordered=True, unpenalized=[0, 1], random_state=seed, n_jobs=1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.fit(np.column_stack(columns).astype(float), rating)
+        assert rhat(model.cut_points_draws_).max() <= 1.01
+
+
+def test_a_fit_ends_where_separation_takes_too_long_to_find_out(monkeypatch):
+    monkeypatch.setattr(separation, "_PROGRAMME_NUMBERS", 1)
+    assert fit(Y, ordered=True, standardize=True).n_iter_ == 20
 
 
 @pytest.mark.parametrize(

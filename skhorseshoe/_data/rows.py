@@ -319,7 +319,10 @@ class Rows:
         return found
 
     def separated_by(self, beta):
-        """Whether one of the points of beta (m, q) has every row of X on the side of its class."""
+        """Whether one of the points of beta (m, q) has every row of X on the side of its class; not looked for where
+        there are several classes."""
+        if self.likelihood.n_own:
+            return False
         points, p = self.columns.of_X(self.ops.to_host(beta)), self.shape[1]
         intercept = points[:, p] if self.columns.fit_intercept else np.zeros(len(points))
         (misplaced,) = self._total(Segment.misplaced, points[:, :p], intercept)

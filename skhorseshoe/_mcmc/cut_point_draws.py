@@ -26,9 +26,9 @@ class CutPointDraws:
         """Give up every second draw of n."""
         keep_every_second(self.own, n)
 
-    def judged(self):
-        """As of ``GroupDraws``."""
-        return self.own
+    def judged(self, n, intercept):
+        """As of ``GroupDraws``: the cut points themselves, unless the intercept is not judged."""
+        return self.own[:, :n] - (0.0 if intercept is None else intercept[..., None])
 
     def to_predict(self, n):
         """As of ``GroupDraws``."""

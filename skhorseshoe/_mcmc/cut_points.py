@@ -134,8 +134,8 @@ class RowsWithCutPoints:
         return weight, both, of_theta
 
     def separated_by(self, beta):
-        """Whether a point separates the classes: not looked for."""
-        return False
+        """As ``Rows.separated_by``."""
+        return self.rows.separated_by(beta)
 
     def information_by_rows(self, beta):
         """As ``Rows.information_by_rows``."""

@@ -105,17 +105,17 @@ class Draws:
         of this object, and may let single columns be rough; or None.
         """
         least, max_rhat = target_ess, MAX_RHAT  # of single columns
-        columns, others = self.columns.informative.copy(), [draws.judged() for draws in self.of_blocks]
-        numbers = np.fromiter(unbounded, int)
+        columns, numbers, intercept = self.columns.informative.copy(), np.fromiter(unbounded, int), None
         if len(numbers):
             numbers = numbers[self.shrinkage()[numbers] < NOISE]
             columns[numbers] = False
-        if not len(numbers):
-            others.append(self.global_scale)
         usual = np.array([unbounded[number] for number in numbers])
         if self.columns.fit_intercept and np.isfinite(usual).all():
-            others.append(self.intercept[:, : self.n] + self.coef[:, : self.n, numbers] @ usual)
-        if not all(self._suffices(values[:, : self.n], target_ess, MAX_RHAT) for values in others):
+            intercept = self.intercept[:, : self.n] + self.coef[:, : self.n, numbers] @ usual
+        others = [draws.judged(self.n, intercept) for draws in self.of_blocks]
+        others += [] if len(numbers) else [self.global_scale[:, : self.n]]
+        others += [] if intercept is None else [intercept]
+        if not all(self._suffices(values, target_ess, MAX_RHAT) for values in others):
             return False
         if watched is not None:
             values = watched.draws(self)

@@ -54,9 +54,10 @@ class GroupDraws:
         if self.stride == scale_stride:
             self._halve_effects(n)
 
-    def judged(self):
-        """s, in which chains must agree as in a coefficient; (n_chains, room)."""
-        return self.scale
+    def judged(self, n, intercept):
+        """What suffices before sampling ends beside coefficients: s, (n_chains, n). n : draws. intercept : its draws
+        (n_chains, n), or None where it is not judged."""
+        return self.scale[:, :n]
 
     def to_predict(self, n):
         """The attributes of a fitted model, by name, that predictions for new groups need, with n draws."""
