@@ -15,9 +15,9 @@ from ._data.input_table import is_dask
 from ._posterior import predict
 from ._posterior.claim_errors import EFFECT
 from ._posterior.contributions import contributions
-from ._posterior.effects import marginal_effects
 from ._posterior.input_rows import input_names
 from ._posterior.loo import LeaveOneOut, leave_one_out
+from ._posterior.marginal_effects import marginal_effects
 from ._posterior.ordered import at_least as two_classes
 from ._posterior.pipeline import named, named_classifier, prepared, unwrap
 from ._posterior.terms import asked_terms

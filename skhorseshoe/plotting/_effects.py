@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from .._posterior.effects import marginal_effects
+from .._posterior.marginal_effects import marginal_effects
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import unwrap
 from ._base import MAX_NAMES, PALE, IntervalsDisplay, check_count, ink, table_intervals

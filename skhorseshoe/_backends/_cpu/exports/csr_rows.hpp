@@ -1,7 +1,7 @@
 // The operations of passes on rows in CSR form. Random numbers are those of the same rows in an array. Sums over rows are
 // float64 from the start, since a row adds to few of them.
 #pragma once
-#include "four.hpp"
+#include "four_chains.hpp"
 #include "rows.hpp"
 
 template <class D, class I> struct CsrRows {

@@ -3,7 +3,7 @@
 // Arithmetic is done in X's own type; sums are added in float64 after at most FLUSH_ROWS rows, so that their error does
 // not grow with the number of rows.
 #pragma once
-#include "four.hpp"
+#include "four_chains.hpp"
 
 constexpr i64 SHORT_ROW = 2048;   // largest size in bytes of rows that are prefetched
 constexpr int ROWS_PER_LOAD = 8;  // rows that share each load of numbers of four chains

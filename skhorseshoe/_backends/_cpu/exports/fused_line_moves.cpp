@@ -4,7 +4,7 @@
 // the slice.
 #include "fused_line_slice.hpp"
 
-#include "four.hpp"
+#include "four_chains.hpp"
 #include "on_likelihood.hpp"
 #include "proposal.hpp"
 #include "rows.hpp"

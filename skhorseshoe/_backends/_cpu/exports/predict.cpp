@@ -1,6 +1,6 @@
 // Linear predictors and probabilities of blocks of rows for all draws.
 #include "export.hpp"
-#include "four.hpp"
+#include "four_chains.hpp"
 #include "on_likelihood.hpp"
 
 HD Four<double> wide_four(const double* from) { return load_four(from); }
