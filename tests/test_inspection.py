@@ -22,7 +22,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
-from skhorseshoe._posterior import effects, input_rows
+from skhorseshoe._posterior import input_rows
+from skhorseshoe._posterior import marginal_effects as effects
 from skhorseshoe.inspection import (
     contributions,
     loo,

@@ -25,7 +25,8 @@ from sklearn.preprocessing import (
 
 from skhorseshoe import terms
 from skhorseshoe._model import phi_series
-from skhorseshoe._posterior import column_changes, effects, input_rows
+from skhorseshoe._posterior import column_changes, input_rows
+from skhorseshoe._posterior import marginal_effects as effects
 from skhorseshoe.inspection import marginal_effects
 
 
