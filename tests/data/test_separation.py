@@ -41,31 +41,6 @@ def test_the_answer_is_that_of_a_programme_of_all_rows(fit_intercept, seed):
     assert len(seen) > 1
 
 
-@pytest.mark.parametrize("fit_intercept", [True, False])
-def test_classes_in_order_are_separated_by_parallel_planes(fit_intercept, seed):
-    """As by a programme with a variable for each cut point; a plane that divides the first class alone is none."""
-    rng = np.random.default_rng(seed)
-    seen, first_alone = set(), False
-    for noise in [0.0, 0.02, 1.0] * 8:
-        X = rng.integers(-3, 4, (60, 3)).astype(float)
-        y = np.digitize(X @ [1.0, -1.0, 0.5] + noise * rng.standard_normal(60), [0.25 * fit_intercept, 1.3, 2.6])
-        if noise == 1:  # the first class is apart, the others are mixed
-            y = np.where(X[:, 0] < 0, 0, rng.integers(1, 4, 60))
-        if len(np.unique(y)) < 4:
-            continue
-        cuts, places = (
-            np.eye(3)[:, not fit_intercept :],
-            [(i, k - 1 + up, up) for i, k in enumerate(y) for up in (0, 1)],
-        )
-        at, cut, up = np.array([place for place in places if 0 <= place[1] < 3]).T
-        want = by_one_programme(np.hstack([X[at], -cuts[cut]]), up == 0, False)
-        assert of(X, y, fit_intercept) == of(csr_matrix(X), y, fit_intercept) == want
-        seen.add(want)
-        first_alone |= want == NONE != of(X, y > 0, fit_intercept)
-    assert len(seen) > 1
-    assert first_alone
-
-
 @pytest.mark.parametrize("n", [50, 5000])
 def test_one_row_on_the_other_side_of_many_is_found(n, seed):
     """Also where the first programme has not seen it, and whatever the scales of the columns."""
