@@ -218,6 +218,18 @@ def wide(name, seed, part=1):
     return X, (eta - np.median(eta) + rng.standard_normal(len(eta)) > 0).astype(int)
 
 
+def rare_columns(seed, part=1, n=10_000, p=1000):
+    """Binary columns with frequencies by a power law, in CSR, 14 % events, and the numbers of 20 columns that tell."""
+    rng, n, p = np.random.default_rng(seed), n // part, p // part
+    often = np.minimum(0.3, 0.01 * rng.pareto(1.2, p) + 0.001)
+    rows = [rng.choice(n, max(5, int(share * n)), replace=False) for share in often]
+    columns = np.repeat(np.arange(p), [len(own) for own in rows])
+    X = sparse.csr_matrix((np.ones(len(columns)), (np.concatenate(rows), columns)), shape=(n, p))
+    told = np.argsort(-often)[: 400 // part : 20 // part]
+    eta = X @ signals(p, told, rng.choice([-1, 1], 20) * rng.uniform(0.3, 1, 20))
+    return X, (eta - np.median(eta) - 1.6 + rng.standard_normal(n) > 0).astype(int), told
+
+
 # Which columns matter is known ----------------------------------------------------------------------------------------
 
 

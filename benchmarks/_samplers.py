@@ -226,16 +226,16 @@ def nutpie_nuts(X, y, slab, burn_in, n_iter, seed):
     return Run(*draws, share * seconds, (1 - share) * seconds, between - begin, divergent)
 
 
-def bayesbridge(X, y, slab, burn_in, n_iter, seed):
+def bayesbridge(X, y, slab, burn_in, n_iter, seed, n_chains=N_CHAINS, solver=None):
     warnings.simplefilter("ignore")
     from bayesbridge import BayesBridge, RegressionCoefPrior, RegressionModel
 
     prior = RegressionCoefPrior(sd_for_intercept=170.0, regularizing_slab_size=1.7 * slab)  # logit: 1.7 times as large
     sampler = BayesBridge(RegressionModel(y.astype(float), X, family="logit"), prior)
     seconds, coef, tau = np.zeros(2), [], []
-    for chain in range(N_CHAINS):
+    for chain in range(n_chains):
         start = time.perf_counter()
-        _, info = sampler.gibbs(burn_in + 1, burn_in, seed=seed + chain)
+        _, info = sampler.gibbs(burn_in + 1, burn_in, seed=seed + chain, coef_sampler_type=solver)
         between = time.perf_counter()
         draws, _ = sampler.gibbs_resume(info, n_iter)
         seconds += between - start, time.perf_counter() - between

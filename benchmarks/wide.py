@@ -1,8 +1,9 @@
-"""More columns than rows: effective draws a second of processor time, beside another commit.
+"""Many columns, most often more than rows: effective draws a second of processor time, beside another commit.
 
     python benchmarks/wide.py                    # an hour or so; wants two free cores
     python benchmarks/wide.py --beside CHECKOUT  # some more
     python benchmarks/wide.py --nuts PYTHON      # also NumPyro's NUTS, which that interpreter has
+    python benchmarks/wide.py --only rare --bayesbridge PYTHON  # the default fit of 10,000 x 1000 sparse rows beside it
     python benchmarks/wide.py --quick            # does it run?
 
 Of the worst of: the coefficients, tau, the probabilities of the rows, and the sums over sets of columns. Four chains,
@@ -20,7 +21,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-from _data import WIDE, wide
+from _data import WIDE, rare_columns, wide
 from _measure import HERE, ONE_THREAD, figure, fit, in_child, ratio, run, timed
 from scipy import sparse
 from scipy.special import ndtr
@@ -51,7 +52,8 @@ DEFAULT_FITS = {
     "300 x 2000, genotypes in CSR": 60,
 }
 FEW_COLUMNS = 300  # that NUTS is asked about
-LEAST = {"before": 0.97, "NUTS": 5}  # times as many draws as that
+SHORT = 150, 600  # sweeps of bayesbridge in burn-in and after it, in one chain
+LEAST = {"before": 0.97, "NUTS": 5, "bayesbridge": 10}  # times as many draws as that
 
 
 def measured(model, X, seconds):
@@ -117,6 +119,44 @@ def beside(report, options, name):
             report.add(f"{name}: times as many as {version}", times, at_least=at_least)
 
 
+def one_fit_of_rare(seed, part, beside):
+    """The least and the median effective draws a second of columns that tell and of 200 others drawn at random."""
+    X, y, told = rare_columns(seed, part)
+    if beside:
+        from _samplers import bayesbridge
+
+        seconds, done = timed(lambda: bayesbridge(X, y, 1.0, *SHORT, seed, 1, "cg"), time.process_time)
+        draws, about = done.coef, {}
+    else:
+        how = {"slab_scale": 1.0, "n_jobs": 1, "random_state": seed}
+        seconds, model = timed(lambda: fit(X, y, how), time.process_time)
+        draws, about = model.coef_draws_, {"burn-in": model.burn_in_, **model.tuning_}
+    seen = draws[..., np.append(told, np.random.default_rng(0).choice(X.shape[1], 200 // part, replace=False))]
+    ess = ess_bulk(seen) / seconds
+    about |= {"shape": draws.shape, "rhat": float(np.nanmax(rhat(seen))), "seconds": seconds}
+    return {"least": float(np.nanmin(ess)), "median": float(np.nanmedian(ess))} | about
+
+
+def rare(report, options):
+    """The default fit of sparse rows, in turns with bayesbridge, with three seeds of data and chains."""
+    pythons = {"now": sys.executable} | ({"bayesbridge": options.bayesbridge} if options.bayesbridge else {})
+    found = {version: [] for version in pythons}
+    for seed in range(3, 4 if options.quick else 6):
+        for version, python in pythons.items():
+            given = {"seed": seed, "part": 5 if options.quick else 1, "beside": version != "now"}
+            found[version].append(in_child(one_fit_of_rare, python=python, env=ONE_THREAD, **given))
+            print(version, found[version][-1], flush=True)
+    report.figures["rare"] = found
+    for what in ("least", "median"):
+        rates = {version: figure([one[what] for one in fits]) for version, fits in found.items()}
+        for version, rate in rates.items():
+            report.add(f"10,000 x 1000, sparse: {what} effective draws a second, {version}", rate)
+        if options.bayesbridge:
+            times = ratio(rates["now"], rates["bayesbridge"])
+            goal = {"at_least": LEAST["bayesbridge"]} if what == "least" else {}
+            report.add(f"10,000 x 1000, sparse: {what}, times as many as bayesbridge", times, **goal)
+
+
 def whole(report, options, name):
     """Default fits on all threads: seconds of wall time, and whether there is a warning."""
     found = []
@@ -156,10 +196,11 @@ def main():
     parser.add_argument("--beside", type=Path, help="folder of a checkout of another version")
     parser.add_argument("--sampler", default="auto", help="of that version")
     parser.add_argument("--nuts", type=Path, metavar="PYTHON", help="an interpreter with NumPyro and our requirements")
+    parser.add_argument("--bayesbridge", type=Path, metavar="PYTHON", help="an interpreter with it and scikit-learn")
     parser.add_argument("--seeds", type=int, default=1, help="of the chains, for each data set")
     sections = {name: partial(beside, name=name) for name in SWEEPS}
     sections |= {f"default fit of {name}": partial(whole, name=name) for name in DEFAULT_FITS}
-    run(__file__, __doc__, sections | {"nested": nested}, parser)
+    run(__file__, __doc__, sections | {"nested": nested, "rare": rare}, parser, apart=("rare",))
 
 
 if __name__ == "__main__":
