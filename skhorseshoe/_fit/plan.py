@@ -216,7 +216,7 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
         blocks = 4 * min(n_threads, n_chains) * max(min(2**20, 4 * n * p), n)
         return draws, 8 * (matrices + vectors + blocks) + _bytes_of_blas(n, 16 * 2**20)
     if sampler == DIAGONAL:
-        of_rows = 3 * n * (n_chains + n_threads) + stored  # linear predictors, and X by columns
+        of_rows = 3 * n * (n_chains + n_threads) + 2 * stored  # linear predictors; by columns, numbers and their rows
         return draws, 8 * (of_rows + 60 * n_chains * q + n_chains * min(2**20, 64 * q)) + _bytes_of_blas(1, 0)
     factors = 4 + n_threads + n_chains if sampler == "hmc" else 7 if needs_conjugate_gradients(p) else 3 + n_threads
     segments = len(block_bounds((n, p))[1]) - 1

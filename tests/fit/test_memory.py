@@ -15,7 +15,7 @@ from laws import peak_memory
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe._fit import plan
-from skhorseshoe._mcmc.run import PRIOR_COORDINATES
+from skhorseshoe._mcmc.run import DIAGONAL, PRIOR_COORDINATES
 from skhorseshoe._utils import memory
 
 X = np.random.default_rng(0).standard_normal((30, 3))
@@ -92,6 +92,18 @@ def test_the_forecast_grows_with_rows_and_columns(sizes, short_fit):
         taken.append(peak_memory(partial(short_fit, data, np.arange(n) % 2, n_chains=n_chains, **given)))
     few, many = (sum(plan.forecast(*size, 1, 1, PRIOR_COORDINATES)) for size in sizes)
     assert taken[2] - taken[1] < many - few < 2 * (taken[2] - taken[1])
+
+
+@pytest.mark.slow
+def test_the_forecast_grows_with_the_numbers_of_sparse_rows(short_fit):
+    """They are held by columns too, with the row of each."""
+    taken, forecasts = [], []
+    for n in (300, 3000, 6000):  # the first loads modules and kernels
+        data = sp.random_array((n, 300), density=0.9, format="csr", rng=np.random.default_rng(0))
+        length = {"n_iter": 1, "burn_in": 1, "n_jobs": 1, "n_chains": 1, "sampler": "hmc"}
+        taken.append(peak_memory(partial(short_fit, data, np.arange(n) % 2, **length)))
+        forecasts.append(sum(plan.forecast(n, 300, 1, 1, 1, DIAGONAL, stored=data.nnz)))
+    assert taken[2] - taken[1] < forecasts[2] - forecasts[1] < 4 * (taken[2] - taken[1])
 
 
 def test_matrices_of_a_selection_without_room_are_refused(free_memory):
