@@ -21,7 +21,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe.datasets import make_sparse_probit
 
 _MOST_ROUNDS = 3
 _RECIPE = r"Fit again with (.+): about (a second|\d+ (s|minutes|hours))\.$"
@@ -51,12 +50,6 @@ def split(name):
     return X, y, X_test, y_test
 
 
-def compile_all():
-    for shape in ((200, 5), (20, 40)):
-        X, y, _ = make_sparse_probit(*shape, random_state=0)
-        said(HorseshoeProbitClassifier(n_iter=50, burn_in=100, random_state=0), X, y)
-
-
 def contact(name):
     """The figures of one data set."""
     X, y, X_test, y_test = split(name)
@@ -82,7 +75,6 @@ def contact(name):
 
 
 def recipes(report, options):
-    compile_all()
     names, found = QUICK if options.quick else NAMES, report.figures
     for name in names:
         found[name] = contact(name)

@@ -23,6 +23,7 @@ from types import SimpleNamespace
 import numpy as np
 from _data import WIDE, rare_columns, wide
 from _measure import HERE, ONE_THREAD, figure, fit, in_child, ratio, run, timed
+from _samplers import bayesbridge, numpyro_nuts
 from scipy import sparse
 from scipy.special import ndtr
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -82,8 +83,6 @@ def one_fit(name, which, part, sampler, n_iter, burn_in, seed):
 
 def nuts(name, which, part, n_iter, burn_in, seed):
     """The same of NumPyro's NUTS."""
-    from _samplers import numpyro_nuts
-
     X, y = wide(name, which, part)
     tau_0 = fit(X, y, {**SETTINGS, "n_iter": 4, "burn_in": 4}).prior_["tau_0"]
     done = numpyro_nuts(X, y, SETTINGS["slab_scale"], burn_in, n_iter, seed, tau_0=tau_0)
@@ -94,18 +93,46 @@ def nuts(name, which, part, n_iter, burn_in, seed):
 
 def beside(report, options, name):
     """Effective draws a second, in turns with another version and with NUTS."""
-    length = {"n_iter": SWEEPS[name], "burn_in": BURN_IN}
+    length = {"n_iter": 8, "burn_in": 8} if options.quick else {"n_iter": SWEEPS[name], "burn_in": BURN_IN}
     versions = {"now": (one_fit, sys.executable, HERE.parent, length | {"sampler": "hmc"})}
     if options.beside:
         versions["before"] = one_fit, sys.executable, options.beside, length | {"sampler": options.sampler}
     if options.nuts and WIDE[name][2] <= FEW_COLUMNS:
         versions["NUTS"] = nuts, options.nuts, HERE.parent, length
+    compare(report, options, name, versions, SETS)
+
+
+def one_fit_of_rare(name, which, part, seed, other=False):
+    """Of columns that tell and of 200 drawn at random, by the default fit or bayesbridge."""
+    X, y, told = rare_columns(which, part)
+    if other:
+        seconds, done = timed(lambda: bayesbridge(X, y, 1.0, *SHORT, seed, 1, "cg"), time.process_time)
+        draws = done.coef
+    else:
+        how = {"slab_scale": 1.0, "n_jobs": 1, "random_state": seed}
+        seconds, model = timed(lambda: fit(X, y, how), time.process_time)
+        draws = model.coef_draws_
+    seen = draws[..., np.append(told, np.random.default_rng(0).choice(X.shape[1], 200 // part, replace=False))]
+    ess, about = ess_bulk(seen) / seconds, {"shape": draws.shape, "rhat": float(np.nanmax(rhat(seen)))}
+    rates = {"worst a second": float(np.nanmin(ess)), "median a second": float(np.nanmedian(ess))}
+    return rates | about | {"seconds": seconds, "sampler": "bayesbridge" if other else model.sampler_, "data": which}
+
+
+def rare(report, options):
+    """The default fit of sparse rows, in turns with bayesbridge."""
+    versions = {"now": (one_fit_of_rare, sys.executable, HERE.parent, {})}
+    if options.bayesbridge:
+        versions["bayesbridge"] = one_fit_of_rare, options.bayesbridge, HERE.parent, {"other": True}
+    compare(report, options, "10,000 x 1000, sparse", versions, (3, 4, 5))
+
+
+def compare(report, options, name, versions, sets):
+    """Fits of each version in turns. versions : by name a function, an interpreter, a checkout and arguments."""
     found, env = {version: [] for version in versions}, ONE_THREAD | {"JAX_PLATFORMS": "cpu"}
-    for which in SETS[:1] if options.quick else SETS:
+    for which in sets[:1] if options.quick else sets:
         for seed in range(1 if options.quick else options.seeds):
             for version, (function, python, folder, given) in versions.items():
-                given = given | ({"n_iter": 8, "burn_in": 8} if options.quick else {})
-                given |= {"name": name, "which": which, "part": 5 if options.quick else 1, "seed": seed}
+                given = given | {"name": name, "which": which, "part": 5 if options.quick else 1, "seed": seed}
                 found[version].append(in_child(function, python=python, folder=folder, env=env, **given))
                 print(name, version, found[version][-1], flush=True)
     report.figures[name] = found
@@ -119,44 +146,6 @@ def beside(report, options, name):
             report.add(f"{name}: times as many as {version}", times, at_least=at_least)
 
 
-def one_fit_of_rare(seed, part, beside):
-    """The least and the median effective draws a second of columns that tell and of 200 others drawn at random."""
-    X, y, told = rare_columns(seed, part)
-    if beside:
-        from _samplers import bayesbridge
-
-        seconds, done = timed(lambda: bayesbridge(X, y, 1.0, *SHORT, seed, 1, "cg"), time.process_time)
-        draws, about = done.coef, {}
-    else:
-        how = {"slab_scale": 1.0, "n_jobs": 1, "random_state": seed}
-        seconds, model = timed(lambda: fit(X, y, how), time.process_time)
-        draws, about = model.coef_draws_, {"burn-in": model.burn_in_, **model.tuning_}
-    seen = draws[..., np.append(told, np.random.default_rng(0).choice(X.shape[1], 200 // part, replace=False))]
-    ess = ess_bulk(seen) / seconds
-    about |= {"shape": draws.shape, "rhat": float(np.nanmax(rhat(seen))), "seconds": seconds}
-    return {"least": float(np.nanmin(ess)), "median": float(np.nanmedian(ess))} | about
-
-
-def rare(report, options):
-    """The default fit of sparse rows, in turns with bayesbridge, with three seeds of data and chains."""
-    pythons = {"now": sys.executable} | ({"bayesbridge": options.bayesbridge} if options.bayesbridge else {})
-    found = {version: [] for version in pythons}
-    for seed in range(3, 4 if options.quick else 6):
-        for version, python in pythons.items():
-            given = {"seed": seed, "part": 5 if options.quick else 1, "beside": version != "now"}
-            found[version].append(in_child(one_fit_of_rare, python=python, env=ONE_THREAD, **given))
-            print(version, found[version][-1], flush=True)
-    report.figures["rare"] = found
-    for what in ("least", "median"):
-        rates = {version: figure([one[what] for one in fits]) for version, fits in found.items()}
-        for version, rate in rates.items():
-            report.add(f"10,000 x 1000, sparse: {what} effective draws a second, {version}", rate)
-        if options.bayesbridge:
-            times = ratio(rates["now"], rates["bayesbridge"])
-            goal = {"at_least": LEAST["bayesbridge"]} if what == "least" else {}
-            report.add(f"10,000 x 1000, sparse: {what}, times as many as bayesbridge", times, **goal)
-
-
 def whole(report, options, name):
     """Default fits on all threads: seconds of wall time, and whether there is a warning."""
     found = []
@@ -164,7 +153,6 @@ def whole(report, options, name):
         X, y = wide(name, which, 5 if options.quick else 1)
         how = {"standardize": not sparse.issparse(X), "expected_nonzero": 5, "random_state": which}
         how |= {"n_iter": 8, "burn_in": 8} if options.quick else {}
-        fit(X, y, how | {"n_iter": 4, "burn_in": 4})  # compiles
         model = HorseshoeProbitClassifier(**how)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -183,7 +171,6 @@ def nested(report, options):
     X, y = wide("120 x 3000, blocks", 1, 5 if options.quick else 1)
     length = {"n_iter": 8, "burn_in": 8} if options.quick else {"n_iter": 300, "burn_in": 100}
     clf = HorseshoeProbitClassifier(standardize=True, n_jobs=1, random_state=0, **length)
-    clf.fit(X, y)  # compiles
     search = GridSearchCV(clf, {"expected_nonzero": [2, 10]}, scoring="neg_log_loss", cv=3)
     seconds, scores = timed(lambda: cross_val_score(search, X, y, scoring="neg_log_loss", cv=5, n_jobs=2))
     report.figures["nested"] = {"minutes": seconds / 60, "log loss": (-scores).tolist()}
