@@ -3,7 +3,8 @@
     python benchmarks/wide.py                    # an hour or so; wants two free cores
     python benchmarks/wide.py --beside CHECKOUT  # some more
     python benchmarks/wide.py --nuts PYTHON      # also NumPyro's NUTS, which that interpreter has
-    python benchmarks/wide.py --only rare --bayesbridge PYTHON  # the default fit of 10,000 x 1000 sparse rows beside it
+    python benchmarks/wide.py --only rare --bayesbridge PYTHON  # the default fit of 10,000 x 1000 sparse rows beside it;
+        # that interpreter has NumPy < 2, SciPy < 1.14, scikit-learn, pandas, threadpoolctl and filelock too
     python benchmarks/wide.py --quick            # does it run?
 
 Of the worst of: the coefficients, tau, the probabilities of the rows, and the sums over sets of columns. Four chains,
