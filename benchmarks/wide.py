@@ -3,7 +3,7 @@
     python benchmarks/wide.py                    # an hour or so; wants two free cores
     python benchmarks/wide.py --beside CHECKOUT  # some more
     python benchmarks/wide.py --nuts PYTHON      # also NumPyro's NUTS, which that interpreter has
-    python benchmarks/wide.py --only rare --bayesbridge PYTHON  # the default fit of 10,000 x 1000 sparse rows beside it;
+    python benchmarks/wide.py --only rare --bayesbridge PYTHON  # a default fit of 10,000 x 1000 sparse rows beside it;
         # that interpreter has NumPy < 2, SciPy < 1.14, scikit-learn, pandas, threadpoolctl and filelock too
     python benchmarks/wide.py --quick            # does it run?
 
@@ -54,7 +54,7 @@ DEFAULT_FITS = {
     "300 x 2000, genotypes in CSR": 60,
 }
 FEW_COLUMNS = 300  # that NUTS is asked about
-SHORT = 150, 600  # sweeps of bayesbridge in burn-in and after it, in one chain
+LONG = 300, 2000  # sweeps of bayesbridge in burn-in and after it, in one chain; of 600 the least ESS is too small
 LEAST = {"before": 0.97, "NUTS": 5, "bayesbridge": 10}  # times as many draws as that
 
 
@@ -107,7 +107,7 @@ def one_fit_of_rare(name, which, part, seed, other=False):
     """Of columns that tell and of 200 drawn at random, by the default fit or bayesbridge."""
     X, y, told = rare_columns(which, part)
     if other:
-        seconds, done = timed(lambda: bayesbridge(X, y, 1.0, *SHORT, seed, 1, "cg"), time.process_time)
+        seconds, done = timed(lambda: bayesbridge(X, y, 1.0, *LONG, seed, 1, "cg"), time.process_time)
         draws = done.coef
     else:
         how = {"slab_scale": 1.0, "n_jobs": 1, "random_state": seed}
