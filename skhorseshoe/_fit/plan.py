@@ -30,7 +30,7 @@ from .watched import MOST_ROWS
 
 _FEWEST_TUNING_SWEEPS = 100  # fewest sweeps of burn-in in which "hmc" can tune itself
 _LARGEST_EXPANSION = 10  # largest row expansion that "auto" accepts
-_FEWEST_DIAGONAL_COLUMNS = 256, 100  # fewest columns with a diagonal mass matrix, of an array and of sparse rows
+_FEWEST_DIAGONAL_COLUMNS = 2000, 100  # fewest columns with a diagonal mass matrix, of an array and of sparse rows
 _FACTOR_WORK = 16  # numbers of X whose passes take as long as a factor, which takes the cube of the columns
 _DEFAULT_BYTES_OF_DRAWS = 2**30  # bytes of draws that n_iter="auto" keeps
 
