@@ -145,7 +145,6 @@ class HostBackEnd(BackEnd, Protocol):
 
     ColumnMoves: Any  # column_moves.py
 
-    def can_move_columns(self, rows): ...
     def move_tau_with_diagonal(self, H, b, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key, threads): ...
 
     PriorCoordinates: Any  # prior_coordinates.py

@@ -200,14 +200,13 @@ class Rows:
 
     def information_weights(self, beta, effects=None):
         """As ``row_information``, at few points. effects : of groups (n_groups, m), or None."""
-        shift, weight = self.shift(len(beta), effects), np.empty(self.n)
-        self.score(beta, shift)  # leaves x beta in shift.predictors
+        predictors, weight = self.predictors(beta), np.empty(self.n)
         for block in cut(0, self.n, _ROWS_AT_A_TIME):
-            eta = shift.predictors[block].astype(np.float64)
+            eta = predictors[block].astype(np.float64)
             if self.offset is not None:
                 eta += self.offset[block, None]
-            if shift.codes is not None:
-                eta += shift.effects[shift.codes[block]]
+            if effects is not None:
+                eta += effects[self.groups.codes[block]]
             weight[block] = self.likelihood.information(eta).mean(axis=1)
         return weight * (self.weight if len(self.weight) else 1.0)
 

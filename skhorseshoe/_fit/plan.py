@@ -59,7 +59,7 @@ def plan_fit(params, data, done):
     n_threads = count_threads(params.n_jobs)
     extras = data.extras
     if params.likelihood is not PROBIT:
-        extras = with_article(f"{params.likelihood.name} likelihood")
+        extras = _named(params.likelihood)
         if data.rows is None or (data.groups is not None and not params.likelihood.averages_exactly):
             where = "rows of a Dask cluster" if data.rows is None else "groups of rows"
             cure = " Leave groups out, or fit y >= a class above the lowest, which has two." if data.levels else ""
@@ -114,13 +114,14 @@ def choose_kind(params, data):
         sampler = "hmc" if in_prior_coordinates or (can_tune(params) and not too_wide) or not can_repeat else taking[-1]
     elif sampler not in taking:
         here = " with so many columns" if sampler == "gibbs" else ""
-        what = (
-            f"{data.extras}{here}"
-            if params.likelihood.has_latents
-            else with_article(f"{params.likelihood.name} likelihood")
-        )
+        what = f"{data.extras}{here}" if params.likelihood.has_latents else _named(params.likelihood)
         raise ValueError(f"sampler={sampler!r} does not take {what}. Use sampler={taking[0]!r} or 'auto'.")
     return PRIOR_COORDINATES if in_prior_coordinates and sampler == "hmc" else sampler
+
+
+def _named(likelihood):
+    """A likelihood in words."""
+    return with_article(f"{likelihood.name} likelihood")
 
 
 def can_tune(params):

@@ -21,7 +21,7 @@ import numpy as np
 from .._backends import COEF_PURPOSE, LEAST_RESIDUAL, PERTURB_PURPOSE, PROBE_PURPOSE, PROBE_ROWS_PURPOSE
 from .._backends.limits import is_without_matrix
 
-_TOLERANCE = 1e-6  # largest preconditioned residual of a coefficient, relative to its perturbation
+_TOLERANCE = 1e-6  # largest preconditioned residual of a coefficient of a draw, relative to its perturbation
 _MOST_SOLVER_STEPS = 10_000  # largest number of conjugate gradient steps with passes over X
 _COLUMNS_PER_STEP = 50  # columns to a step on X'X with which steps take about as long as four Cholesky factors
 _PROBES = 2  # number of random vectors of a chain that estimate the shrinkage
@@ -41,7 +41,7 @@ class GramByPasses:
     key : of the random numbers. weight : (n,) float64 on the device, or empty for none.
     """
 
-    most_steps = _MOST_SOLVER_STEPS
+    most_steps, tolerance = _MOST_SOLVER_STEPS, _TOLERANCE
 
     def __init__(self, rows, fixed, key, weight=()):
         ops, columns, p = rows.ops, rows.columns, rows.shape[1]
@@ -72,7 +72,7 @@ class GramByPasses:
         )
         return self.columns.gradient(row_noise) + standard[:, q:] * self.fixed.anchor, standard[:, :q]
 
-    def solve_otherwise(self, b, d):
+    def solve_otherwise(self, b, d, x):
         """The error where ``most_steps`` are not enough."""
         raise np.linalg.LinAlgError(
             f"Conjugate gradients have not converged in {self.most_steps} steps ({b.shape[1]} coefficients). Little "
@@ -98,7 +98,7 @@ class GramMatrix:
     M : (q, q) on the host, overwritten. Other arguments are those of ``GramByPasses``.
     """
 
-    extra_diagonal = 0.0
+    extra_diagonal, tolerance = 0.0, _TOLERANCE
 
     def __init__(self, M, rows, fixed, key):
         self.rows, self.fixed, self.key = rows, fixed, key
@@ -123,7 +123,7 @@ class GramMatrix:
         standard = self.rows.ops.normal((n_chains, 2 * q), self.key, sweep, purpose, attempt)
         return self.root.times(standard[:, q:]) * self.scale, standard[:, :q]
 
-    def solve_otherwise(self, b, d):
+    def solve_otherwise(self, b, d, x):
         """(H + diag(d_c))^-1 b_c by Cholesky factors, where ``most_steps`` are not enough: columns are nearly equal."""
         if self.cholesky is None:
             self.cholesky = self.rows.ops.Precision(self.H, self.rows.threads, n_workers=1)
@@ -136,7 +136,7 @@ class GramMatrix:
 class IterativePrecision:
     """Draws from N(Q^-1 b, Q^-1) with Q = H + diag(d), with b and d of each chain.
 
-    form : H, as ``GramByPasses`` or ``GramMatrix``.
+    form : H, as ``GramByPasses`` or ``GramMatrix``; for ``solve`` alone, as ``ShrinkageByProducts``.
     """
 
     def __init__(self, form):
@@ -174,7 +174,7 @@ class IterativePrecision:
         x, residual = 0.0 * b, b.copy()
         direction = scale * residual
         size = (residual * direction).sum(axis=1)
-        tolerance = _TOLERANCE**2 * b.shape[1]
+        tolerance = self.form.tolerance**2 * b.shape[1]
         for step in range(self.form.most_steps):
             active = size > tolerance
             if not self.watch.any_left(active, step):
@@ -187,7 +187,7 @@ class IterativePrecision:
             last_size, size = size, (residual * scaled).sum(axis=1)
             direction *= where(active, size / where(active, last_size, 1.0), 0.0)[:, None]
             direction += scaled
-        return self.form.solve_otherwise(b, d)
+        return self.form.solve_otherwise(b, d, x)
 
     def inverse_diagonal(self, d, sweep):
         """Unbiased estimates of the diagonal of Q_c^-1; (n_chains, q).

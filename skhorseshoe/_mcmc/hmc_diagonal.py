@@ -126,7 +126,7 @@ def sweep(state, rows, references, tuning, moves, tau_0, ops, key):
     """Draw every unknown once from its law given the others; returns the new state.
 
     references : ``hmc.Reference`` with its mass matrix, and with one without sets for moves of tau. tuning :
-    ``hmc.Tuning``, whose moves of tau are apart. moves : ``ColumnMoves``, or None.
+    ``hmc.Tuning``, whose moves of tau are apart. moves : ``ColumnMoves``.
     """
     t = state.sweep
     state = hmc.along_trajectory(state, rows, references[0], tuning._replace(tau_moves=0), tau_0, ops, key)
@@ -134,8 +134,7 @@ def sweep(state, rows, references, tuning, moves, tau_0, ops, key):
     state = state._replace(sweep=t + SECOND_TRAJECTORY)
     state = hmc.along_trajectory(state, rows, references[1], scales_only, tau_0, ops, key)  # tau | u
     state = state._replace(acceptance=acceptance, sweep=t)
-    if moves is not None:  # (beta_j, lambda_j) | u_j
-        beta, lambda_sq_inv = moves.move(state, key)
-        loglik, score = rows.score(beta)
-        state = state._replace(beta=beta, lambda_sq_inv=lambda_sq_inv, loglik=loglik, score=score)
+    beta, lambda_sq_inv = moves.move(state, key)  # (beta_j, lambda_j) | u_j
+    loglik, score = rows.score(beta)
+    state = state._replace(beta=beta, lambda_sq_inv=lambda_sq_inv, loglik=loglik, score=score)
     return hmc.draw_scales(state, tau_0, ops, key)._replace(sweep=t + 1)

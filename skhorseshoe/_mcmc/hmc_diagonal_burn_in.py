@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from .._backends import NO_SWEEP
-from . import hmc, hmc_diagonal
+from . import gibbs, hmc, hmc_diagonal
 from .adaptation_window import mean_of_chains
 from .hmc_diagonal import DiagonalMassMatrix, DiagonalReference
 from .shrinkage_by_products import ShrinkageByProducts
@@ -36,7 +36,7 @@ class DiagonalChains(TunedChains):
         # The scales begin as beta tells: a large tau would take long to come down.
         state = hmc.draw_scales(state, tau_0, ops, key)._replace(sweep=0)
         super().__init__(problem, state, burn_in, saved, blocks)
-        self.moves = ops.ColumnMoves(rows, fixed) if ops.can_move_columns(rows) else None
+        self.moves = ops.ColumnMoves(rows, fixed)
         self.seen = None  # number of sweeps, and points among their states
         if saved is None:
             self._set_reference(*self._mode())
@@ -88,8 +88,7 @@ class DiagonalChains(TunedChains):
         rows, fixed, _, _ = self.problem
         both = (DiagonalMassMatrix(reference, fixed, rows.ops, rows.threads, sets) for sets in (self._sets(), ()))
         self.references = [hmc.Reference(None, None, None, mass_matrix) for mass_matrix in both]
-        if self.moves is not None:
-            self.moves.set_reference(reference)
+        self.moves.set_reference(reference)
 
     def _sets(self):
         """The places of the levels of each category, and the v of ``DiagonalMassMatrix``."""
@@ -128,8 +127,7 @@ class DiagonalChains(TunedChains):
         return ShrinkageByProducts(rows, fixed, beta.mean(axis=0), rows.information_diagonal(beta), key)
 
     def _shrinkage(self):
-        state = self.state
-        return self.information(state.tau_sq_inv[:, None] * state.lambda_sq_inv, state.sweep)
+        return self.information(gibbs.prior_precision(self.state, self.problem.rows.ops), self.state.sweep)
 
     def _own_arrays(self):
         """As ``arrays``, without those of blocks."""

@@ -1,65 +1,49 @@
 """The shrinkage factors of many columns, without a matrix: kappa_j = d_j (Q^-1)_jj, with Q = H + diag(d).
 
-With signs z drawn at random, z_j (M^-1/2 w)_j is an unbiased estimate of (Q^-1)_jj if Q w = M^1/2 z, M the diagonal
-of Q (Hutchinson 1989). Conjugate gradients solve that (Nishimura & Suchard 2022); M as preconditioner makes Q nearly
-the identity but for directions of correlated columns that are not shrunk, so a few steps suffice. A product with H is a
-difference of two scores. It has the correlations of the information at one point, and the diagonal of that averaged
+With signs z drawn at random and M the diagonal of Q, z_j x_j / M_jj^(1/2) is an unbiased estimate of (Q^-1)_jj for x =
+Q^-1 M^1/2 z (Hutchinson 1989), which conjugate gradients find in few steps (``conjugate_gradients.py``). A product with H
+is a difference of two scores. It has the correlations of the information at one point, and the diagonal of that averaged
 over states.
 """
 
 from .._backends import PROBE_PURPOSE
+from .conjugate_gradients import IterativePrecision
 
-_TOLERANCE = 0.03  # largest residual of a coefficient, root mean square, in units of the right-hand side
-_MOST_STEPS = 40  # of conjugate gradients, each with a pass over X for all chains
 _PREDICTOR_CHANGE = 0.02  # change of linear predictors, in typical size, over which scores are compared
 _LARGEST_RATIO = 10.0  # of the averaged information of a column to that at the point
 
 
 class ShrinkageByProducts:
-    """The estimates for these rows.
+    """The estimates for these rows; also H as ``IterativePrecision`` takes it.
 
     rows : ``Rows``. fixed : ``FixedPrior``. point : beta (q,) at which scores are compared. diagonal : the information
     averaged over states, as ``Rows.information_diagonal`` gives it. key : of the random numbers.
     """
 
+    tolerance = 0.03  # an estimate needs no more digits
+    most_steps = 40  # each with a pass over X for all chains
+
     def __init__(self, rows, fixed, point, diagonal, key):
         self.rows, self.fixed, self.point, self.key = rows, fixed, point, key
-        averaged, self.centre, _ = diagonal
-        at_point, own_centre, _ = rows.information_diagonal(point[None])
+        averaged, _, _ = diagonal
+        at_point, self.centre, _ = rows.information_diagonal(point[None])
         ratio = (averaged / rows.ops.where(at_point > 0, at_point, 1.0)).clip(0.0, _LARGEST_RATIO)
         self.factor = ratio**0.5
         self.rest = averaged - ratio * at_point + fixed.diagonal
-        self.diagonal, self.centre = averaged + fixed.diagonal, own_centre
+        self.diagonal = averaged + fixed.diagonal
         _, self.score = rows.score(point[None])
+        self.solver = IterativePrecision(self)
 
     def __call__(self, d, sweep):
-        """kappa, estimated; d (n_chains, p) of the scales alone."""
-        ops, p = self.rows.ops, d.shape[1]
-        full = ops.empty_like(self.rows.ops.concatenate([self.point[None]] * len(d)))
-        full[:, :p], full[:, p:] = d, 0.0
-        scale = (self.diagonal + full) ** 0.5  # M^1/2
-        signs = ops.where(ops.normal(full.shape, self.key, sweep, PROBE_PURPOSE) > 0, 1.0, -1.0)
-        solution = self._solve(signs, full, scale)
-        return ((d + self.fixed.slab_precision) * (signs * solution / scale**2)[:, :p]).clip(0.0, None)
+        """kappa, estimated; d (n_chains, q), precisions by the scales alone."""
+        ops, p = self.rows.ops, self.rows.columns.n_shrunk
+        root = (self.diagonal + d) ** 0.5  # M^1/2
+        signs = ops.where(ops.normal(d.shape, self.key, sweep, PROBE_PURPOSE) > 0, 1.0, -1.0)
+        inverse = signs * self.solver.solve(root * signs, d) / root
+        return ((d[:, :p] + self.fixed.slab_precision) * inverse[:, :p]).clip(0.0, None)
 
-    def _solve(self, b, d, scale):
-        """(M^-1/2 Q M^-1/2)^-1 b_c."""
-        x, residual, direction = 0.0 * b, b.copy(), b.copy()
-        size = (residual**2).sum(axis=1)
-        tolerance = _TOLERANCE**2 * b.shape[1]
-        for _ in range(_MOST_STEPS):
-            active = size > tolerance
-            if not active.any():
-                break
-            product = self._times(direction / scale, d) / scale
-            length = self.rows.ops.where(active, size / (direction * product).sum(axis=1), 0.0)[:, None]
-            x, residual = x + length * direction, residual - length * product
-            last, size = size, (residual**2).sum(axis=1)
-            direction = residual + (size / last)[:, None] * direction
-        return x
-
-    def _times(self, v, d):
-        """Q v_c."""
+    def times(self, v):
+        """H v_c; v (n_chains, q)."""
         scaled = v * self.factor
         norm = ((scaled**2 * self.diagonal).sum(axis=1) / self.rows.size()) ** 0.5
         step = (_PREDICTOR_CHANGE / norm)[:, None]
@@ -68,4 +52,8 @@ class ShrinkageByProducts:
         _, score = self.rows.score(self.point + beta)
         change = (self.score - score) / step
         change = change - change[:, -1:] * self.centre
-        return change * self.factor + (self.rest + d) * v
+        return change * self.factor + self.rest * v
+
+    def solve_otherwise(self, b, d, x):
+        """x, as near as ``most_steps`` have come."""
+        return x

@@ -37,9 +37,8 @@ def summary_frame(model, level, sort_by):
     frame.attrs |= {"header": header(model, frame, level), "caption": _caption(model, frame, level)}
     frame.attrs["classes"] = model.classes_.tolist()
     frame = frame if sort_by is None else _sorted(frame, sort_by, len(extra))
-    return (
-        frame.drop("(intercept)", errors="ignore") if is_ordered(model) else frame
-    )  # the first cut point is minus that
+    # The intercept of ordered classes is minus the first cut point.
+    return frame.drop("(intercept)", errors="ignore") if is_ordered(model) else frame
 
 
 def sets_frame(model, sets, level, missing):

@@ -16,14 +16,21 @@ def of(X, y, fit_intercept=True):
 
 
 def by_one_programme(X, y, fit_intercept):
-    """The same by a programme with a variable for each row: as many rows as possible at a distance from the plane."""
-    rows = (2.0 * y - 1)[:, None] * np.column_stack([X, np.full(len(X), float(fit_intercept))])
-    n, q = rows.shape
-    bounds = [(None, None)] * q + [(0, 1)] * n
-    cost = np.append(np.zeros(q), -np.ones(n))
-    found = linprog(cost, A_ub=np.hstack([-rows, np.eye(n)]), b_ub=np.zeros(n), bounds=bounds, method="highs")
+    """The same by a programme with a variable for each side of a row: as many as possible at a distance from the plane.
+
+    Of more than two classes, in order, a row between two planes has a side to each."""
+    K, n = y.max() + 1, len(X)
+    rows = []
+    for x, k in zip(np.column_stack([X, np.full(n, float(fit_intercept))]), y, strict=True):
+        for plane, sign in ((k - 1, 1.0), (k, -1.0)):
+            if 0 <= plane < K - 1:
+                rows.append(sign * np.append(x, np.arange(1, K - 1) == plane))
+    m, q = np.shape(rows)
+    bounds = [(None, None)] * q + [(0, 1)] * m
+    limits = np.hstack([-np.array(rows), np.eye(m)])
+    found = linprog(np.append(np.zeros(q), -np.ones(m)), A_ub=limits, b_ub=np.zeros(m), bounds=bounds, method="highs")
     apart = round(-found.fun)
-    return NONE if not apart else COMPLETE if apart == n else QUASI
+    return NONE if not apart else COMPLETE if apart == m else QUASI
 
 
 @pytest.mark.parametrize("fit_intercept", [True, False])
@@ -35,7 +42,7 @@ def test_the_answer_is_that_of_a_programme_of_all_rows(fit_intercept, seed):
         y = X @ [1.0, -1.0, 0.5] + 0.25 * fit_intercept + noise * rng.standard_normal(60) > 0
         if y.all() or not y.any():
             continue
-        want = by_one_programme(X, y, fit_intercept)
+        want = by_one_programme(X, y.astype(int), fit_intercept)
         assert of(X, y, fit_intercept) == of(csr_matrix(X), y, fit_intercept) == want
         seen.add(want)
     assert len(seen) > 1
@@ -102,22 +109,6 @@ def test_separation_within_groups_is_that_of_all_pairs(seed):
     assert not separates_within(X, y, group, X.mean(axis=0), X.std(axis=0))
 
 
-def planes_in_order(X, y, fit_intercept):
-    """The same for classes in order: a row between two planes is to be at a distance from both."""
-    K, n = y.max() + 1, len(X)
-    rows = []
-    for x, k in zip(np.column_stack([X, np.full(n, float(fit_intercept))]), y, strict=True):
-        for plane, sign in ((k - 1, 1.0), (k, -1.0)):
-            if 0 <= plane < K - 1:
-                rows.append(sign * np.append(x, np.arange(1, K - 1) == plane))
-    m, q = np.shape(rows)
-    bounds = [(None, None)] * q + [(0, 1)] * m
-    limits = np.hstack([-np.array(rows), np.eye(m)])
-    found = linprog(np.append(np.zeros(q), -np.ones(m)), A_ub=limits, b_ub=np.zeros(m), bounds=bounds, method="highs")
-    apart = round(-found.fun)
-    return NONE if not apart else COMPLETE if apart == m else QUASI
-
-
 @pytest.mark.parametrize("fit_intercept", [True, False])
 def test_ordered_classes_are_separated_by_parallel_planes_in_their_order(fit_intercept, seed):
     rng = np.random.default_rng(seed)
@@ -130,7 +121,7 @@ def test_ordered_classes_are_separated_by_parallel_planes_in_their_order(fit_int
             X[:, 2] = y == y.max()  # which separates the highest class alone
         elif i % 5 == 1:
             X[:, 2] = y == 1  # of a class in the middle, whose likelihood this bounds on both sides
-        want = planes_in_order(X, y, fit_intercept)
+        want = by_one_programme(X, y, fit_intercept)
         assert of(X, y, fit_intercept) == of(csr_matrix(X), y, fit_intercept) == want
         seen.add(want)
     assert len(seen) == 3

@@ -333,7 +333,7 @@ def test_the_shrinkage_is_that_of_the_matrix(seed):
     fixed, beta = FixedPrior(rows.columns, 1.0), np.zeros((1, 31))
     d = np.random.default_rng(seed).exponential(size=(1, 30)) ** 3 * 30
     shrink = ShrinkageByProducts(rows, fixed, beta[0], rows.information_diagonal(beta), KEY)
-    found = np.mean([shrink(np.tile(d, (50, 1)), sweep).mean(axis=0) for sweep in range(20)], axis=0)
+    found = np.mean([shrink(np.tile(np.append(d, 0.0), (50, 1)), sweep).mean(axis=0) for sweep in range(20)], axis=0)
     H = rows.information(beta) + np.diag(fixed.diagonal + np.append(d[0], 0.0))
     want = (d[0] + fixed.slab_precision) * np.linalg.inv(H).diagonal()[:30]
     np.testing.assert_allclose(found, want, rtol=0.12)

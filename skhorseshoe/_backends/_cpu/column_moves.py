@@ -3,23 +3,15 @@
 import numpy as np
 from scipy.sparse import csr_array
 
-from ..._utils.memmap import is_on_disk
 from .library import function, record
 from .passes import or_none, rows_of
 
 _move_columns, _move_tau = function("move_columns"), function("move_tau_with_diagonal")
-_SHARES_MOVED = (
-    0.1,
-    0.4,
-)  # shares of the numbers of X that are in columns that move in a sweep: of an array, of sparse X
+# Shares of the numbers of X, of an array and of sparse X, that are in columns that move in a sweep.
+_SHARES_MOVED = 0.1, 0.4
 _TOGETHER, _GOLDEN = 8, 0.6180339887498949  # neighbours that move in the same sweeps; golden ratio less 1
 # Sweeps from one in which beta_j / lambda_j is held, which moves far in a tail that the data do not bound, to the next.
 _SCALING_INTERVAL = 4
-
-
-def can_move_columns(rows):
-    """Whether these rows have the moves: those in memory, without groups."""
-    return rows.X is not None and not is_on_disk(rows.X) and rows.groups is None
 
 
 class ColumnMoves:

@@ -13,7 +13,7 @@ from ..._model import PROBIT
 from ..._utils.memmap import cut, is_on_disk, read_ahead
 from .. import line_moves
 from ..moments import combine_moments
-from .column_moves import ColumnMoves, can_move_columns, move_tau_with_diagonal  # noqa: F401 - part of what a back end offers
+from .column_moves import ColumnMoves, move_tau_with_diagonal  # noqa: F401 - part of what a back end offers
 from .fused_line_moves import fused_line_moves, fused_line_rows
 from .gaussian import Precision, Root  # noqa: F401 - part of what a back end offers
 from .library import function, record

@@ -25,7 +25,6 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     average_probabilities,
     by_chain,
     by_column,
-    can_move_columns,
     concatenate,
     draw_lambda_given_beta,
     draw_tau_given_beta,
