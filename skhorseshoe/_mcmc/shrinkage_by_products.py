@@ -1,9 +1,9 @@
 """The shrinkage factors of many columns, without a matrix: kappa_j = d_j (Q^-1)_jj, with Q = H + diag(d).
 
-With signs z drawn at random and M the diagonal of Q, z_j x_j / M_jj^(1/2) is an unbiased estimate of (Q^-1)_jj for x =
-Q^-1 M^1/2 z (Hutchinson 1989), which conjugate gradients find in few steps (``conjugate_gradients.py``). A product with H
-is a difference of two scores. It has the correlations of the information at one point, and the diagonal of that averaged
-over states.
+With signs z drawn at random, M the diagonal of Q and x = Q^-1 M^1/2 z, z_j x_j / M_jj^(1/2) is an unbiased estimate of
+(Q^-1)_jj (Hutchinson 1989). Conjugate gradients find x in few steps (``conjugate_gradients.py``). A product with H is a
+difference of two scores. It has the correlations of the information at one point, and the diagonal of that averaged over
+states.
 """
 
 from .._backends import PROBE_PURPOSE
