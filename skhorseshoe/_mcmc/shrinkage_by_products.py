@@ -2,8 +2,8 @@
 
 With signs z drawn at random, M the diagonal of Q and x = Q^-1 M^1/2 z, z_j x_j / M_jj^(1/2) is an unbiased estimate of
 (Q^-1)_jj (Hutchinson 1989). Conjugate gradients find x in few steps (``conjugate_gradients.py``). A product with H is a
-difference of two scores. It has the correlations of the information at one point, and the diagonal of that averaged over
-states.
+difference of two scores. It has the correlations of the information at one point, and the diagonal of that averaged
+over states.
 """
 
 from .._backends import PROBE_PURPOSE
