@@ -83,7 +83,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
     ordered : bool or list, default=False
         Whether the classes of y have an order, which fits one model to all of them: z = x beta + e, e ~ N(0, 1), and y
         is the class between whose cut points z is. True takes the order of numbers, booleans or an ordered pandas
-        Categorical; a list names the classes from lowest to highest. Positive coefficients favour higher classes. On
+        Categorical; a list names the classes from lowest to highest. Positive coefficients favour higher classes. False
+        takes more than two classes as alike: each has a utility, and y is the class whose utility is the largest. On
         the CPU, in memory or from disk, with the sampler "hmc", without groups.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply ``sample_weight``. Rare events do not need them. They change what the
@@ -129,14 +130,16 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted; of two the probability of the second rises with x beta, of ordered classes that of the
         highest, the last of ``ordered_classes_``.
-    coef_ : ndarray of shape (1, n_features)
-        Coefficients on the scale of the columns as given, summarised according to ``coef_summary``. Predictions average
+    coef_ : ndarray of shape (1, n_features), of several classes (n_classes, n_features)
+        Coefficients on the scale of the columns as given, summarised according to ``coef_summary``. Those of several
+        classes without an order are beside the mean of all classes, and sum to 0 in each column. Predictions average
         over draws instead: what explains ``coef_``, as SHAP's LinearExplainer does, explains another model, and
         `skhorseshoe.inspection.contributions` explains this one.
-    intercept_ : ndarray of shape (1,)
+    intercept_ : ndarray of shape (1,), of several classes (n_classes,)
         Posterior mean (median, if ``coef_summary="median"``) of the intercept; 0 without one.
     coef_draws_, intercept_draws_, global_scale_draws_ : ndarray of shape (n_chains, n_draws, ...)
-        Posterior draws of the coefficients (..., n_features), the intercept and tau.
+        Posterior draws of the coefficients (..., n_features), the intercept and tau; of several classes coefficients
+        (..., n_classes, n_features) and intercepts (..., n_classes).
     groups_, group_scale_draws_, group_effect_draws_, group_effect_moments_
         With ``groups``: labels, sorted (n_groups,); draws of s (n_chains, n_draws); float32 draws of the effects
         (n_chains, n_kept, n_groups), as many as fit in 256 MiB; and "mean" and "sd" of all.
@@ -148,12 +151,12 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         Probability with which the sweep's proposal was accepted; 1 for samplers without proposals.
     moments_ : dict or None
         If ``max_draws`` has discarded draws, of all: "mean", "sd" and "prob_positive", (n_features + 2,) each, of
-        coefficients, intercept and tau, and "n_draws" of a chain.
+        coefficients, intercept and tau, or of several classes those of one after the other; and "n_draws" of a chain.
     shrinkage_, inclusion_score_ : ndarray of shape (n_features,)
         Posterior mean of kappa_j, in [0, 1], and 1 less that: the variance of coefficient j given the data and the
         scales, as a share of its variance given the scales alone. Near 1 the coefficient is shrunk to zero, near 0 the
         data dominate; 0 for unpenalised columns. `HorseshoeSelector` has rules with stated rates of errors.
-    rhat_, ess_ : ndarray of shape (n_features,)
+    rhat_, ess_ : ndarray of shape (n_features,), of several classes (n_classes, n_features)
         Rank-normalised split R-hat of each coefficient, and its bulk effective sample size over all chains; nan with
         fewer than four draws per chain, and R-hat for a constant column.
     n_iter_, burn_in_ : int
@@ -263,7 +266,6 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = self.ordered is not False
         tags.input_tags.sparse = True
         return tags
 
@@ -281,7 +283,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
             takes little more memory. Dense float16 is kept in 16 bits on a GPU and computed in float32. The rows of a
             Dask array or frame stay with the workers of its cluster.
         y : array-like of shape (n_samples,)
-            Labels of two classes, or with ``ordered`` of two or more: numbers, booleans or strings.
+            Labels of two classes or more: numbers, booleans or strings.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Not negative. A row of weight w counts as w rows: its term of the log-likelihood is multiplied by w, and a
             row of weight 0 is left out before anything else. Weights of a survey are to be divided first (user guide,

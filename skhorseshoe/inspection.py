@@ -19,6 +19,7 @@ from ._posterior.input_rows import input_names
 from ._posterior.loo import LeaveOneOut, leave_one_out
 from ._posterior.marginal_effects import marginal_effects
 from ._posterior.ordered import at_least as two_classes
+from ._posterior.several import against as one_against_another
 from ._posterior.pipeline import named, named_classifier, prepared, unwrap
 from ._posterior.terms import asked_terms
 from ._utils.errstate import guarded
@@ -169,15 +170,56 @@ def at_least(model: Model, label: Any) -> Model:
     return binary if steps is None else make_pipeline(steps, binary)
 
 
-def summary(model: Model, level: float | None = None, sort_by: str | None = None) -> DataFrame:
+def against(model: Model, label: Any, other: Any) -> Model:
+    """The model of one class against another, of a fit with several classes: a fitted model of two.
+
+    Its probability of ``label`` is that of a row for which only these two are possible, Phi((eta_label - eta_other) /
+    sqrt 2): the utility of the one is above that of the other. That is not the share of ``label`` among rows of both
+    classes, from which other classes have taken theirs. All that speaks of two classes, such as ``summary``,
+    ``marginal_effects``, ``contributions`` and displays, takes this model. It has the draws of the fit, which is not
+    repeated.
+
+    Parameters
+    ----------
+    model : HorseshoeProbitClassifier, Pipeline or search
+        Fitted on more than two classes, without ``ordered``.
+    label, other : scalar
+        Two of its ``classes_``; positive coefficients favour ``label``.
+
+    Returns
+    -------
+    model : HorseshoeProbitClassifier or Pipeline
+        With ``classes_`` (other, label); a Pipeline with the steps before the classifier, if there are any.
+
+    Raises
+    ------
+    ValueError
+        If the model has two classes, or classes in order, or label and other are not two of its classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skhorseshoe import HorseshoeProbitClassifier
+    >>> from skhorseshoe.inspection import against
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = HorseshoeProbitClassifier(standardize=True, random_state=0).fit(X, y)
+    >>> against(model, 2, 1).classes_.tolist()
+    [1, 2]
+    """
+    steps, classifier = unwrap(model)
+    binary = one_against_another(classifier, label, other)
+    return binary if steps is None else make_pipeline(steps, binary)
+
+
+def summary(model: Model, level: float | None = None, sort_by: str | None = None, *, of: Any = None) -> DataFrame:
     """``HorseshoeProbitClassifier.summary`` of the classifier in the model, with the names of the Pipeline.
 
     Parameters
     ----------
     model : HorseshoeProbitClassifier, Pipeline or search
         Fitted.
-    level, sort_by : see ``HorseshoeProbitClassifier.summary``
-        Level of the intervals, and the column to sort by.
+    level, sort_by, of : see ``HorseshoeProbitClassifier.summary``
+        Level of the intervals, the column to sort by, and of several classes the one whose coefficients to show.
 
     Returns
     -------
@@ -196,7 +238,7 @@ def summary(model: Model, level: float | None = None, sort_by: str | None = None
     >>> summary(model).index[:2].tolist()
     ['mean radius', 'mean texture']
     """
-    return named_classifier(model).summary(level, sort_by)
+    return named_classifier(model).summary(level, sort_by, of=of)
 
 
 def summary_of_sets(

@@ -20,7 +20,8 @@ from ._data import validation
 from ._data.input_table import warn_if_reordered
 from ._data.weights import check_weights
 from ._posterior import terms as _terms
-from ._posterior.claim_errors import EFFECT, lfsr, prob_columns_wrong, size_of, wrong_contrast, wrong_size
+from ._posterior.classes import refuse_several
+from ._posterior.claim_errors import EFFECT, lfsr, prob_columns_wrong, scores, size_of, wrong_contrast, wrong_size
 from ._posterior.feature_changes import MOST_LEVELS
 from ._posterior.grouped_prediction import on_average, population
 from ._posterior.input_rows import InputRows, blocks_behind, input_names
@@ -199,7 +200,8 @@ def summary(
     for term, root in zip(asked, roots, strict=True):
         if root is None:
             (j,) = term.columns
-            size, wrong = np.abs(model.coef_draws_[..., j].astype(np.float64)) * effects.scale[j], alone[j]
+            size = scores(model.coef_draws_, term, effects.scale[j] * np.eye(1))
+            size, wrong = np.linalg.norm(size, axis=-1), alone[j]  # of several classes, over these
         else:
             size = size_of(model, term, root)
             wrong = wrong_size(size, effects.for_columns(term.columns))
@@ -299,6 +301,7 @@ def levels(
     classifier = population(classifier)
     model = named(steps, classifier)
     check_difference(effect)
+    refuse_several(classifier, "terms.levels")
     if steps is None and X is None:
         labels, columns, points, share = _of_level_columns(model, term)
     else:

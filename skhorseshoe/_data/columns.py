@@ -20,11 +20,15 @@ class Columns:
 
     mean, sd : (p,) of the columns of X. constant : (p,) bool, which count as constant if there is an intercept.
     unpenalized : (p,) bool. size : (p,) root mean squares. unit : (p,) divisors of the columns, infinite for a
-    coefficient of 0. prior_scale : (p,), of ``scales_of_prior``; None for its default. Arrays whose names begin with q_
+    coefficient of 0. prior_scale : (p,), of ``scales_of_prior``; None for its default. centre_all : whether columns near zero are centred too. Arrays whose names begin with q_
     include the intercept, (q,).
     """
 
-    def __init__(self, mean, sd, constant, unpenalized, fit_intercept, standardize, prior_scale=None):
+    n_contrasts = 1  # coefficients of a column that share a scale
+
+    def __init__(
+        self, mean, sd, constant, unpenalized, fit_intercept, standardize, prior_scale=None, centre_all=False
+    ):
         p = len(mean)
         self.fit_intercept, self.standardize = bool(fit_intercept), bool(standardize)
         self.unpenalized = unpenalized
@@ -38,7 +42,7 @@ class Columns:
         self.has_own_scale = self.prior_scale != np.where(unpenalized, np.inf, 1.0)
         self.scale = self.scale / np.where(self.wide, 1.0, self.prior_scale)
         if fit_intercept:
-            self.centre = np.where(standardize | (abs(mean) > _NEAR_ZERO * sd), mean, 0.0)
+            self.centre = np.where(standardize | centre_all | (abs(mean) > _NEAR_ZERO * sd), mean, 0.0)
         unit = np.where(constant if fit_intercept else root == 0, np.inf, self.scale)
         last = np.arange(p, p + self.fit_intercept)
         self.q_order = np.append(np.argsort(unpenalized, kind="stable"), last)
@@ -65,6 +69,11 @@ class Columns:
         if self.fit_intercept:
             out[:, -1] -= np.cumsum(out * self.q_centre, axis=1)[:, -1]  # in order, as in the core
         return out
+
+    def coefficients(self, beta):
+        """The sampler's coefficients (m, q) as coefficients of X's columns (m, p) and intercepts (m,), 0 without one."""
+        p, beta = len(self.order), self.of_X(beta)
+        return beta[:, :p], beta[:, p] if self.fit_intercept else np.zeros(len(beta))
 
     def gradient(self, sums):
         """Sums over rows of r_i (x_i, 1) as sums for the sampler's columns; (m, q)."""

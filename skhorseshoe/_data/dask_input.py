@@ -88,6 +88,11 @@ def _classes(client, blocks, ends, class_weight):
     """The two classes, their weights or None, and the ``Excess`` of the weights."""
     tallies = _gather(client, [delayed(_tally)(y, w, start) for (_, y, w), start in zip(blocks, ends, strict=False)])
     classes, _ = encode_labels(np.unique(np.concatenate([labels for labels, _ in tallies])))
+    if len(classes) > 2:
+        raise ValueError(
+            f"y has {len(classes)} classes, and rows of a Dask cluster can have two yet: fit in memory, or from disk "
+            "(skhorseshoe.disk)."
+        )
     sums = np.stack(
         [sum(sums[:, labels == label].sum(axis=1) for labels, sums in tallies) for label in classes], axis=1
     )

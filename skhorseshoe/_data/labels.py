@@ -13,13 +13,6 @@ from .._utils.arrays import is_missing, refuse_masked
 from .._utils.warn import is_text_behind_numbers
 
 _SHOWN = 10  # classes that an error names
-_ONE_VS_REST = """For one model of each class against the rest{not_ordered} (user guide, "Data"):
-
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-model = OneVsRestClassifier(make_pipeline(StandardScaler(), HorseshoeProbitClassifier(slab_scale=2)))"""
-_IN_ORDER = """{when} HorseshoeProbitClassifier(ordered={ordered}) fits all of them (user guide, "Ordered classes")."""
 _KEEPING_ORDER = (
     "Make them text in the same order: y.cat.rename_categories(str), or of a Categorical y.rename_categories(str)."
 )
@@ -148,18 +141,17 @@ def levels_of(ordered, y, labels):
     return levels
 
 
-def encode_labels(y, without="", order=None, levels=None):
-    """The classes, and the labels as 0 and 1 or, of more than two, as places in ``levels``, uint8.
+def encode_labels(y, without="", levels=None):
+    """The classes, and the labels as their places among these or, of more than two, in ``levels``, uint8.
 
-    without : the rows that have been left out, in words. order : from ``order_of``. levels : from ``levels_of``; None
-    allows two classes.
+    without : the rows that have been left out, in words. levels : from ``levels_of``, or None.
     """
     y = np.asarray(y)
     if y.dtype == object and type_of_target(y) == "unknown":  # numbers as objects
         kinds = _type_names(y)
         dtype = kinds if kinds in ("bool", "int", "float") else "str"
         raise ValueError(f"Unknown label type: y holds {kinds} as objects. Convert it: astype({dtype}).")
-    if levels is not None and type_of_target(y) == "continuous":
+    if type_of_target(y) == "continuous":
         raise ValueError(
             "Unknown label type: continuous. y holds numbers that are not whole, which scikit-learn takes for amounts. "
             "If they are classes, number them in their order: numpy.unique(y, return_inverse=True)[1]."
@@ -169,50 +161,30 @@ def encode_labels(y, without="", order=None, levels=None):
     if len(classes) < 2:
         why = f"contains only one class{without}, {classes.tolist()[0]!r}" if len(classes) else f"has no rows{without}"
         raise ValueError(f"y {why}: a classifier needs rows of two classes.")
-    if len(classes) > 2 and levels is None:
-        raise ValueError(_too_many(classes.tolist(), order))
+    if len(classes) > _MOST_CLASSES:
+        raise ValueError(
+            f"y has {len(classes)} classes, and at most {_MOST_CLASSES} are possible: it may be a number to predict by a "
+            "regression, or classes to put together, such as numpy.digitize(y, edges)."
+        )
     if len(classes) > 2:
-        return classes, _places_in(levels, classes, y)
+        held = classes.tolist() if levels is None else _held(levels, classes)
+        place = np.array([held.index(label) for label in classes.tolist()], np.uint8)
+        return classes, place[np.searchsorted(classes, y)]
     return classes, (y == classes[1:]).astype(np.uint8)  # not classes[1], which as NumPy text would lose its end
 
 
-def _places_in(levels, classes, y):
-    """The place of each label among the levels that y holds, uint8."""
+def _held(levels, classes):
+    """The levels that y holds, from lowest to highest, whose sorted labels are ``classes``."""
     if unknown := [label for label in classes.tolist() if label not in levels]:
         shown = f"{levels[:_SHOWN]}" + " and others" * (len(levels) > _SHOWN)
         hint = f" {_NUMBERED}" if isinstance(unknown[0], int) and isinstance(levels[0], str) else ""
         raise ValueError(f"y holds the class {unknown[0]!r}, which ordered={shown} does not name.{hint}")
-    if len(classes) > _MOST_CLASSES:
-        raise ValueError(
-            f"y has {len(classes)} ordered classes, and at most {_MOST_CLASSES} are possible: it may be a number to "
-            "predict by a regression, or classes to put together, such as numpy.digitize(y, edges)."
-        )
-    held = in_order(levels, classes)
-    place = np.array([held.index(label) for label in classes.tolist()], np.uint8)
-    return place[np.searchsorted(classes, y)]
+    return in_order(levels, classes)
 
 
 def in_order(levels, classes):
     """The classes (K,) that y holds, a list, from lowest to highest."""
     return [label for label in levels if label in classes.tolist()]
-
-
-def _too_many(classes, order):
-    """The message about more than two classes, with what to do where they are in order, where not, and where numbers do
-    not tell. order : from ``order_of``."""
-    if order is not None:
-        classes = [label for label in order if label in classes]
-    shown = (", " if order is None else " < ").join(map(repr, classes[:_SHOWN]))
-    shown += " and others" * (len(classes) > _SHOWN)
-    is_number = isinstance(classes[0], int | float)
-    ordered = True if is_number or order is not None else "[...]"
-    steps = _IN_ORDER.format(when="If they are in order," if order is None else "They are in order:", ordered=ordered)
-    rest = _ONE_VS_REST.format(not_ordered=", if they are not" if is_number else "")
-    advice = [steps] + [rest] * (order is None)
-    return (
-        "Only binary classification is supported. The type of the target is multiclass: y has "
-        f"{len(classes)} classes, {shown}. " + "\n\n".join(advice)
-    )
 
 
 def refuse_missing(labels, start=0, name="y"):

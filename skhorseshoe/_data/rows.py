@@ -83,7 +83,8 @@ class Rows:
         self.spread = spread
         self.distance = abs(mean) / np.where(spread > 0, spread, np.inf)  # of columns from zero, in standard deviations
         unpenalized = np.zeros(p, bool) if unpenalized is None else unpenalized
-        self.columns = Columns(mean, sd, spread == 0, unpenalized, fit_intercept, standardize, prior_scale)
+        centre_all = self.likelihood.n_predictors > 1
+        self.columns = Columns(mean, sd, spread == 0, unpenalized, fit_intercept, standardize, prior_scale, centre_all)
         self._translate = self.ops.to_device(self.columns)
 
     @property
@@ -144,7 +145,10 @@ class Rows:
         return self.share() if self.likelihood.n_classes == 2 else self.shares()
 
     def base_rate(self):
-        """The share of the classes but the lowest, moved a little inwards so that it is never 0 or 1."""
+        """The share of the classes but the lowest, moved a little inwards so that it is never 0 or 1; of several classes
+        all shares (K,)."""
+        if self.likelihood.n_predictors > 1:
+            return self.shares()
         return (self._ones + 0.5) / (self._size + 1)
 
     def size(self):
@@ -235,7 +239,7 @@ class Rows:
         """``OneSidedColumns``."""
         c = self.columns
         low, high = self._total(Segment.extremes, c.fit_intercept, rows=self._input)
-        columns = find_one_sided(low, high)
+        columns = find_one_sided(low, high) if self.likelihood.n_predictors == 1 else np.zeros(0, int)
         varies = high.max(axis=0) > low.min(axis=0)
         nats = self._size * evidence(low[:, columns], high[:, columns], c.mean_of_X[columns], self.shares())
         rounded = np.flatnonzero(varies & (self.spread == 0) & c.fit_intercept)  # else zero is among the extremes
@@ -303,6 +307,8 @@ class Rows:
     def separation(self, among=None, within=False):
         """How planes separate the classes, see ``separation.py``; None if not known. among : (p,) bool, the columns
         that a plane may use; None for all. within : whether a plane that moves from group to group counts too."""
+        if self.likelihood.n_predictors > 1:
+            return None
         c = self.columns
         informative = c.informative if among is None else c.informative & among
         spread = np.where(informative, self.spread if c.fit_intercept else c.size, 0.0)
@@ -318,8 +324,11 @@ class Rows:
         return found
 
     def separated_by(self, beta):
-        """Whether one of the points of beta (m, q) has every row of X on the side of its class; not looked for where
-        there are several classes."""
+        """Whether one of the points of beta (m, q) has every row of X on the side of its class, or all points those of
+        several classes; not looked for where these are in order."""
+        if self.likelihood.n_predictors > 1:
+            utilities = self.predictors(beta).reshape(self.n, -1, self.likelihood.n_predictors) @ self.likelihood.contrasts
+            return bool((utilities.argmax(axis=2) == self.y[:, None]).all())
         if self.likelihood.n_own:
             return False
         points, p = self.columns.of_X(self.ops.to_host(beta)), self.shape[1]

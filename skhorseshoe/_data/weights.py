@@ -24,16 +24,16 @@ class Weighed(NamedTuple):
     """Rows with their weights, without those of weight 0."""
 
     counts: np.ndarray | None  # (n,) bool, whether a given row is among them; None if all are
-    y: np.ndarray  # labels as 0 and 1, or places among ordered classes
+    y: np.ndarray  # places of labels among the classes, or ordered classes
     weight: np.ndarray | None  # float64; None if all are 1
     classes: np.ndarray
     excess: "Excess"
 
 
-def weigh(y, sample_weight, class_weight, order=None, levels=None):
-    """``Weighed`` for checked labels. order, levels : as in ``encode_labels``."""
+def weigh(y, sample_weight, class_weight, levels=None):
+    """``Weighed`` for checked labels. levels : as in ``encode_labels``."""
     if sample_weight is None and class_weight is None:
-        classes, codes = encode_labels(y, order=order, levels=levels)
+        classes, codes = encode_labels(y, levels=levels)
         return Weighed(None, codes, None, classes, Excess(len(codes)))
     try:
         weight = check_weights(device.to_host(sample_weight), y, copy=True)
@@ -41,12 +41,12 @@ def weigh(y, sample_weight, class_weight, order=None, levels=None):
         raise ValueError(f"sample_weight holds a whole number that is too large ({error}). {_COUNTS}") from error
     counts = weight > 0
     y, weight = y[counts], weight[counts]
-    classes, codes = encode_labels(y, "" if counts.all() else " without the rows of weight 0", order, levels)
+    classes, codes = encode_labels(y, "" if counts.all() else " without the rows of weight 0", levels)
     n_classes = len(classes)
     sums, by_class = sums_by_class(codes, weight, n_classes), np.ones(n_classes)
     if class_weight is not None:
         by_class = of_classes(class_weight, classes, y, weight)
-        by_class = by_class if n_classes == 2 else by_class[np.searchsorted(classes, in_order(levels, classes))]
+        by_class = by_class if n_classes == 2 or levels is None else by_class[np.searchsorted(classes, in_order(levels, classes))]
         weight *= by_class[codes]
     row = np.flatnonzero(counts)[weight.argmax()]
     check_totals(np.bincount(codes, weight, n_classes), f"; the largest, in row {row}, is {weight.max():.3g}")

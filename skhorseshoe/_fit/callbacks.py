@@ -109,7 +109,7 @@ class Tasks:
     def _worst_rhat(self):
         """The largest R-hat in words, of as many evenly spaced draws as there is time for; "" if these are too few."""
         draws = self.run.draws
-        n_chains, _, p = draws.coef.shape
+        n_chains, _, *_, p = draws.coef.shape
         affordable = _RHAT_SHARE * (time.monotonic() - self.begun) / (_RHAT_SECONDS * n_chains * (p + 1))
         step = max(1, math.ceil(draws.n / max(affordable, 1)))
         if draws.n < _FEWEST_DRAWS * step:

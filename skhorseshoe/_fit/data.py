@@ -10,7 +10,7 @@ from .._data.labels import in_order, levels_of, order_of
 from .._data.row_groups import check_groups, check_offset, check_sizes, encode_groups
 from .._data.validation import check_y, numbers
 from .._data.weights import Excess, is_whole, is_wide, rows_that_count, weigh
-from .._model.ordered_probit import OrderedProbit
+from .._model import likelihood_of
 from .._utils.names import names_of
 from . import parameters
 
@@ -70,7 +70,7 @@ class Data(NamedTuple):
 
     def likelihood(self, of_two):
         """The likelihood of these classes. of_two : that of two classes."""
-        return OrderedProbit(len(self.classes)) if self.levels else of_two
+        return likelihood_of(of_two, len(self.classes), bool(self.levels))
 
 
 def checked(model, params, X, by_row):
@@ -116,7 +116,7 @@ def _in_memory(X, y, by_row, class_weight, levels):
     check_consistent_length(X, y)
     labels = None if by_row.groups is None else check_groups(by_row.groups, len(y))
     offset = None if by_row.offset is None else check_offset(by_row.offset, len(y))
-    counts, y, weight, classes, excess = weigh(y, by_row.sample_weight, class_weight, order_of(by_row.y), levels)
+    counts, y, weight, classes, excess = weigh(y, by_row.sample_weight, class_weight, levels)
     X, labels, offset = rows_that_count(counts, X, labels, offset)
     groups, codes, whole = None, None, is_whole(weight)
     if labels is not None:

@@ -134,14 +134,15 @@ def _one_sided(kind, columns, unbounded, cure, changes=MappingProxyType({})):
 def chains_of(fitted, names, rows, informative, seconds_per_sweep, worst):
     """``ChainQuality`` of a model. rows, informative : as for ``are_sums_well``. worst : of ``Watched``, or None."""
     extra, rhat, ess = other_quantities(fitted)
-    judged = np.append(informative, np.ones(len(extra), bool))
-    names, rhat, ess = [*names[informative], *extra], rhat[judged], ess[judged]
+    n_informative = fitted.rhat_.size // len(informative) * informative.sum()
+    judged = np.append(np.tile(informative, fitted.rhat_.size // len(informative)), np.ones(len(extra), bool))
+    names, rhat, ess = [*_names_by_class(fitted, names[informative]), *extra], rhat[judged], ess[judged]
     n_chains, n_draws = fitted.global_scale_draws_.shape
     if worst is not None:
         names, rhat, ess = [*names, worst.name], np.append(rhat, worst.rhat), np.append(ess, worst.ess)
     max_rhat, least = np.full(len(rhat), MAX_RHAT), np.full(len(rhat), MIN_ESS_PER_CHAIN * n_chains)
     if worst is not None and worst.is_rough:
-        columns = slice(informative.sum())
+        columns = slice(n_informative)
         max_rhat[columns], least[columns] = ROUGH_RHAT, ROUGH_ESS_PER_CHAIN * n_chains
     is_all, burn_in, sweeps, stopped_by = fitted.moments_ is None, fitted.burn_in_, fitted.n_iter_, fitted.stopped_by_
     quality = ChainQuality(
@@ -150,13 +151,22 @@ def chains_of(fitted, names, rows, informative, seconds_per_sweep, worst):
     return quality._replace(are_sums_well=are_sums_well(fitted, rows, quality.failed, informative))
 
 
+def _names_by_class(fitted, names):
+    """The names of the coefficients of columns with these names, in the order of ``rhat_``."""
+    if fitted.rhat_.ndim == 1:
+        return names
+    return [f"{name} ({label})" for label in fitted.classes_.tolist() for name in names]
+
+
 def are_sums_well(fitted, rows, failed, informative):
     """Whether all quantities but single columns have converged, sums of effects over sets of correlated columns too.
-    False if X is sparse, on disk, on a cluster or too large to check.
+    False if X is sparse, on disk, on a cluster or too large to check, and for several classes.
 
     fitted : attributes of a model. rows : X (n, p), y, the weights or None, and more; None on a cluster. failed : of
     the informative columns and of other quantities, bool. informative : (p,) bool, False for constant columns.
     """
+    if fitted.rhat_.ndim > 1:
+        return False
     alone = np.zeros(len(informative), bool)
     alone[informative] = failed[: informative.sum()]
     if failed.sum() > alone.sum() or not alone.any() or fitted.coef_draws_.shape[1] < MIN_ESS_PER_CHAIN:
@@ -223,9 +233,11 @@ def _separated(rows, run, among=None, within=False):
 
     among : (p,) bool, the columns that a plane may use; None for all. within : as in ``Rows.separation``.
     """
-    separation = rows.separation(among, within)
+    separation, as_sampled = rows.separation(among, within), rows
+    if rows.likelihood.n_predictors > 1:
+        as_sampled = run.chains.problem.rows
     if separation is None:
-        return COMPLETE if among is None and rows.separated_by(run.chains.state.beta) else ""
+        return COMPLETE if among is None and as_sampled.separated_by(run.chains.state.beta) else ""
     return "" if separation == NONE else separation
 
 
@@ -255,7 +267,8 @@ def _loose(draws, free, spread):
     if not len(free):
         return free
     lower, upper = interval(draws[..., free], 0.68)  # two standard deviations of a Gaussian
-    return free[(upper - lower) / 2 * spread[free] > LOOSE]
+    width = (upper - lower).reshape(-1, len(free)).max(axis=0)  # over classes, where there are several
+    return free[width / 2 * spread[free] > LOOSE]
 
 
 def _not_converged(params, chains, unbounded):

@@ -112,4 +112,4 @@ def _estimates(params, fitted):
     coef, intercept = estimates.medians(fitted) if params.coef_summary == "median" else estimates.means(fitted)
     if params.coef_summary == "selected":
         coef = np.where(estimates.excludes_zero(column_intervals(fitted, params.credible_level)), coef, 0.0)
-    return {"coef_": coef[None, :], "intercept_": np.atleast_1d(intercept)}
+    return {"coef_": np.atleast_2d(coef), "intercept_": np.atleast_1d(intercept)}

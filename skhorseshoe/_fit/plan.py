@@ -47,19 +47,23 @@ class Plan(NamedTuple):
     findings: list  # about the cost of weights, groups of rows, and signs of these where none are given
     stored: np.ndarray | None = None  # columns of X that the sampler has, where it does not have the empty ones
     n_own: int = 0  # parameters of the likelihood's own, of which draws are kept too
+    n_contrasts: int = 1  # coefficients of a column
 
 
 def plan_fit(params, data, done):
     """The ``Plan``; a ValueError where parameters contradict the data. done : sweeps of the fit to continue, or 0."""
     settings = {name: value for name, value in vars(params).items() if name in Settings._fields}
-    n_own = params.likelihood.n_own
-    settings |= {"kind": choose_kind(params, data), **_sweeps_and_room(params, data.shape[1] + n_own, done)}
+    n_own, n_contrasts = params.likelihood.n_own, params.likelihood.n_predictors
+    of_draw = data.shape[1] + n_own if n_contrasts == 1 else (data.shape[1] + 1) * len(data.classes)
+    settings |= {"kind": choose_kind(params, data), **_sweeps_and_room(params, of_draw, done)}
     settings = Settings(**settings)
     sampler, in_prior_coordinates = settings.sampler, settings.kind == PRIOR_COORDINATES
     n_threads = count_threads(params.n_jobs)
     extras = data.extras
     if params.likelihood is not PROBIT:
         extras = _named(params.likelihood)
+        if n_contrasts > 1 and data.has_offset:
+            raise ValueError("An offset is for two classes, or classes in order (ordered=True): leave it out.")
         if data.rows is None or (data.groups is not None and not params.likelihood.averages_exactly):
             where = "rows of a Dask cluster" if data.rows is None else "groups of rows"
             cure = " Leave groups out, or fit y >= a class above the lowest, which has two." if data.levels else ""
@@ -87,10 +91,10 @@ def plan_fit(params, data, done):
         findings += group_findings.of_outcomes(data, y, more[0], weight)
     X, *labels = arrange(X, y, weight, sampler, more)
     copied = copied or copied_bytes(data.original_X, X)
-    leaves_out = settings.kind in (PRIOR_COORDINATES, DIAGONAL) and params.slab_scale == PER_CONTRAST
+    leaves_out = settings.kind in (PRIOR_COORDINATES, DIAGONAL) and params.slab_scale == PER_CONTRAST and n_contrasts == 1
     stored = stored_columns(X, data.unpenalized) if leaves_out else None
     shape, X = X.shape, X if stored is None else take_columns(X, stored)
-    return Plan(settings, device, n_threads, shape, (X, *labels), copied, findings, stored, n_own)
+    return Plan(settings, device, n_threads, shape, (X, *labels), copied, findings, stored, n_own, n_contrasts)
 
 
 def choose_kind(params, data):
@@ -136,9 +140,8 @@ def fits_prior_coordinates(params, data):
 
 
 def fits_diagonal(params, data, X):
-    """Whether "hmc" takes a diagonal mass matrix for rows in memory, without groups and cut points: where
-    factors of a matrix over the columns would take longer than passes over X."""
-    if data.groups is not None or params.likelihood.n_own or data.outnumber or is_on_disk(X):
+    """Whether "hmc" takes a diagonal mass matrix for rows in memory, of two classes and without groups: where factors of a matrix over the columns would take longer than passes over X."""
+    if data.groups is not None or params.likelihood.n_classes > 2 or data.outnumber or is_on_disk(X):
         return False
     numbers = X.nnz if issparse(X) else X.size
     return X.shape[1] >= _FEWEST_DIAGONAL_COLUMNS[issparse(X)] and X.shape[1] ** 3 > _FACTOR_WORK * numbers
@@ -259,8 +262,10 @@ def _forecast_of(plan, n_threads, n_groups):
     settings, (n, p) = plan.settings, plan.shape
     n_chains, n_draws, sampler = settings.n_chains, _most_draws(settings), settings.kind
     item = np.dtype(settings.draws_dtype).itemsize
-    p += plan.n_own
+    p = plan.n_contrasts * (p + 1) - 1 + plan.n_own
     needed = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, _has_no_matrix(plan), _stored(plan))
+    if plan.n_contrasts > 1:  # draws are kept by class, one more than the contrasts
+        needed = needed[0] * (plan.n_contrasts + 1) / plan.n_contrasts, needed[1]
     more = forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler) if n_groups else (0, 0)
     return needed[0] + more[0], needed[1] + more[1]
 

@@ -35,6 +35,10 @@ TEMPLATES = {
         "y is ordered, {low!r} < {high!r}, but classes_ is {classes}, sorted as scikit-learn's scorers need it: a "
         "positive coefficient favours {low!r}. {cure}"
     ),
+    "order not used": (
+        "y is ordered, {order}, and the fit does not use the order: it takes each class for one of several that are all "
+        "alike. {cure}"
+    ),
     "repeats": (
         "Rows are the same in all columns in blocks of about {size:.0f}, with labels that differ, as rows of one "
         "patient may be. If they belong together, intervals are too narrow and noise is let in. {cure}"

@@ -1,5 +1,6 @@
 """Quantities that are judged where columns outnumber rows: probabilities of rows, and sums over sets of columns."""
 
+from math import prod
 from typing import NamedTuple
 
 import numpy as np
@@ -39,10 +40,11 @@ class Watched:
 
         Blocks begin at the same draws at each look, so a run that is continued has the bits of an uninterrupted one.
         """
-        n_chains, _, p = draws.coef.shape
+        n_chains, _, *of_classes, p = draws.coef.shape
         step = max(1, min(_BLOCK_DRAWS, _BLOCK_COEFFICIENTS // (n_chains * p)))
+        width = (self.X.shape[0] + self.weights.shape[1]) * prod(of_classes)
         if self.stride != draws.stride:  # half of the draws have been given up
-            self.held, self.stride = np.empty((n_chains, 0, self.X.shape[0] + self.weights.shape[1])), draws.stride
+            self.held, self.stride = np.empty((n_chains, 0, width)), draws.stride
         n_complete = self.held.shape[1] // step * step
         blocks = [slice(start, min(draws.n, start + step)) for start in range(n_complete, draws.n, step)]
         new = [self._values_under(draws.coef[:, block], draws.intercept[:, block]) for block in blocks]

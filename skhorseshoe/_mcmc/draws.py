@@ -17,7 +17,8 @@ _COLUMNS_AT_A_TIME = 32  # number of columns whose convergence is computed at a 
 class Draws:
     """All draws, or evenly spaced ones: coefficients and intercept of X's own columns, tau, acceptance.
 
-    columns : ``Columns``, which translate the sampler's coefficients. room : the most draws of a chain that are kept.
+    columns : ``Columns``, which translate the sampler's coefficients; those of several classes have draws by class,
+    (n_chains, room, K, p) and (n_chains, room, K). room : the most draws of a chain that are kept.
     Where it is full, every second draw is given up, and from then on half as many are kept; ``moments`` are of all.
     dtype : of the coefficients. blocks : each a ``Block``, whose draws are kept too.
     """
@@ -25,8 +26,10 @@ class Draws:
     def __init__(self, n_chains, n_draws, columns, room=None, dtype=np.float64, blocks=()):
         self.room = n_draws if room is None else min(n_draws, room)
         self.columns = columns
-        self.coef = np.empty((n_chains, self.room, len(columns.order)), dtype)
-        self.intercept = np.zeros((n_chains, self.room))
+        of_classes = (columns.n_classes,) if columns.n_contrasts > 1 else ()
+        self.n_coefficients = columns.n_contrasts * (len(columns.order) + columns.fit_intercept)  # of the sampler
+        self.coef = np.empty((n_chains, self.room, *of_classes, len(columns.order)), dtype)
+        self.intercept = np.zeros((n_chains, self.room, *of_classes))
         self.global_scale = np.empty((n_chains, self.room))
         self.acceptance = np.ones((n_chains, self.room))
         self.of_blocks = [block.draws_of(n_chains, self.room) for block in blocks]
@@ -50,14 +53,14 @@ class Draws:
 
         ``n_offered`` grows last, so that an interrupt never leaves half a draw.
         """
-        p, fit_intercept, is_due = len(self.columns.order), self.columns.fit_intercept, self._is_due()
-        beta, tau = self.columns.of_X(beta[:, : p + fit_intercept]), tau_sq_inv**-0.5
-        coef, intercept = beta[:, :p], beta[:, p] if fit_intercept else np.zeros(len(beta))
+        fit_intercept, is_due = self.columns.fit_intercept, self._is_due()
+        coef, intercept = self.columns.coefficients(beta[:, : self.n_coefficients])
+        tau = tau_sq_inv**-0.5
         if is_due and self.n == self.room:
             self._halve()
             is_due = self._is_due()
         if self.moments is not None:
-            self.moments.add(np.column_stack([coef, intercept, tau]))
+            self.moments.add(_in_a_row(coef, intercept, tau))
         for draws, values in zip(self.of_blocks, of_blocks, strict=True):
             self.torn = draws.will_halve(self.n_offered)
             draws.add(self.n_offered, self.n if is_due else None, *values)
@@ -78,10 +81,11 @@ class Draws:
 
     def _halve(self):
         if self.moments is None:  # all draws so far are kept
-            n_chains, _, p = self.coef.shape
-            moments = Moments((n_chains, p + 2))
+            moments = None
             for i in range(self.n):
-                moments.add(np.column_stack([self.coef[:, i], self.intercept[:, i], self.global_scale[:, i]]))
+                draw = _in_a_row(self.coef[:, i], self.intercept[:, i], self.global_scale[:, i])
+                moments = Moments(draw.shape) if moments is None else moments
+                moments.add(draw)
             self.moments = moments
         self.torn = True
         for name in STORED:
@@ -111,7 +115,7 @@ class Draws:
             columns[numbers] = False
         usual = np.array([unbounded[number] for number in numbers])
         if self.columns.fit_intercept and np.isfinite(usual).all():
-            intercept = self.intercept[:, : self.n] + self.coef[:, : self.n, numbers] @ usual
+            intercept = self.intercept[:, : self.n] + self.coef[:, : self.n, ..., numbers] @ usual
         others = [draws.judged(self.n, intercept) for draws in self.of_blocks]
         others += [] if len(numbers) else [self.global_scale[:, : self.n]]
         others += [] if intercept is None else [intercept]
@@ -123,7 +127,9 @@ class Draws:
                 return False
             if watched.is_rough:
                 least, max_rhat = ROUGH_ESS_PER_CHAIN * len(self.coef), ROUGH_RHAT
-        return self._all_suffice("columns", self.coef[:, : self.n], np.flatnonzero(columns), least, max_rhat)
+        by_class = self.coef[:, : self.n].reshape(len(self.coef), self.n, -1)
+        columns = np.flatnonzero(np.tile(columns, by_class.shape[-1] // len(columns)))
+        return self._all_suffice("columns", by_class, columns, least, max_rhat)
 
     def _all_suffice(self, kind, values, columns, target_ess, max_rhat):
         # The columns that failed the last time come first, since they will most often fail again.
@@ -172,6 +178,11 @@ class Draws:
         self.moments = Moments.restored(arrays)
         for draws in self.of_blocks:
             draws.restore(arrays)
+
+
+def _in_a_row(coef, intercept, tau):
+    """A draw of each chain in one row; (n_chains, k)."""
+    return np.column_stack([coef.reshape(len(coef), -1), intercept, tau])
 
 
 def keep_every_second(values, n):

@@ -58,7 +58,7 @@ def sweep(state, rows, reference, tuning, tau_0, ops, key, lines=None):
         beta, lambda_sq_inv, tau_sq_inv = moved
         loglik, score = rows.score(beta)
         state = HmcState(beta, lambda_sq_inv, tau_sq_inv, loglik, score, t, state.acceptance, state.tau_acceptance)
-        state = draw_scales(state, tau_0, ops, key)
+        state = draw_scales(state, rows, tau_0, key)
     return state._replace(sweep=t + 1)
 
 
@@ -77,14 +77,15 @@ def _trajectories(state, rows, reference, tuning, tau_0, ops, key, with_scales):
         state = state._replace(sweep=t + SECOND_TRAJECTORY)
         state = along_trajectory(state, rows, reference, scales_only, tau_0, ops, key, same_scales=True)
         state = state._replace(acceptance=(acceptance + state.acceptance) / 2, sweep=t)
-    return draw_scales(state, tau_0, ops, key) if with_scales else state
+    return draw_scales(state, rows, tau_0, key) if with_scales else state
 
 
-def draw_scales(state, tau_0, ops, key):
+def draw_scales(state, rows, tau_0, key):
     """The state with scales drawn given beta."""
-    shrunk, t = state.beta[:, : state.lambda_sq_inv.shape[1]], state.sweep
-    tau_sq_inv = ops.draw_tau_given_beta(shrunk, state.tau_sq_inv, tau_0, key, t)  # tau | beta, lambda integrated out
-    lambda_sq_inv = ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, t)  # lambda | beta, tau
+    shrunk, t, ops, d = state.beta[:, : state.lambda_sq_inv.shape[1]], state.sweep, rows.ops, rows.columns.n_contrasts
+    of_contrasts = (d,) if d > 1 else ()
+    tau_sq_inv = ops.draw_tau_given_beta(shrunk, state.tau_sq_inv, tau_0, key, t, *of_contrasts)  # no lambda given
+    lambda_sq_inv = ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, t, *of_contrasts)  # lambda | beta, tau
     return state._replace(lambda_sq_inv=lambda_sq_inv, tau_sq_inv=tau_sq_inv)
 
 

@@ -40,6 +40,8 @@ class HmcChains(Chains):
         self.fixed = ops.to_device(fixed)
         self.reference = self.window = self.lines = None
         self.tuning, self.line_interval = _FIRST_TUNING, line_interval(rows)
+        if rows.columns.n_contrasts > 1:
+            self.tuning = self.tuning._replace(tau_moves=0)
         self.accepted = 0.0, 0  # sum and number of the acceptance rates after burn-in
         if saved is not None:
             self._restore(saved)
@@ -103,7 +105,7 @@ class HmcChains(Chains):
         noise = ops.normal(beta.shape, key, t, COEF_PURPOSE)
         xtz = ops.times_symmetric(beta, self.precision.H) - self.fixed.force(beta) + state.score
         beta = self.precision.draw(xtz, gibbs.prior_precision(state, ops), noise)  # xtz is X' E[z | beta]
-        state = hmc.draw_scales(state._replace(beta=beta), tau_0, ops, key)
+        state = hmc.draw_scales(state._replace(beta=beta), rows, tau_0, key)
         loglik, score = rows.score(beta)
         return state._replace(loglik=loglik, score=score, sweep=t + 1)
 
@@ -134,7 +136,8 @@ class HmcChains(Chains):
             self._set_reference(reference, window.spread(information, p))
         if n_left == 1:
             n_steps = steps_for_angle(tuning.step, self._least_angle())
-            tuning = tuning._replace(n_steps=n_steps, slow=window.slowest(p), apart=n_steps > 1)
+            slow = window.slowest(p) if rows.columns.n_contrasts == 1 else ()
+            tuning = tuning._replace(n_steps=n_steps, slow=slow, apart=n_steps > 1)
         elif n_left == 0:
             if tuning.n_steps > 1:  # the last reference may need more steps
                 n_steps = max(tuning.n_steps, steps_for_angle(tuning.step, _LEAST_ANGLE_OF_SEVERAL_STEPS))
@@ -146,7 +149,7 @@ class HmcChains(Chains):
     def _final_lines(self, tuning):
         """``Lines`` after burn-in; where the scales do not move under the Gaussian, with more single moves."""
         n_steps = 1 if tuning.tau_moves else tuning.n_steps
-        return self.lines._replace(n_columns=n_single_moves(self.problem.rows, n_steps))
+        return self.lines and self.lines._replace(n_columns=n_single_moves(self.problem.rows, n_steps))
 
     def _least_angle(self):
         """The least angle of a trajectory of one step; larger where a pass takes less time than a Cholesky factor."""
@@ -225,7 +228,8 @@ class HmcChains(Chains):
             out["H"] = self.precision.H
         else:
             out |= {f"reference_{name}": getattr(self.reference, name) for name in _REFERENCE}
-            out["spread"] = self.lines.widths[: 1 + self.state.lambda_sq_inv.shape[1]]
+            if self.lines is not None:
+                out["spread"] = self.lines.widths[: 1 + self.state.lambda_sq_inv.shape[1]]
         if self.window is not None:
             out |= {f"window_{name}": value for name, value in self.window.arrays(self.problem.rows.ops).items()}
         return out
@@ -240,7 +244,7 @@ class HmcChains(Chains):
         self.state = rows.ops.to_device(state._replace(sweep=int(saved["sweep"])))
         if "H" not in saved:
             point, score, information = (saved[f"reference_{name}"] for name in _REFERENCE)
-            self._set_reference(hmc.Reference(point, score, information, self.mass_matrix), saved["spread"])
+            self._set_reference(hmc.Reference(point, score, information, self.mass_matrix), saved.get("spread"))
             if len(self.phase_ends) > 1 and self.state.sweep >= self.phase_ends[-1]:
                 self.lines = self._final_lines(self.tuning)
         if "window_n" in saved:

@@ -137,4 +137,4 @@ def sweep(state, rows, references, tuning, moves, tau_0, ops, key):
     beta, lambda_sq_inv = moves.move(state, key)  # (beta_j, lambda_j) | u_j
     loglik, score = rows.score(beta)
     state = state._replace(beta=beta, lambda_sq_inv=lambda_sq_inv, loglik=loglik, score=score)
-    return hmc.draw_scales(state, tau_0, ops, key)._replace(sweep=t + 1)
+    return hmc.draw_scales(state, rows, tau_0, key)._replace(sweep=t + 1)

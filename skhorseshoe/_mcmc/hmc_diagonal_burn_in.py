@@ -34,7 +34,7 @@ class DiagonalChains(TunedChains):
         loglik, score = rows.score(start.beta)
         state = hmc.HmcState(start.beta, start.lambda_sq_inv, start.tau_sq_inv, loglik, score, NO_SWEEP, none, none)
         # The scales begin as beta tells: a large tau would take long to come down.
-        state = hmc.draw_scales(state, tau_0, ops, key)._replace(sweep=0)
+        state = hmc.draw_scales(state, rows, tau_0, key)._replace(sweep=0)
         super().__init__(problem, state, burn_in, saved, blocks)
         self.moves = ops.ColumnMoves(rows, fixed)
         self.seen = None  # number of sweeps, and points among their states

@@ -9,6 +9,7 @@ from .._backends import device
 from .._model import PROBIT
 from .._utils.interrupts import ctrl_c_noted
 from .chains import GibbsChains, PxdaChains
+from .class_contrasts import contrasted
 from .cut_points import CutPoints
 from .draws import Draws
 from .gibbs import State
@@ -93,7 +94,10 @@ class Run:
         self.target = float(settings.target_ess or 0.0)  # 0 where there is none
         rows = problem.rows
         rate, tau_0 = rows.base_rate(), problem.tau_0
-        start = initial_state(settings.n_chains, rows.columns, rate, tau_0, problem.key, rows.likelihood)
+        if rows.likelihood.n_predictors > 1:
+            problem = contrasted(problem)
+        columns = problem.rows.columns
+        start = initial_state(settings.n_chains, columns, rate, tau_0, problem.key, rows.likelihood)
         saved_chains = saved and saved["chains"]
         self.blocks = blocks_of(problem, settings.n_chains, saved_chains)
         for block in self.blocks:
@@ -102,7 +106,7 @@ class Run:
         self.chains = _CHAINS[settings.kind](problem, start, settings.burn_in, saved_chains, self.blocks)
         n_draws = settings.n_iter // settings.thin
         self.room = settings.max_draws or _room(settings.room, saved, n_draws)
-        self._draws = Draws(settings.n_chains, n_draws, rows.columns, self.room, settings.draws_dtype, self.blocks)
+        self._draws = Draws(settings.n_chains, n_draws, columns, self.room, settings.draws_dtype, self.blocks)
         self._outbox = rows.ops.Outbox()  # brings states to the host while the next sweeps run
         self.enough, self.misses = None, 0  # draws of a chain that will suffice, once known; and wrong forecasts
         self.stopped_by = "n_iter"
@@ -246,7 +250,7 @@ def initial_state(n_chains, columns, base_rate, tau_0, key, likelihood=PROBIT):
     """The start of the chains, spread more widely than the posterior, so that R-hat tells whether they have met: random
     directions of equal predictive strength, an intercept that keeps the base rate, tau log-normal.
 
-    columns : ``Columns``. base_rate : share of the second class, in (0, 1). Always drawn on the host: the start is the
+    columns : ``Columns``. base_rate : share of the second class, in (0, 1), or those of several classes. Always drawn on the host: the start is the
     same on every device.
     """
     rng = np.random.Generator(np.random.Philox(key=int(key[0]) | int(key[1]) << 32))
@@ -255,11 +259,12 @@ def initial_state(n_chains, columns, base_rate, tau_0, key, likelihood=PROBIT):
     # Coefficients of constant columns must not start at zero, where their scale would stay at zero.
     unit = 1.0 / np.maximum(abs(mean), 1.0)
     np.divide(_START_PREDICTOR_DEVIATION / np.sqrt(max(1, moves.sum())), sd, out=unit, where=moves)
-    beta = np.zeros((n_chains, p + fit_intercept))
+    beta = np.zeros((n_chains, p + columns.n_contrasts * fit_intercept))
     beta[:, :p] = rng.standard_normal((n_chains, p)) * unit
     if fit_intercept:
         centre = likelihood.predictor(base_rate) * likelihood.shrunk_by(_START_PREDICTOR_DEVIATION**2)
-        beta[:, p] = centre + rng.standard_normal(n_chains) - beta[:, :p] @ mean
+        noise = rng.standard_normal((n_chains, columns.n_contrasts))
+        beta[:, p:] = centre + noise - (beta[:, :p] @ mean)[:, None]
     log_tau = np.log(tau_0) + _START_LOG_TAU_DEVIATION * rng.standard_normal(n_chains)
     ones = np.ones((n_chains, columns.n_shrunk))
     return State(beta, ones, ones, np.exp(-2 * log_tau), np.full(n_chains, tau_0**2), 0)

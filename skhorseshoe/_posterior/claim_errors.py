@@ -13,7 +13,7 @@ from .._mcmc.prior import PER_CONTRAST
 from .._utils.memmap import cut
 from .._utils.warn import warn
 from ..diagnostics import ess_bulk
-from .estimates import interval
+from .estimates import excludes_zero, interval
 from .least_effect import LevelPoints
 
 EFFECT = 0.1
@@ -74,23 +74,25 @@ def indicator_sets_of(model):
 def prob_columns_wrong(model, effect, scale=None):
     """The probability, for each column, that its effect is not beyond ``effect`` on its more probable side; (p,).
 
-    The effect of a level of a category is relative to the other levels, since its coefficient alone is not known.
+    Of several classes it is the size of the effects on these, the root of the sum of their squares. The effect of a level of a category is relative to the other levels, since its coefficient alone is not known.
 
     effect : a number, or (p,). scale : (p,) the changes of the columns; None for one standard deviation each.
     """
-    draws, ess = model.coef_draws_, model.ess_.copy()
-    n_chains, n_draws, p = draws.shape
+    draws, ess = model.coef_draws_, np.atleast_2d(model.ess_).min(axis=0)
+    n_chains, n_draws, *of_classes, p = draws.shape
     wrong, effect = np.empty(p), np.broadcast_to(effect, p)
     scale = model._column_sd if scale is None else scale
 
     def judge(columns, sized):
+        if of_classes:
+            sized = np.linalg.norm(sized, axis=2)
         wrong[columns] = wrong_contrast(sized, ess[columns], effect[columns])
 
-    for columns in cut(0, p, max(1, _DRAWS_AT_A_TIME // (n_chains * n_draws))):
+    for columns in cut(0, p, max(1, _DRAWS_AT_A_TIME // draws[..., 0].size)):
         judge(columns, draws[..., columns] * scale[columns])
     for indicators in indicator_sets_of(model):
         sized = indicators.effects(draws) * scale[indicators.columns] / model._column_sd[indicators.columns]
-        ess[indicators.columns] = ess_bulk(sized)
+        ess[indicators.columns] = np.atleast_2d(ess_bulk(sized)).min(axis=0)
         judge(indicators.columns, sized)
     return wrong
 
@@ -103,9 +105,10 @@ def wrong_contrast(draws, ess, effect):
 
 
 def scores(draws, term, root):
-    """Draws (n_chains, n_draws, r) of a term's effect along its principal components, whose norm is its size; or in
-    rows (r, k), in place of the root."""
-    return draws[..., term.columns].astype(np.float64) @ root.T
+    """Draws (n_chains, n_draws, r) of a term's effect along its principal components, whose norm is its size, of
+    several classes of each; or in rows (r, k), in place of the root."""
+    scores = draws[..., term.columns].astype(np.float64) @ root.T
+    return scores.reshape(*draws.shape[:2], -1)
 
 
 def size_of(model, term, root):
@@ -132,11 +135,21 @@ def prob_term_wrong(model, term, root, effect):
 
 def column_intervals(model, level):
     """The interval of each coefficient, or for a level of a category, of its effect relative to the mean over rows;
-    (2, p)."""
+    (2, p), of several classes (2, K, p)."""
     ends = interval(model.coef_draws_, level)
     for indicators in indicator_sets_of(model):
-        ends[:, indicators.columns] = interval(indicators.centred(model.coef_draws_), level)
+        ends[..., indicators.columns] = interval(indicators.centred(model.coef_draws_), level)
     return ends
+
+
+def sure_signs(model, level):
+    """Which columns have an interval without zero, and how probable it is that the surest sign of each is wrong; (p,)
+    each. Of several classes it is that of a class, each at level 1 - (1 - level) / K."""
+    if model.coef_draws_.ndim == 3:
+        return excludes_zero(column_intervals(model, level)), prob_columns_wrong(model, 0.0)
+    n_classes, above = len(model.classes_), (model.coef_draws_ > 0).mean(axis=(0, 1))
+    clear = excludes_zero(column_intervals(model, 1 - (1 - level) / n_classes)).any(axis=0)
+    return clear, np.minimum(1.0, n_classes * np.minimum(above, 1 - above).min(axis=0))
 
 
 def largest_set(wrong, q):

@@ -22,7 +22,7 @@ from .estimates import ends_of, interval, means
 from .grouped_prediction import GivenRows, on_average, population, refuse_offset
 from .input_rows import InputRows, classifier_rows, input_names, row_like
 from .mixin import level_of
-from .ordered import refuse_classes
+from .classes import refuse_classes
 from .origins import column_origins
 from .pipeline import named, unwrap
 from .summary import in_lines, interval_headings, summary_frame

@@ -28,7 +28,8 @@ from .._utils.arrays import dense
 from .._utils.warn import warn
 from .dss import follow, root_or_one, weighted_root
 from .grouped_prediction import population
-from .ordered import levels_or_none, refuse_classes
+from .classes import refuse_classes
+from .ordered import levels_or_none
 from .pipeline import unfrozen
 from .predict import flat_draws
 

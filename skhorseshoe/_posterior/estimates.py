@@ -10,7 +10,11 @@ from .ordered import cut_rows
 def other_quantities(model):
     """The draws of other quantities than features, by name; R-hat and effective sample size of features and of
     these."""
-    draws = {"(intercept)": model.intercept_draws_} if model._fit_facts["fit_intercept"] else {}
+    draws, intercept = {}, model.intercept_draws_
+    if model._fit_facts["fit_intercept"] and intercept.ndim > 2:
+        draws = {f"(intercept {label})": intercept[..., k] for k, label in enumerate(model.classes_.tolist())}
+    elif model._fit_facts["fit_intercept"]:
+        draws = {"(intercept)": intercept}
     draws["(global scale)"] = model.global_scale_draws_
     draws |= cut_rows(model)
     draws |= {name: getattr(model, attribute) for name, attribute in SUMMARY_ROWS.items() if hasattr(model, attribute)}
@@ -34,13 +38,16 @@ def excludes_zero(ends):
 
 
 def means(model):
-    """Posterior means of the coefficients (p,) and of the intercept, over all draws, also those that were not kept."""
-    if model.moments_ is not None:
-        return model.moments_["mean"][:-2], model.moments_["mean"][-2]
+    """Posterior means of the coefficients (p,) and of the intercept, over all draws, also those that were not kept; of
+    several classes (K, p) and (K,)."""
     coef, intercept = model.coef_draws_, model.intercept_draws_
-    return coef.mean(axis=(0, 1), dtype=np.float64), intercept.mean(dtype=np.float64)
+    if model.moments_ is None:
+        return (draws.mean(axis=(0, 1), dtype=np.float64) for draws in (coef, intercept))
+    n = coef[0, 0].size
+    mean = model.moments_["mean"]
+    return mean[:n].reshape(coef.shape[2:]), mean[n:-1].reshape(intercept.shape[2:])
 
 
 def medians(model):
-    """Posterior medians of the coefficients (p,) and of the intercept."""
+    """As ``means``, medians of the draws that were kept."""
     return [np.median(draws, axis=(0, 1)).astype(float) for draws in (model.coef_draws_, model.intercept_draws_)]

@@ -75,6 +75,8 @@ def least_effects(model, effect, default, X=None):
     per_sd = effect.get("sd", default) if isinstance(effect, Mapping) else effect
     if not asks_for_levels(effect):
         return LeastEffects(sd, np.full(p, per_sd), np.zeros(p, bool), per_sd, None)
+    if model.coef_draws_.ndim > 3:
+        raise ValueError("effect has 'levels', which is of two classes or classes in order: give one number.")
     if X is None:
         raise ValueError(
             "effect has 'levels', the least difference between two levels: give X, the rows of the fit, which tell the "

@@ -78,7 +78,7 @@ def leave_one_out(model, rows, place, weight, max_draws):
     """``LeaveOneOut`` of ``GivenRows``; place (n,) of each label among the classes; weight (n,) or
     None."""
     coef, intercept = predict.flat_draws(model, max_draws)
-    n, n_draws = rows.X.shape[0], len(coef)
+    n, n_draws = rows.X.shape[0], predict.n_draws_of(model, intercept)
     if n_draws < _LEAST_DRAWS:
         raise ValueError(f"PSIS-LOO needs {_LEAST_DRAWS} draws, not {n_draws}: take a larger n_iter or max_draws.")
     r_eff = _relative_efficiency(model, max_draws)

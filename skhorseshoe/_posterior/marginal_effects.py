@@ -21,7 +21,7 @@ from .grouped_prediction import given_rows, offset_factors, on_average, populati
 from .input_rows import InputRows, blocks_behind
 from .level_columns import inputs_of
 from .mixin import level_of
-from .ordered import refuse_classes
+from .classes import refuse_classes
 from .pipeline import unwrap
 from .summary import described, in_lines
 from .table import Summary

@@ -9,8 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._data import validation
 from .._data.input_table import warn_if_reordered
-from .._model import PROBIT
-from .._model.ordered_probit import OrderedProbit
+from .._model import PROBIT, likelihood_of
 from .._utils.errstate import guarded
 from . import ordered
 from . import predict as _predict
@@ -58,8 +57,7 @@ class PosteriorMixin:
     @property
     def _likelihood(self):
         """The likelihood of a fitted model."""
-        ordered = getattr(self, "ordered_classes_", None)
-        return self._of_two_classes if ordered is None else OrderedProbit(len(ordered))
+        return likelihood_of(self._of_two_classes, len(self.classes_), ordered.is_ordered(self))
 
     @property
     def cut_points_draws_(self) -> Floats:
@@ -72,7 +70,7 @@ class PosteriorMixin:
         return self.cut_points_draws_.mean(axis=(0, 1))
 
     @guarded
-    def summary(self, level: float | None = None, sort_by: str | None = None) -> DataFrame:
+    def summary(self, level: float | None = None, sort_by: str | None = None, *, of: Any = None) -> DataFrame:
         """The posterior of every coefficient, the intercept and the global scale, as a frame.
 
         The text above the frame says whether the chains have converged, how many columns clearly matter, which is how
@@ -88,6 +86,9 @@ class PosteriorMixin:
         sort_by : str or None, default=None
             Name of a column, such as "mean": sorts features by its absolute value, descending ("shrinkage":
             ascending). None keeps the order of the columns of X.
+        of : object, default=None
+            Of a model of several classes, one of these: the table is then of its coefficients, beside the mean of all
+            classes. None gives the sizes of the columns. ``inspection.against`` has one class beside another.
 
         Returns
         -------
@@ -101,13 +102,18 @@ class PosteriorMixin:
             Carlo error allows, and cuts and escapes names that a terminal cannot show; it holds them all. Its
             ``to_markdown`` and ``to_latex`` write it as it is printed.
 
+            Of several classes without ``of``: the mean and the ends of the interval of the size of a column, the root
+            of the sum of its squared coefficients over the classes; means of the coefficients by class, of up to 12;
+            probability (that one standard deviation of the column has an effect of a size above 0.1, at most 1 - 1 /
+            ess), shrinkage, and the smallest ess and the largest rhat over the classes.
+
         Raises
         ------
         ValueError
             If ``level`` is not between 0 and 1, or ``sort_by`` not the name of a column.
         """
         check_is_fitted(self)
-        return summary_frame(self, level_of(self, level), sort_by)
+        return summary_frame(self, level_of(self, level), sort_by, of)
 
     @guarded
     def group_effects(self, level: float | None = None) -> DataFrame:

@@ -30,7 +30,7 @@ def in_order_of_classes(model, values):
     return values[..., [model.ordered_classes_.tolist().index(label) for label in model.classes_.tolist()]]
 
 
-def average_probabilities(model, eta, ops):
+def average_of_ordered(model, eta, ops):
     """Averages over draws of the probabilities of the classes from lowest to highest; (n, K). eta : (n, m)."""
     none, every = np.zeros((1, len(eta))), np.ones((1, len(eta)))
     cuts = np.hstack([np.zeros((eta.shape[1], 1)), own_draws(model)]).T
@@ -40,17 +40,13 @@ def average_probabilities(model, eta, ops):
     return np.where(above[:-1] < 0.5, above[:-1] - above[1:], below[1:] - below[:-1]).T
 
 
-def ends_of_classes(model, eta, levels):
-    """Quantiles over draws of the probability of each class in the order of ``classes_``; (n, 2 K). eta : (n, m)."""
-    probabilities = model._likelihood.probabilities(eta, own_draws(model))  # (n, m, K)
-    ends = in_order_of_classes(model, np.quantile(probabilities, levels, axis=1))  # (2, n, K)
-    return np.moveaxis(ends, 0, 2).reshape(len(eta), -1)
-
-
 def at_least(model, label):
     """See ``inspection.at_least``, of a classifier."""
     if not is_ordered(model):
-        raise ValueError("at_least is for ordered classes, and this model has two: it is its own model of the second.")
+        raise ValueError(
+            "at_least is for ordered classes: a model of two is its own model of the second, and several without an "
+            "order have no model of two (ordered=True gives them one)."
+        )
     levels = model.ordered_classes_.tolist()
     if label not in levels[1:]:
         raise ValueError(f"at_least takes one of {levels[1:]}, the classes above the lowest; got {label!r}.")
@@ -63,16 +59,6 @@ def at_least(model, label):
     binary._saved_run, binary._part_of = None, f"y >= {label!r}"
     del binary.ordered_classes_, binary._own_draws
     return binary
-
-
-def refuse_classes(model, what):
-    """Raise a ValueError if a model of ordered classes is asked for what is of two classes."""
-    if is_ordered(model):
-        levels = model.ordered_classes_.tolist()
-        raise ValueError(
-            f"{what} is of two classes, and this model has {len(levels)} in order. Ask it of the model of y >= a class "
-            f"above the lowest: inspection.at_least(model, {levels[-1]!r})."
-        )
 
 
 def cut_names(model):

@@ -9,9 +9,9 @@ from .._data.weights import check_weights
 from .._utils.arrays import first_not_finite
 from .._utils.memory import check_result
 from .._utils.threads import count_threads, open_threads
+from .classes import has_classes, is_several, log_density_of_class
 from .fitted_rows import check_fitted_on
 from .grouped_prediction import DrawsForRows, draws_with_effects, evenly, given_rows, group_roots, is_grouped
-from .ordered import is_ordered, own_draws
 
 
 def values_by_row(model, rows, width, values_of, draws=None):
@@ -71,9 +71,9 @@ def draws_for_rows(model, rows, max_draws=None, alike=False):
 def log_likelihood(model, rows, place, weight, max_draws):
     """w_i log P(y_i | x_i) for every draw and row; place (n,), weight (n,) or None -> (n_chains, m, n)."""
     coef, intercept = flat_draws(model, max_draws)
-    n = rows.X.shape[0]
-    check_result(n, len(coef))
-    out = np.empty((len(coef), n))
+    n, n_draws = rows.X.shape[0], n_draws_of(model, intercept)
+    check_result(n, n_draws)
+    out = np.empty((n_draws, n))
 
     def use(values, block):
         out[:, block] = values.T
@@ -87,7 +87,7 @@ def labelled_rows(model, X, y, sample_weight, offset):
     (n,), and weights (n,) or None."""
     if hasattr(model, "_part_of"):
         raise ValueError(
-            f"This is the model of {model._part_of} within a model of ordered classes, and the log score of a row is "
+            f"This is the model of {model._part_of} within a model of more classes, and the log score of a row is "
             "that of its class: ask the model that was fitted."
         )
     if is_grouped(model):
@@ -108,16 +108,15 @@ def labelled_rows(model, X, y, sample_weight, offset):
 
 def each_log_likelihood(model, rows, place, weight, coef, intercept, use):
     """Call use(values, rows) with blocks of w_i log P(y_i | x_i), (rows, m) on the host, which may be overwritten."""
-    sign, own = np.where(place, 1.0, -1.0)[:, None], own_draws(model, len(coef)) if is_ordered(model) else None
+    sign, max_draws = np.where(place, 1.0, -1.0)[:, None], n_draws_of(model, intercept)
 
     def use_predictors(eta, block, ops):
         values = ops.to_host(eta)
-        if own is None:
+        if has_classes(model):
+            values = log_density_of_class(model, values, place[block], max_draws)
+        else:
             values *= sign[block]
             model._likelihood.log_density(values, out=values)
-        else:
-            at = np.broadcast_to(place[block, None], values.shape)
-            values = model._likelihood.log_density_of_class(values, at, own)
         if weight is not None:
             values *= weight[block, None]
         use(values, block)
@@ -126,9 +125,15 @@ def each_log_likelihood(model, rows, place, weight, coef, intercept, use):
 
 
 def flat_draws(model, max_draws=None):
-    """The draws of coefficients (m, p), in the dtype that they are kept in, and intercept (m,), chain after chain."""
+    """The draws of coefficients (m, p), in the dtype that they are kept in, and intercept (m,), chain after chain; of
+    several classes those of the first draw come first, (m K, p) and (m K,)."""
     coef, intercept = (evenly(draws, max_draws) for draws in (model.coef_draws_, model.intercept_draws_))
-    return coef.reshape(-1, coef.shape[2]), intercept.ravel().astype(np.float64, copy=False)
+    return coef.reshape(-1, coef.shape[-1]), intercept.ravel().astype(np.float64, copy=False)
+
+
+def n_draws_of(model, intercept):
+    """The number of draws of which ``flat_draws`` gave these intercepts."""
+    return len(intercept) // len(model.classes_) if is_several(model) else len(intercept)
 
 
 def each_predictor(model, rows, coef, intercept, use, scale=1.0):

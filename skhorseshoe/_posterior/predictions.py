@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +12,10 @@ from .._backends import device
 from .._data.dask_lazy import by_blocks
 from .._utils.memory import check_result
 from . import predict as _predict
+from .classes import average_probabilities, each_probability, ends_of_classes, has_classes
 from .estimates import ends_of
 from .mixin import PosteriorMixin, level_of
-from .ordered import average_probabilities, ends_of_classes, in_order_of_classes, is_ordered, refuse_classes
+from .ordered import is_ordered
 
 if TYPE_CHECKING:
     from .._types import Floats, Labels, NDArray, NewGroups, Offsets, RowsLike
@@ -26,8 +28,9 @@ class PredictionsMixin(PosteriorMixin):
     def predict_proba(
         self, X: RowsLike, groups: Labels = None, offset: Offsets = None, new_groups: NewGroups = None
     ) -> Floats:
-        """Posterior predictive probabilities: the averages over the draws of Phi(-eta) and Phi(eta), or of ordered
-        classes of differences of Phi at neighbouring cut points.
+        """Posterior predictive probabilities: the averages over the draws of Phi(-eta) and Phi(eta); of ordered classes
+        of differences of Phi at neighbouring cut points; of several without an order those that a utility is the
+        largest.
 
         Deterministic; the result for a row does not depend on the other rows of X.
 
@@ -69,7 +72,8 @@ class PredictionsMixin(PosteriorMixin):
         offset: Offsets = None,
         new_groups: NewGroups = None,
     ) -> Floats:
-        """The probability of the second class under every draw: a sample of its posterior for each row.
+        """The probability of the second class, or of each of more than two, under every draw: a sample of its posterior
+        for each row.
 
         Its average over all draws is ``predict_proba``. The result for a row does not depend on the other rows of X.
 
@@ -86,7 +90,7 @@ class PredictionsMixin(PosteriorMixin):
         Returns
         -------
         samples : ndarray of shape (n_samples, n_draws_used), float64
-            Probabilities of ``classes_[1]``; the draws of the first chain come first. Every row uses the same
+            Probabilities of ``classes_[1]``, or of more than two classes of each, (n_samples, n_draws_used, n_classes); the draws of the first chain come first. Every row uses the same
             draws, so columns can be compared and summed over rows.
 
         Raises
@@ -96,14 +100,19 @@ class PredictionsMixin(PosteriorMixin):
         MemoryError
             If the result does not fit in memory; before anything is computed.
         """
-        refuse_classes(self, "predict_proba_samples")
         rows = self._given_rows(X, groups, offset, new_groups)
         draws = _predict.draws_for_rows(self, rows, max_draws, alike=True)
-        n_draws = draws.intercept.size
-        check_result(rows.X.shape[0], n_draws)
-        probability = self._likelihood.probability
-        samples = _predict.values_by_row(self, rows, n_draws, lambda eta, ops: probability(eta, ops, out=eta), draws)
-        return device.put_on_device_of(rows.X, samples)
+        n_draws = _predict.n_draws_of(self, draws.intercept)
+        of_classes = (len(self.classes_),) if has_classes(self) else ()
+        check_result(rows.X.shape[0], n_draws * prod(of_classes))
+
+        def probabilities(eta, ops):
+            if has_classes(self):
+                return each_probability(self, eta, max_draws).reshape(len(eta), -1)
+            return self._likelihood.probability(eta, ops, out=eta)
+
+        samples = _predict.values_by_row(self, rows, n_draws * prod(of_classes), probabilities, draws)
+        return device.put_on_device_of(rows.X, samples.reshape(len(samples), n_draws, *of_classes))
 
     @by_blocks
     def predict_interval(
@@ -114,7 +123,7 @@ class PredictionsMixin(PosteriorMixin):
         offset: Offsets = None,
         new_groups: NewGroups = None,
     ) -> Floats:
-        """Equal-tailed posterior interval of the probability of the second class, or of each of ordered classes.
+        """Equal-tailed posterior interval of the probability of the second class, or of each of more than two.
 
         It says how precisely P(y = 1 | x) is known if the model is right; it is not an interval for y. The result for
         a row does not depend on the other rows of X.
@@ -131,8 +140,8 @@ class PredictionsMixin(PosteriorMixin):
         Returns
         -------
         interval : ndarray of shape (n_samples, 2), float64
-            Lower and upper end, in [0, 1]: quantiles of the row of ``predict_proba_samples``. Of ordered classes, of
-            shape (n_samples, n_classes, 2), for each class in the order of ``classes_``.
+            Lower and upper end, in [0, 1]: quantiles of the row of ``predict_proba_samples``. Of more than two
+            classes of shape (n_samples, n_classes, 2), for each class in the order of ``classes_``.
 
         Raises
         ------
@@ -142,11 +151,11 @@ class PredictionsMixin(PosteriorMixin):
         rows, level = self._given_rows(X, groups, offset, new_groups), level_of(self, level)
 
         def ends(eta, ops):
-            if is_ordered(self):
+            if has_classes(self):
                 return ends_of_classes(self, eta, ends_of(level))
             return ops.quantiles(eta, ends_of(level), partial(self._likelihood.probability, ops=ops))
 
-        shape = (len(self.classes_), 2) if is_ordered(self) else (2,)
+        shape = (len(self.classes_), 2) if has_classes(self) else (2,)
         interval = _predict.values_by_row(self, rows, int(np.prod(shape)), ends)
         return device.put_on_device_of(rows.X, interval.reshape(-1, *shape))
 
@@ -185,15 +194,15 @@ class PredictionsMixin(PosteriorMixin):
         Returns
         -------
         decision : ndarray of shape (n_samples,), float64
-            Positive where the second class is the more probable; in [-37.6, 37.6]. Of ordered classes, of shape
-            (n_samples, n_classes): that of the probability of each class, in the order of ``classes_``.
+            Positive where the second class is the more probable; in [-37.6, 37.6]. Of more than two classes of
+            shape (n_samples, n_classes): that of the probability of each class, in the order of ``classes_``.
         """
 
         def quantile(proba):
             predictor = self._likelihood.predictor
             others, proba = _positive(_of_others(proba)), _positive(proba)
             decision = np.where(proba > others, -predictor(others), predictor(proba))
-            return decision if is_ordered(self) else decision[:, 1]
+            return decision if has_classes(self) else decision[:, 1]
 
         return self._from_probabilities(self._given_rows(X, groups, offset, new_groups), quantile)
 
@@ -219,8 +228,8 @@ class PredictionsMixin(PosteriorMixin):
         """answer(probabilities (n, K)), computed on the host, as an array on the device of X. rows : ``GivenRows``."""
 
         def average(eta, ops):
-            if is_ordered(self):
-                return in_order_of_classes(self, average_probabilities(self, eta, ops))
+            if has_classes(self):
+                return average_probabilities(self, eta, ops)
             return ops.average_probabilities(eta, self._likelihood)
 
         probabilities = _predict.values_by_row(self, rows, len(self.classes_), average)

@@ -13,12 +13,13 @@ from .claim_errors import (
     EFFECT,
     check_bounds,
     check_draws,
-    column_intervals,
     largest_set,
     prob_columns_wrong,
     prob_term_wrong,
     scores,
+    sure_signs,
 )
+from .classes import is_several
 from .estimates import excludes_zero, interval
 from .grouped_prediction import given_rows
 from .least_effect import LeastEffects, asks_for_levels, check_effect, least_effects
@@ -70,18 +71,19 @@ def by_shrinkage(model, judged):
 def by_interval(model, level, judged):
     """Terms whose interval excludes zero.
 
-    A term with several columns has the intervals of its r principal components over the rows, which depend only on X,
+    A column of several classes has the intervals of its coefficients of each. A term with several columns has the intervals of its r principal components over the rows, which depend only on X,
     each at level 1 - (1 - level) / r. So the probability that any claimed sign is wrong is at most half of 1 - level,
     as for a column.
     """
-    support, rank = excludes_zero(column_intervals(model, level)), prob_columns_wrong(model, 0.0)
+    support, rank = sure_signs(model, level)
 
     def is_clear(term, root):
-        return excludes_zero(interval(scores(model.coef_draws_, term, root), 1 - (1 - level) / len(root))).any()
+        values = scores(model.coef_draws_, term, root)
+        return excludes_zero(interval(values, 1 - (1 - level) / values.shape[-1])).any()
 
     def surest(term, root):
         above = (scores(model.coef_draws_, term, root) > 0).mean(axis=(0, 1))
-        return min(1.0, len(root) * np.minimum(above, 1 - above).min())
+        return min(1.0, len(above) * np.minimum(above, 1 - above).min())
 
     support, rank = judged.values(support, is_clear), judged.values(rank, surest)
     return Choice(support[judged.owners], rank[judged.owners], {})
@@ -103,10 +105,12 @@ def by_fsr(model, q, judged):
 
 
 def by_dss(model, rows, level, n_columns, judged):
-    """The fewest columns that predict as well as all, those of a term together.
+    """The fewest columns that predict as well as all, those of a term together; not of several classes.
 
     rows : X, y, and weights and offsets or None. n_columns : up to which the path is followed at least.
     """
+    if is_several(model):
+        raise ValueError("rule='dss' takes no model of several classes without an order: take 'interval' or 'fsr'.")
     X, y, sample_weight, offset = rows
     X, weight, offset = dss_cv.weighted(model, X, y, sample_weight, [given_rows(model, X, None, offset).offset])
     path = dss_cv.search(model, X, weight, level, n_columns, judged.owners, offset)

@@ -8,16 +8,34 @@ import pandas as pd
 from .._mcmc.prior import PER_CONTRAST, SLAB_TEXT, WIDE
 from .._utils.names import class_texts, name_of_levels, names_of, printable, with_article
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
-from .claim_errors import column_intervals, indicator_sets_of, lfsr
+from .claim_errors import indicator_sets_of, lfsr, sure_signs
+from .classes import is_several, refuse_several
 from .column_sets import checked_sets
-from .estimates import excludes_zero, interval, other_quantities
+from .estimates import interval, other_quantities
 from .grouped_prediction import group_roots, is_grouped
 from .ordered import is_ordered
+from .several import of_class, sizes
 from .table import Summary
 
 
-def summary_frame(model, level, sort_by):
+def summary_frame(model, level, sort_by, of=None):
     """See ``HorseshoeProbitClassifier.summary``."""
+    model = model if of is None else of_class(model, of)
+    frame, n_extra = (_coefficients if model.coef_draws_.ndim == 3 else _sizes)(model, level)
+    frame.attrs |= {"header": header(model, frame, level), "caption": _caption(model, frame, level)}
+    frame.attrs["classes"] = model.classes_.tolist()
+    frame = frame if sort_by is None else _sorted(frame, sort_by, n_extra)
+    # The intercept of ordered classes is minus the first cut point.
+    return frame.drop("(intercept)", errors="ignore") if is_ordered(model) else frame
+
+
+def _sizes(model, level):
+    """The frame of several classes, and its number of rows that are no features."""
+    return sizes(model, described, level), 1
+
+
+def _coefficients(model, level):
+    """The frame of one coefficient a column, and its number of rows that are no features."""
     extra, rhat, ess = other_quantities(model)
     extra_draws = np.stack(list(extra.values()), axis=-1)
     columns = described(np.concatenate([model.coef_draws_, extra_draws], axis=-1), level)
@@ -33,16 +51,12 @@ def summary_frame(model, level, sort_by):
         "ess": ess,
         "rhat": rhat,
     }
-    frame = Summary(columns, index=pd.Index([*names_of(model), *extra], name="feature"))
-    frame.attrs |= {"header": header(model, frame, level), "caption": _caption(model, frame, level)}
-    frame.attrs["classes"] = model.classes_.tolist()
-    frame = frame if sort_by is None else _sorted(frame, sort_by, len(extra))
-    # The intercept of ordered classes is minus the first cut point.
-    return frame.drop("(intercept)", errors="ignore") if is_ordered(model) else frame
+    return Summary(columns, index=pd.Index([*names_of(model), *extra], name="feature")), len(extra)
 
 
 def sets_frame(model, sets, level, missing):
     """See ``HorseshoeProbitClassifier.summary_of_sets``."""
+    refuse_several(model, "summary_of_sets")
     sets, weights, left_out = checked_sets(sets, model, missing)
     n_chains, n_draws, p = model.coef_draws_.shape
     draws = (model.coef_draws_.reshape(-1, p) @ weights).reshape(n_chains, n_draws, len(sets))
@@ -65,6 +79,9 @@ def sets_frame(model, sets, level, missing):
 
 def favoured(model, quantities="coefficients"):
     """The class that positive ones favour, in words."""
+    if is_several(model):
+        beside = getattr(model, "_beside_all", None)
+        return f"positive {quantities} favour {beside or 'their class'} beside the mean of all classes"
     which = "higher classes" if is_ordered(model) else class_texts(model.classes_)[1]
     return f"positive {quantities} favour {which}"
 
@@ -218,7 +235,7 @@ def _state_text(model, checks):
 def _outcome_text(model, checks, level):
     """Whether the chains have converged, how many columns have intervals without zero, and the meaning of a sign."""
     n_chains, n_draws = model.global_scale_draws_.shape
-    matters = excludes_zero(column_intervals(model, level))
+    matters, _ = sure_signs(model, level)
     return (
         f"{n_chains} chain{'s' if n_chains > 1 else ''} of {n_draws} draws, {_state_text(model, checks)}; "
         f"{matters.sum()} of {len(matters)} columns clearly matter; {favoured(model)}"

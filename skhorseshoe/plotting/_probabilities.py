@@ -16,7 +16,7 @@ from .._posterior import estimates
 from .._posterior.claim_errors import check_share
 from .._posterior.grouped_prediction import draws_with_effects, evenly, is_grouped, matched_groups
 from .._posterior.mixin import level_of
-from .._posterior.ordered import refuse_classes
+from .._posterior.classes import refuse_classes
 from .._posterior.pipeline import prepared, unwrap
 from .._utils.warn import warn
 from ._base import DARK, MUTED, PALE, SHARES, AxesDisplay, IntervalsDisplay, check_count, check_option, ink

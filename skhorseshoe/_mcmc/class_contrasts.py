@@ -1,0 +1,123 @@
+"""Rows of several classes without an order, as samplers see them: one coefficient for each contrast of a column.
+
+With d contrasts of the classes (``_model/multinomial_probit.py``) a column has d coefficients, which share a scale. They
+stand side by side: first those of the first shrunk column, then those of the next, and those of the intercept last. All
+columns are centred, so the intercepts have priors of their own.
+"""
+
+import numpy as np
+
+from .._utils.memmap import cut
+from .prior import FixedPrior
+
+_SHARED = "n", "shape", "is_sparse", "likelihood", "ops", "threads", "groups", "size"
+_POINTS_OF_INFORMATION = 8  # most points at which the information of rows is averaged
+_ROWS_AT_A_TIME = 2**11
+
+
+def contrasted(problem):
+    """The ``Problem`` whose rows are ``RowsOfContrasts``."""
+    rows = RowsOfContrasts(problem.rows)
+    return problem._replace(rows=rows, fixed=_fixed(problem.fixed, rows.columns.n_contrasts))
+
+
+def _fixed(fixed, d):
+    """The ``FixedPrior`` of d coefficients for each of centred columns."""
+    out = object.__new__(FixedPrior)
+    vars(out).update(vars(fixed))
+    out.diagonal = np.repeat(fixed.diagonal + fixed.anchor**2, d)
+    out.anchor, out.variances = np.zeros(len(out.diagonal)), np.repeat(fixed.variances, d)
+    if np.ndim(fixed.slab_scale):
+        out.slab_scale, out.slab_precision = np.repeat(fixed.slab_scale, d), np.repeat(fixed.slab_precision, d)
+    return out
+
+
+class ContrastColumns:
+    """``Columns`` with d coefficients each. contrasts : (d, K), of the likelihood."""
+
+    def __init__(self, columns, contrasts):
+        self.of_one, self.contrasts = columns, contrasts
+        self.n_contrasts, self.n_classes = d, _ = contrasts.shape
+        self.n_shrunk, self.fit_intercept = d * columns.n_shrunk, columns.fit_intercept
+        self.mean, self.sd = np.repeat(columns.mean, d), np.repeat(columns.sd, d)
+        self.order, self.mean_of_X, self.informative = columns.order, columns.mean_of_X, columns.informative
+
+    def coefficients(self, beta):
+        """As of ``Columns``, by class: coefficients (m, K, p) and intercepts (m, K)."""
+        coef, intercept = self.of_one.coefficients(side_by_side(beta, self.n_contrasts))
+        p = coef.shape[1]
+        by_contrast = coef.reshape(len(beta), self.n_contrasts, p), intercept.reshape(len(beta), self.n_contrasts)
+        return np.einsum("mdp,dk->mkp", by_contrast[0], self.contrasts), by_contrast[1] @ self.contrasts
+
+    def by_column(self, shrunk):
+        """As of ``Columns``, of the means over contrasts."""
+        return self.of_one.by_column(shrunk.reshape(-1, self.n_contrasts).mean(axis=1))
+
+
+def side_by_side(beta, d):
+    """beta (m, q d) with a row for each contrast, as rows take it; (m d, q)."""
+    return np.ascontiguousarray(beta.reshape(len(beta), -1, d).transpose(0, 2, 1)).reshape(len(beta) * d, -1)
+
+
+def _by_column(values, d):
+    """The inverse of ``side_by_side``."""
+    return np.ascontiguousarray(values.reshape(len(values) // d, d, -1).transpose(0, 2, 1)).reshape(len(values) // d, -1)
+
+
+class RowsOfContrasts:
+    """``Rows`` whose coefficients are (m, q d)."""
+
+    takes_fused_calls = False
+
+    def __init__(self, rows):
+        for name in _SHARED:
+            setattr(self, name, getattr(rows, name))
+        self.rows, self.columns = rows, ContrastColumns(rows.columns, rows.likelihood.contrasts)
+        self.d = self.columns.n_contrasts
+
+    def score(self, beta):
+        """Log-likelihood (m,) and its gradient (m, q d)."""
+        loglik, score = self.rows.score(side_by_side(beta, self.d))
+        return loglik, _by_column(score, self.d)
+
+    def gram(self):
+        """X'X for each contrast; (q d, q d)."""
+        return np.kron(self.rows.gram(), np.eye(self.d))
+
+    def information(self, beta, spare=()):
+        """The Fisher information averaged over some of the rows of beta (m, q d)."""
+        of_rows, d = self._information_of_rows(beta), self.d
+        diagonal = [self.rows.gram(weight=of_rows[:, a, a]) for a in range(d)]
+        H = np.empty((len(diagonal[0]), d, len(diagonal[0]), d))
+        for a in range(d):
+            H[:, a, :, a] = diagonal[a]
+            for b in range(a):  # the sum of both contrasts has a weight that is not negative
+                weight = of_rows[:, a, a] + of_rows[:, b, b] + 2 * of_rows[:, a, b]
+                both = self.rows.gram(weight=np.maximum(weight, 0.0)) - diagonal[a] - diagonal[b]
+                H[:, a, :, b] = H[:, b, :, a] = both / 2
+        return H.reshape(len(diagonal[0]) * d, -1)
+
+    def _information_of_rows(self, beta):
+        """The information of each row about its d linear predictors, times its weight; (n, d, d)."""
+        points = beta[:: -(-len(beta) // _POINTS_OF_INFORMATION)]
+        eta = self.rows.predictors(side_by_side(points, self.d)).astype(np.float64)
+        eta = eta.reshape(self.n, len(points), self.d)
+        out = np.empty((self.n, self.d, self.d))
+        for some in cut(0, self.n, _ROWS_AT_A_TIME):
+            at_points = self.likelihood.fisher_information(eta[some].reshape(-1, self.d))
+            out[some] = at_points.reshape(-1, len(points), self.d, self.d).mean(axis=1)
+        weight = self.rows.weight
+        return out * weight[:, None, None] if len(weight) else out
+
+    def information_by_rows(self, beta):
+        """As ``Rows.information_by_rows``, of a contrast on average."""
+        weight = np.trace(self._information_of_rows(beta), axis1=1, axis2=2) / self.d
+        return self.rows, side_by_side(beta[:1], self.d), weight, None
+
+    def lines(self, fixed, widths, n_splits=0, n_columns=None):
+        """None: no lines."""
+        return None
+
+    def separated_by(self, beta):
+        """As ``Rows.separated_by``."""
+        return self.rows.separated_by(side_by_side(beta, self.d))

@@ -1,0 +1,74 @@
+"""Probabilities of models of more than two classes, in an order or without one.
+
+A linear predictor of such a model is eta (n, m) of n rows under m draws; of classes without an order, whose utilities
+they are, eta (n, m K), those of the first draw first.
+"""
+
+import numpy as np
+
+from .ordered import average_of_ordered, in_order_of_classes, is_ordered, own_draws
+
+
+def is_several(model):
+    """Whether a fitted model has more than two classes without an order."""
+    return len(model.classes_) > 2 and not is_ordered(model)
+
+
+def has_classes(model):
+    """Whether a fitted model has more than two classes."""
+    return len(model.classes_) > 2
+
+
+def contrasts_of(model, eta):
+    """The linear predictors of a model of several classes, in contrasts of these; (n, m, K - 1)."""
+    return eta.reshape(len(eta), -1, len(model.classes_)) @ model._likelihood.contrasts.T
+
+
+def average_probabilities(model, eta, ops):
+    """Averages over draws of the probabilities of the classes, in the order of ``classes_``; (n, K)."""
+    if is_ordered(model):
+        return in_order_of_classes(model, average_of_ordered(model, eta, ops))
+    return ops.average_class_probabilities(contrasts_of(model, eta), model._likelihood)
+
+
+def each_probability(model, eta, max_draws=None):
+    """The probabilities of the classes under each draw, in the order of ``classes_``; (n, m, K). max_draws : of eta."""
+    if is_ordered(model):
+        return in_order_of_classes(model, model._likelihood.probabilities(eta, own_draws(model, max_draws)))
+    return model._likelihood.probabilities(contrasts_of(model, eta))
+
+
+def ends_of_classes(model, eta, levels):
+    """Quantiles over draws of the probability of each class in the order of ``classes_``; (n, 2 K)."""
+    ends = np.quantile(each_probability(model, eta), levels, axis=1)  # (2, n, K)
+    return np.moveaxis(ends, 0, 2).reshape(len(eta), -1)
+
+
+def log_density_of_class(model, eta, place, max_draws=None):
+    """The logarithm of the probability of the class of each row (n,), by its place; (n, m). max_draws : of eta."""
+    if is_ordered(model):
+        at = np.broadcast_to(place[:, None], eta.shape)
+        return model._likelihood.log_density_of_class(eta, at, own_draws(model, max_draws))
+    eta = contrasts_of(model, eta)
+    return model._likelihood.log_density_of_class(eta, np.broadcast_to(place[:, None], eta.shape[:2]))
+
+
+def refuse_classes(model, what):
+    """Raise a ValueError if a model of more than two classes is asked for what is of two."""
+    if is_ordered(model):
+        levels = model.ordered_classes_.tolist()
+        raise ValueError(
+            f"{what} is of two classes, and this model has {len(levels)} in order. Ask it of the model of y >= a class "
+            f"above the lowest: inspection.at_least(model, {levels[-1]!r})."
+        )
+    refuse_several(model, what)
+
+
+def refuse_several(model, what):
+    """Raise a ValueError if a model of several classes is asked for what is of two."""
+    if is_several(model) and model.coef_draws_.ndim > 3:
+        first, second, *_ = model.classes_.tolist()
+        raise ValueError(
+            f"{what} is of two classes, and this model has {len(model.classes_)}. Ask it of the model of one against "
+            f"another: inspection.against(model, {second!r}, {first!r})."
+        )

@@ -1,0 +1,81 @@
+"""Models of several classes without an order: one class beside another or the mean of all, and the sizes of columns."""
+
+from copy import copy
+
+import numpy as np
+import pandas as pd
+
+from .._utils.names import class_texts, names_of
+from ..diagnostics import convergence, ess_bulk, rhat
+from .claim_errors import EFFECT, prob_columns_wrong
+from .classes import is_several
+from .table import Summary
+
+_MOST_CLASSES_SHOWN = 12  # most classes whose mean coefficients the table of sizes has
+
+
+def _place(model, label, name):
+    labels = model.classes_.tolist()
+    if label not in labels:
+        raise ValueError(f"{name} takes one of the classes {labels}; got {label!r}.")
+    return labels.index(label)
+
+
+def against(model, label, other):
+    """See ``inspection.against``, of a classifier."""
+    if not is_several(model):
+        cure = "at_least is for classes in order" if len(model.classes_) > 2 else "this model has two"
+        raise ValueError(f"against is for more than two classes without an order: {cure}.")
+    k, other_k = (_place(model, each, "against") for each in (label, other))
+    if k == other_k:
+        raise ValueError(f"against takes two different classes; got {label!r} twice.")
+    coef, intercept = model.coef_draws_, model.intercept_draws_
+    # Utilities of variance 1 have a difference of variance 2.
+    two = _with_coefficients(
+        model,
+        (coef[:, :, k] - coef[:, :, other_k]) / np.sqrt(2).astype(coef.dtype),
+        (intercept[..., k] - intercept[..., other_k]) / np.sqrt(2),
+    )
+    two.classes_ = model.classes_[[other_k, k]]
+    two._part_of = f"{label!r} against {other!r}"
+    return two
+
+
+def of_class(model, label):
+    """A copy of a model whose coefficients are those of one class beside the mean of all."""
+    if not is_several(model):
+        raise ValueError("of is for more than two classes without an order: leave it out.")
+    k = _place(model, label, "of")
+    one = _with_coefficients(model, model.coef_draws_[:, :, k], model.intercept_draws_[..., k])
+    one._beside_all = class_texts(model.classes_)[k]
+    return one
+
+
+def _with_coefficients(model, coef, intercept):
+    one, checks = copy(model), convergence(coef)
+    one.coef_draws_, one.intercept_draws_, one.rhat_, one.ess_ = coef, intercept, checks.rhat, checks.ess_bulk
+    one.coef_ = coef.mean(axis=(0, 1), dtype=np.float64)[None]
+    one.intercept_ = np.atleast_1d(intercept.mean())
+    one.moments_ = one._saved_run = None  # of all classes
+    return one
+
+
+def sizes(model, described, level):
+    """The frame of ``summary()``: of each column the size of its coefficients, and their means by class.
+
+    described : function of draws and level, of statistics by name.
+    """
+    draws = np.linalg.norm(model.coef_draws_.astype(np.float64), axis=2)
+    tau = model.global_scale_draws_[..., None]
+    columns = described(np.concatenate([draws, tau], axis=-1), level)
+    del columns["prob_positive"]
+    means = np.column_stack([model.coef_draws_.mean(axis=(0, 1), dtype=np.float64), np.full(len(model.classes_), np.nan)])
+    if len(means) <= _MOST_CLASSES_SHOWN:
+        columns |= {f"{label}": mean for label, mean in zip(model.classes_.tolist(), means, strict=True)}
+    columns |= {
+        "probability": np.append(1 - prob_columns_wrong(model, EFFECT), np.nan),
+        "shrinkage": np.append(model.shrinkage_, np.nan),
+        "ess": np.append(model.ess_.min(axis=0), ess_bulk(tau)),
+        "rhat": np.append(model.rhat_.max(axis=0), rhat(tau)),
+    }
+    return Summary(columns, index=pd.Index([*names_of(model), "(global scale)"], name="feature"))
