@@ -39,6 +39,7 @@ STARTS, LEAST_LOG = 20.0, -11.0  # the table of the inverse: intervals to a unit
 TILE_BYTES, FLUSH_ROWS = 2**18, 256  # bytes of a tile, half of a common second-level cache; a number of rows
 
 EULER = 0.5772156649015329  # the constant of Euler and Mascheroni
+ROOT_OF_PI = 1.772453850905516
 
 # Polynomials, the highest power first: (1 + 2x) erfcx(x) in (x - 3.75) / (x + 3.75), a Chebyshev expansion to 1.3e-16
 # rewritten in powers; the power series of E1 below 1, and its expansion in (b - 4) / (b + 2) above; and that of e^r,

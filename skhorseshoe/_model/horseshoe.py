@@ -1,9 +1,11 @@
 """The horseshoe: beta_j ~ N(0, lambda_j^2 tau^2), lambda_j ~ C+(0, 1), tau ~ C+(0, tau_0), C+ the half-Cauchy law.
 
+Where a column has a coefficient for each of d contrasts of classes, these share its lambda_j.
 Its other half is ``_backends/core/priors/horseshoe.hpp``. Here are tau_0, the law of tau, the quantiles of a
 coefficient, and the expected number of effectively nonzero coefficients, m_eff = sum_j (1 - kappa_j).
 """
 
+from functools import cache
 from math import log, pi
 
 import numpy as np
@@ -51,6 +53,7 @@ def scale_of_tau_prior(global_scale, expected_nonzero, p, n, rate, likelihood=PR
 
 _STEP, _END = 0.4, 20.0  # of a grid of log(tau / tau_0): sums over it are integrals to some eight digits
 _SLABS_AT_A_TIME = 100
+_FLAT = 25.0  # largest size of log a in the table of ``log_slab_factor``
 
 
 def describe_prior(tau_0, slab_scale, sd, n, rate, likelihood=PROBIT):
@@ -62,12 +65,13 @@ def describe_prior(tau_0, slab_scale, sd, n, rate, likelihood=PROBIT):
     "tau_median" the median of tau.
 
     The working model of the likelihood is Gaussian with the Fisher information of a row at the base rate. Column
-    j then has information h_j = n sd_j^2 times that, and 1 - kappa_j = h_j / (h_j + 1 / (tau lambda_j)^2 + 1/c_j^2).
+    j then has information h_j = n sd_j^2 times that, and 1 - kappa_j = h_j / (h_j + 1 / (tau lambda_j)^2 + 1/c_j^2), of
+    each of its contrasts.
     """
     slabs, root = each_slab(slab_scale, len(sd)), np.sqrt(n * likelihood.information_at(rate)) * sd
-    log_x, log_density = _on_grid(tau_0, slabs)
+    log_x, log_density = _on_grid(tau_0, slabs, likelihood.n_predictors)
     log_density -= log_density.max()
-    m_eff, weights = _m_eff(tau_0 * np.exp(log_x), root, slabs), np.exp(log_density)
+    m_eff, weights = _m_eff(tau_0 * np.exp(log_x), root, slabs, likelihood.n_predictors), np.exp(log_density)
     fine = np.arange(log_x[0], log_x[-1], 0.01)
     density = np.exp(CubicSpline(log_x, log_density)(fine))
     below = np.cumsum(density) - density / 2
@@ -85,42 +89,57 @@ def each_slab(slab_scale, p):
     return np.full(p, np.inf if slab_scale is None else slab_scale) if np.ndim(slab_scale) == 0 else slab_scale
 
 
-def log_density_of_tau(tau, tau_0, slabs):
-    """log p(tau), for tau of any shape. slabs : (p,), inf for none."""
-    log_total = np.logaddexp.reduce(_on_grid(tau_0, slabs)[1]) + log(_STEP)
-    return _log_density(np.log(tau) - log(tau_0), tau_0, slabs) - np.log(tau) - log_total
+def log_density_of_tau(tau, tau_0, slabs, d=1):
+    """log p(tau), for tau of any shape. slabs : (p,), inf for none. d : coefficients of a column."""
+    log_total = np.logaddexp.reduce(_on_grid(tau_0, slabs, d)[1]) + log(_STEP)
+    return _log_density(np.log(tau) - log(tau_0), tau_0, slabs, d) - np.log(tau) - log_total
 
 
-def _on_grid(tau_0, slabs):
+def _on_grid(tau_0, slabs, d):
     """A grid of log(tau / tau_0), and ``_log_density`` there."""
-    low = -_END - log(max(1.0, tau_0 * (1 / slabs).sum()))
+    low = -_END - log(max(1.0, tau_0 * np.sqrt(d) * (1 / slabs).sum()))
     log_x = _STEP * np.arange(round(low / _STEP), round(_END / _STEP) + 1)
-    return log_x, _log_density(log_x, tau_0, slabs)
+    return log_x, _log_density(log_x, tau_0, slabs, d)
 
 
-def _log_density(log_x, tau_0, slabs):
+def _log_density(log_x, tau_0, slabs, d):
     """Logarithm of the density of log(tau / tau_0) at log_x, up to a constant.
 
-    The slab is a further factor N(beta_j; 0, c_j^2), so that the prior of the scales has the factor
-    (1 + (tau lambda_j / c_j)^2)^(-1/2) for each column: without a slab tau ~ C+(0, tau_0), with one it is smaller, and
+    The slab is a further factor N(beta_j; 0, c_j^2 I), so that the prior of the scales has the factor
+    (1 + (tau lambda_j / c_j)^2)^(-d/2) for each column: without a slab tau ~ C+(0, tau_0), with one it is smaller, and
     ever smaller with more columns.
     """
     log_density = log_x - np.logaddexp(0.0, 2 * log_x)
     distinct, counts = np.unique(slabs, return_counts=True)
     for at in range(0, len(distinct), _SLABS_AT_A_TIME):
         some = slice(at, at + _SLABS_AT_A_TIME)
-        log_density = log_density + log_slab_factor(np.exp(log_x)[..., None] * (tau_0 / distinct[some])) @ counts[some]
+        factors = log_slab_factor(np.exp(log_x)[..., None] * (tau_0 / distinct[some]), d)
+        log_density = log_density + factors @ counts[some]
     return log_density
 
 
-def log_slab_factor(a):
-    """Logarithm of the mean of (1 + (a lambda)^2)^(-1/2) over half-Cauchy lambda, for a >= 0."""
+def log_slab_factor(a, d=1):
+    """Logarithm of the mean of (1 + (a lambda)^2)^(-d/2) over half-Cauchy lambda, for a >= 0."""
+    if d > 1:
+        with np.errstate(divide="ignore"):
+            log_a = np.log(a)
+        return _log_slab_factors(d)(np.clip(log_a, -_FLAT, _FLAT)) - np.maximum(log_a - _FLAT, 0.0)
     root = np.sqrt(np.abs(a - 1)) * np.sqrt(a + 1)
     arc = np.where(a < 1, np.arctan2(root, a), np.arcsinh(root))
     return np.log(np.divide(arc, root, out=np.ones_like(root), where=root > 0)) + log(2 / pi)
 
 
-def _m_eff(taus, root, slabs):
+@cache
+def _log_slab_factors(d):
+    """``log_slab_factor`` as a function of log a, for d > 1, by quadrature over log lambda. Beyond the ends of the
+    table the mean is 1, or proportional to 1 / a."""
+    log_a, step = np.arange(-_FLAT, _FLAT + 0.01, 0.02), 0.2
+    log_lambda = np.arange(-40.0, 40.0, step) - np.logaddexp(0.0, log_a)[:, None]
+    both = np.logaddexp(0.0, 2 * log_lambda) + d / 2 * np.logaddexp(0.0, 2 * (log_lambda + log_a[:, None]))
+    return CubicSpline(log_a, np.logaddexp.reduce(log_lambda - both, axis=1) + log(2 / pi * step))
+
+
+def _m_eff(taus, root, slabs, d):
     """The mean of sum_j (1 - kappa_j) over lambda, for each tau. root : (p,) square roots of the informations.
 
     With b^2 = tau^2 (h + 1/c^2), 1 - kappa = h / (h + 1/c^2) (b lambda)^2 / (1 + (b lambda)^2). By partial fractions
@@ -128,11 +147,11 @@ def _m_eff(taus, root, slabs):
     """
     root = np.maximum(root, 1e-300)  # a column without information, and perhaps without a slab
     both = np.hypot(root, 1 / slabs)
-    log_end = log_slab_factor(1 / (slabs * both))
+    log_end = log_slab_factor(1 / (slabs * both), d)
 
     def given(tau):
         tau = np.where(np.abs(tau * both - 1) < 1e-4, 1.0002 * tau, tau)  # for b = 1 numerator and denominator vanish
-        b, ratio = tau * both, np.exp(log_end - log_slab_factor(tau / slabs))
+        b, ratio = tau * both, np.exp(log_end - log_slab_factor(tau / slabs, d))
         return ((root / both) ** 2 * (b / (b + 1)) * ((b - ratio) / (b - 1))).sum()
 
     return np.array([given(tau) for tau in taus])

@@ -68,7 +68,8 @@ def log_prior(model, max_draws):
     coef, intercept, tau = (predict.evenly(values, max_draws) for values in draws)
     mean, spread, free = model._column_means, model._column_sd, model.shrinkage_ == 0
     slabs = each_slab(model.prior_["slab_scale"], (~free).sum())
-    terms = {"global_scale": log_density_of_tau(tau, model.prior_["tau_0"], slabs)}
+    d = model._likelihood.n_predictors
+    terms = {"global_scale": log_density_of_tau(tau, model.prior_["tau_0"], slabs, d)}
     if is_grouped(model):
         s, scale = predict.evenly(model.group_scale_draws_, max_draws), model.prior_["group_scale"]
         terms["group_scale"] = log(2 / pi / scale) + log_half_cauchy((s / scale) ** 2)

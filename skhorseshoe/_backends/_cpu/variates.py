@@ -37,15 +37,19 @@ def gamma(shape, rate, key, sweep, purpose):
     return out
 
 
-def draw_tau_given_beta(beta, tau_sq_inv, tau_0, key, sweep):
-    """tau^-2 given beta (n_chains, p), with every lambda_j integrated out: a slice step from the current value."""
-    out = np.empty_like(tau_sq_inv)
-    _draw_tau_given_beta(np.ascontiguousarray(beta), tau_sq_inv, tau_0, out, *beta.shape, sweep, key)
+def draw_tau_given_beta(beta, tau_sq_inv, tau_0, key, sweep, n_contrasts=1):
+    """tau^-2 given beta (n_chains, p n_contrasts), column by column, with every lambda_j integrated out: a slice step
+    from the current value."""
+    out, n_columns = np.empty_like(tau_sq_inv), beta.shape[1] // n_contrasts
+    inputs = np.ascontiguousarray(beta), tau_sq_inv, tau_0, out, len(beta), n_columns, n_contrasts, sweep, key
+    _draw_tau_given_beta(*inputs)
     return out
 
 
-def draw_lambda_given_beta(beta, tau_sq_inv, key, sweep):
-    """lambda_j^-2 given beta (n_chains, p) and tau; independent of the current values."""
-    out = np.empty(beta.shape)
-    _draw_lambda_given_beta(np.ascontiguousarray(beta), tau_sq_inv, out, *beta.shape, sweep, key)
+def draw_lambda_given_beta(beta, tau_sq_inv, key, sweep, n_contrasts=1):
+    """lambda_j^-2 given beta (n_chains, p n_contrasts), column by column, and tau; independent of the current values.
+    Each stands n_contrasts times."""
+    out, n_columns = np.empty(beta.shape), beta.shape[1] // n_contrasts
+    inputs = np.ascontiguousarray(beta), tau_sq_inv, out, len(beta), n_columns, n_contrasts, sweep, key
+    _draw_lambda_given_beta(*inputs)
     return out

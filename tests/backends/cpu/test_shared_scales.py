@@ -1,0 +1,55 @@
+"""The scales where several coefficients of a column share one lambda_j, against quadrature."""
+
+import numpy as np
+import pytest
+from laws import KEY, N_CHAINS, TAU_0
+from scipy import stats
+
+from skhorseshoe._backends._cpu import dense as cpu
+
+P_VALUE = 1e-4
+
+
+def log_density_of_shared_scale(log_x, b, d):
+    """Of log x, x = lambda^-2, given d coefficients of half the square tau^2 b."""
+    with np.errstate(over="ignore"):
+        return (d + 1) / 2 * log_x - b * np.exp(log_x) - np.logaddexp(0, log_x)
+
+
+def of_law(log_x, log_density):
+    """A distribution function from log-densities on a grid."""
+    total = np.append(0.0, np.cumsum(np.exp(np.logaddexp(log_density[1:], log_density[:-1]) - log_density.max())))
+    return lambda at: np.interp(at, log_x, total / total[-1])
+
+
+@pytest.mark.parametrize("b", [1e-290, 1e-20, 0.1, 0.6, 2.1, 30.0, 1e20, 1e290])
+@pytest.mark.parametrize("d", [2, 3, 9, 200])
+def test_a_shared_local_scale_has_its_law(d, b):
+    gamma = np.random.default_rng(d).standard_normal((100, 20, d))
+    gamma *= np.sqrt(2 * b / 0.3) / np.linalg.norm(gamma, axis=2, keepdims=True)
+    x = cpu.draw_lambda_given_beta(gamma.reshape(100, -1), np.full(100, 0.3), KEY, 4, d).reshape(gamma.shape)
+    assert (x == x[..., :1]).all()
+    assert (x > 0).all()
+    log_x = np.linspace(-np.log(max(b, 1.0)) - 60, np.log(d) - np.log(b) + 10, 100_001)
+    law = of_law(log_x, log_density_of_shared_scale(log_x, b, d))
+    assert stats.kstest(np.log(x[..., 0]).ravel(), law).pvalue > P_VALUE
+
+
+@pytest.mark.parametrize("d", [2, 3, 9])
+@pytest.mark.parametrize("sizes", [[1e-12], [0.3], [1e6], [1e-9, 1e-3, 0.02, 0.5, 1.0, 40.0, 1e4], [0.1] * 8])
+def test_tau_given_coefficients_that_share_scales_has_its_law(d, sizes):
+    """Slice steps leave it invariant, and are nearly independent of where they start: far away."""
+    log_tau = np.linspace(np.log(min([*sizes, TAU_0])) - 25, np.log(max([*sizes, TAU_0])) + 25, 2001)
+    density = log_tau - np.log1p((np.exp(log_tau) / TAU_0) ** 2) - d * len(sizes) * log_tau
+    log_x = np.arange(-150.0, 150.0, 0.1)
+    for size in np.unique(sizes):
+        b = size**2 / (2 * np.exp(2 * log_tau[:, None]))
+        density += sizes.count(size) * np.logaddexp.reduce(log_density_of_shared_scale(log_x, b, d), axis=1)
+    gamma = np.random.default_rng(d).standard_normal((N_CHAINS, len(sizes), d))
+    gamma *= np.array(sizes)[:, None] / np.linalg.norm(gamma, axis=2, keepdims=True)
+    beta, tau_sq_inv, drawn = gamma.reshape(N_CHAINS, -1), np.full(N_CHAINS, max(sizes) ** -2.0), []
+    for t in range(60):
+        tau_sq_inv = cpu.draw_tau_given_beta(beta, tau_sq_inv, TAU_0, KEY, t, d)
+        if t >= 30 and t % 10 == 0:
+            drawn.append(-0.5 * np.log(tau_sq_inv))
+    assert stats.kstest(np.ravel(drawn), of_law(log_tau, density)).pvalue > P_VALUE
