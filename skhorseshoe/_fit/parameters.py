@@ -116,7 +116,8 @@ def settled(params, outnumber, likelihood):
     outnumber : whether X has more columns than rows.
     """
     slab = float(params.slab_scale) if isinstance(params.slab_scale, Real) else params.slab_scale
-    slab = (PER_CONTRAST if outnumber else None) if slab == AUTO else slab
+    if slab == AUTO:  # of several classes some are nearly always separated from others
+        slab = PER_CONTRAST if outnumber or likelihood.n_predictors > 1 else None
     return replace(params, slab_scale=slab, likelihood=likelihood)
 
 

@@ -184,7 +184,10 @@ def _slab(model):
         return ""
     if np.ndim(slab_scale) == 0:
         return f", slab of standard deviation {slab_scale:g}"
-    why = ", chosen because columns outnumber rows" if model._fit_facts.get("slab_scale") == "auto" else ""
+    why = ""
+    if model._fit_facts.get("slab_scale") == "auto":
+        several = "there are several classes" if is_several(model) else "columns outnumber rows"
+        why = f", chosen because {several}"
     return f", slab of {SLAB_TEXT}{why}"
 
 
