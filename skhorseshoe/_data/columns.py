@@ -24,6 +24,8 @@ class Columns:
     include the intercept, (q,).
     """
 
+    n_contrasts = 1  # coefficients of a column that share a scale
+
     def __init__(self, mean, sd, constant, unpenalized, fit_intercept, standardize, prior_scale=None):
         p = len(mean)
         self.fit_intercept, self.standardize = bool(fit_intercept), bool(standardize)

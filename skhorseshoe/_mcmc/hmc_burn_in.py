@@ -36,7 +36,9 @@ class HmcChains(Chains):
         ops, p, (n_chains, q) = rows.ops, rows.columns.n_shrunk, start.beta.shape
         H = fixed.add_to(rows.gram()) if saved is None else np.array(saved.get("H", np.empty((q, q))))
         self.precision = ops.Precision(H, rows.threads)
-        self.mass_matrix = ops.MassMatrix(np.empty((q, q)), None, n_chains, p, rows.threads, memory_from=self.precision)
+        of_contrasts = (d,) if (d := rows.columns.n_contrasts) > 1 else ()
+        of_chains = n_chains, p, rows.threads, self.precision
+        self.mass_matrix = ops.MassMatrix(np.empty((q, q)), None, *of_chains, *of_contrasts)
         self.fixed = ops.to_device(fixed)
         self.reference = self.window = self.lines = None
         self.tuning, self.line_interval = _FIRST_TUNING, line_interval(rows)
@@ -134,7 +136,8 @@ class HmcChains(Chains):
             self._set_reference(reference, window.spread(information, p))
         if n_left == 1:
             n_steps = steps_for_angle(tuning.step, self._least_angle())
-            tuning = tuning._replace(n_steps=n_steps, slow=window.slowest(p), apart=n_steps > 1)
+            slow = window.slowest(p) if rows.columns.n_contrasts == 1 else ()
+            tuning = tuning._replace(n_steps=n_steps, slow=slow, apart=n_steps > 1)
         elif n_left == 0:
             if tuning.n_steps > 1:  # the last reference may need more steps
                 n_steps = max(tuning.n_steps, steps_for_angle(tuning.step, _LEAST_ANGLE_OF_SEVERAL_STEPS))
