@@ -135,7 +135,7 @@ class HostBackEnd(BackEnd, Protocol):
     def fused_exchanges(self, state, rows, exchanges, numbers, stride, key): ...
 
     def MassMatrix(
-        self, H: Any, b: Any, n_chains: int, p: int, threads: Any, memory_from: Any = None
+        self, H: Any, b: Any, n_chains: int, p: int, threads: Any, memory_from: Any = None, n_contrasts: int = 1
     ) -> HostTrajectories: ...
 
     Shift: Any  # passes.py

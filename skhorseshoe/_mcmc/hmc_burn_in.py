@@ -36,12 +36,12 @@ class HmcChains(Chains):
         ops, p, (n_chains, q) = rows.ops, rows.columns.n_shrunk, start.beta.shape
         H = fixed.add_to(rows.gram()) if saved is None else np.array(saved.get("H", np.empty((q, q))))
         self.precision = ops.Precision(H, rows.threads)
-        self.mass_matrix = ops.MassMatrix(np.empty((q, q)), None, n_chains, p, rows.threads, memory_from=self.precision)
+        of_contrasts = (d,) if (d := rows.columns.n_contrasts) > 1 else ()
+        of_chains = n_chains, p, rows.threads, self.precision
+        self.mass_matrix = ops.MassMatrix(np.empty((q, q)), None, *of_chains, *of_contrasts)
         self.fixed = ops.to_device(fixed)
         self.reference = self.window = self.lines = None
         self.tuning, self.line_interval = _FIRST_TUNING, line_interval(rows)
-        if rows.columns.n_contrasts > 1:
-            self.tuning = self.tuning._replace(tau_moves=0)
         self.accepted = 0.0, 0  # sum and number of the acceptance rates after burn-in
         if saved is not None:
             self._restore(saved)

@@ -27,11 +27,11 @@ class MassMatrix(Moving):
     the parts of the leapfrog steps for which M is the mass matrix.
 
     H : (q, q) float64. b : (n_chains, q) float64, or (q,) for all. d is tau^-2 lambda^-2 for the first p coefficients,
-    0 for the others. Each method is one call of the core (``exports/trajectories.cpp``) for a range of chains, and
-    overwrites the trajectory that it is given.
+    n_contrasts of which, side by side, share a lambda, and 0 for the others. Each method is one call of the core
+    (``exports/trajectories.cpp``) for a range of chains, and overwrites the trajectory that it is given.
     """
 
-    def __init__(self, H, b, n_chains, p, threads, memory_from=None):
+    def __init__(self, H, b, n_chains, p, threads, memory_from=None, n_contrasts=1):
         """memory_from : a Precision of the same size that is not used while this computes."""
         q = len(H)
         self.threads, self.H, self.b = threads, H, b
@@ -39,7 +39,8 @@ class MassMatrix(Moving):
         self.spare = memory_from.work if memory_from else [np.empty((q, q)) for _ in range(n_workers)]
         self.cholesky_factors, self.mean = np.empty((n_chains, q, q)), np.empty((n_chains, q))
         self.log_norm = np.empty(n_chains)
-        self._p, self._last_reference, self._planned = p, None, None
+        self._sizes = {"p": p, "q": q, "n_contrasts": n_contrasts}
+        self._last_reference = self._planned = None
         if b is not None:
             self._record()
 
@@ -56,7 +57,7 @@ class MassMatrix(Moving):
     def _record(self):
         """Make the record ``Gaussians``."""
         fields = {"cholesky_factors": self.cholesky_factors, "mean": self.mean, "log_norm": self.log_norm}
-        fields |= {"H": self.H, "b": self._by_chain(self.b), "p": self._p, "q": len(self.H)}
+        fields |= {"H": self.H, "b": self._by_chain(self.b), **self._sizes}
         self._all = record("Gaussians", fields)
 
     def _reference_record(self, reference):

@@ -14,6 +14,7 @@ struct Gaussians {  // filled by Python
     const double* H;           // (q, q)
     const double* b;           // (n_chains, q)
     i64 p;                     // shrunk coefficients
+    i64 n_contrasts;           // of them that share a lambda_j, side by side
     i64 q;                     // all coefficients
     double* cholesky_factors;  // (n_chains, q, q) L in the lower triangles
     double* mean;              // (n_chains, q) m

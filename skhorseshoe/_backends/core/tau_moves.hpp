@@ -6,18 +6,20 @@
 
 // Held columns keep lambda_j tau while tau^2 grows by a factor, so that x_j = lambda_j^-2 grows, in place. This sums the
 // terms that they add to the log-density. A column is held with probability h / (1 + h), h = lambda_j^2 tau^2 H_jj /
-// TAU_HALF_HELD. The choice is an unknown that is drawn first; its probability is part of the law of tau.
+// TAU_HALF_HELD. The choice is an unknown that is drawn first; its probability is part of the law of tau. x_j stands once for
+// each of the d coefficients of column j, of which H_jj is a mean.
 struct Held {
     LogSum logs;
     i64 n = 0;
 
     // Adds column j, with H_jj, which the uniform u chooses to hold or not.
-    HD_MEMBER void add(double information, i64 j, double* x, double tau_sq_inv, double growth, double u) {
-        const double odds = least(information / (tau_sq_inv * x[j] * TAU_HALF_HELD), LARGEST_ODDS), before = x[j];
+    HD_MEMBER void add(double information, i64 j, double* x, double tau_sq_inv, double growth, double u, i64 d = 1) {
+        const double before = x[j * d];
+        const double odds = least(information / (tau_sq_inv * before * TAU_HALF_HELD), LARGEST_ODDS);
         if (u * (1.0 + odds) < odds) {
-            x[j] *= growth;
+            for (i64 a = 0; a < d; ++a) x[j * d + a] = before * growth;
 #ifndef PLANT_NO_PRIOR_OF_HELD
-            ++n, logs.add(inverse_half_cauchy(before) / inverse_half_cauchy(x[j]));
+            ++n, logs.add(inverse_half_cauchy(before) / inverse_half_cauchy(before * growth));
 #endif
             return;
         }
@@ -28,16 +30,21 @@ struct Held {
     HD_MEMBER double value(double growth) const { return logs.value() + 0.5 * n * log(growth); }
 };
 
-// Holds columns, chosen by the uniforms of this move; returns what that adds to the log-density. H : H_jj is H[j * stride].
+// Holds columns, chosen by the uniforms of this move; returns what that adds to the log-density. H : the diagonal is
+// H[i * stride]. x : (p d,).
 HD double hold(const double* H, i64 stride, i64 p, double* x, double tau_sq_inv, double growth, u32 move,
-               const Stream& stream) {
+               const Stream& stream, i64 d = 1) {
     constexpr i64 AT_ONCE = 64;
     double u[AT_ONCE];
     Held held;
     for (i64 first = 0; first < p; first += AT_ONCE) {
         const i64 n = least(AT_ONCE, p - first);
         uniforms(u, n, stream, move * u32(p) + u32(first));
-        for (i64 j = first; j < first + n; ++j) held.add(H[j * stride], j, x, tau_sq_inv, growth, u[j - first]);
+        for (i64 j = first; j < first + n; ++j) {
+            double information = H[j * d * stride];
+            for (i64 a = 1; a < d; ++a) information += H[(j * d + a) * stride];
+            held.add(information / double(d), j, x, tau_sq_inv, growth, u[j - first], d);
+        }
     }
     return held.value(growth);
 }
@@ -71,7 +78,8 @@ HD i32 move_tau(const Team& team, const Gaussians& all, double tau_0, double tau
     double *half = work, *x = work + 2 * all.q, current = *scales.tau_sq_inv, log_norm;
     auto [proposed, level] = propose_tau(current, *gaussian.log_norm, tau_0, tau_step, streams, move);
     for (i64 j = 0; j < all.p; ++j) x[j] = scales.lambda_sq_inv[j];
-    level -= hold(all.H, all.q + 1, all.p, x, current, current / proposed, move, streams.held);
+    const i64 d = all.n_contrasts;
+    level -= hold(all.H, all.q + 1, all.p / d, x, current, current / proposed, move, streams.held, d);
     const i32 minor = factorise_mass_matrix(team, all, gaussian.b, x, proposed, spare, half, work + all.q, log_norm);
     if (minor || !(log_norm > level)) return minor;
     *gaussian.log_norm = log_norm, *scales.tau_sq_inv = proposed;

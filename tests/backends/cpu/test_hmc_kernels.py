@@ -77,11 +77,11 @@ def test_global_scale_ends_where_all_coefficients_are_zero():
         assert np.isfinite(tau_sq_inv).all()
 
 
-def mass_matrix(n_chains, p=2, q=3, threads=ALONE):
+def mass_matrix(n_chains, p=2, q=3, threads=ALONE, n_contrasts=1):
     rng = np.random.default_rng(4)
     A = rng.standard_normal((q + 3, q))
     b = 2 * rng.standard_normal(q)
-    return A.T @ A, b, cpu.MassMatrix(A.T @ A, b, n_chains, p, threads)
+    return A.T @ A, b, cpu.MassMatrix(A.T @ A, b, n_chains, p, threads, n_contrasts=n_contrasts)
 
 
 def quadratic(rng, q):
@@ -202,11 +202,14 @@ def _log_half_cauchy(precision):
     return 0.5 * np.log(precision) - np.log1p(precision)
 
 
-def test_moves_of_tau_equal_dense_formulas():
-    """Each with random numbers of its own, and an answer of its own to which columns are held."""
-    rng, tau_step = np.random.default_rng(8), 0.8
-    start, n_moves = (np.exp(rng.standard_normal((5, 2))), np.exp(rng.standard_normal(5))), 6
-    H, b, gauss = mass_matrix(5)
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_moves_of_tau_equal_dense_formulas(d):
+    """Each with random numbers of its own, and an answer of its own to which columns are held. Each lambda_j is shared
+    by d coefficients."""
+    rng, tau_step, n_moves = np.random.default_rng(8), 0.8, 6
+    start = np.repeat(np.exp(rng.standard_normal((5, 2))), d, axis=1), np.exp(rng.standard_normal(5))
+    H, b, gauss = mass_matrix(5, 2 * d, 2 * d + 1, n_contrasts=d)
+    information = H.diagonal()[: 2 * d].reshape(2, d).mean(axis=1)
     begun(gauss, *start)
     got = gauss.move_scales(*start, TAU_0, tuned(n_moves, tau_step), 3, KEY)
     step = cpu.normal((5, n_moves), KEY, 3, TAU_MOVE_PURPOSE)
@@ -215,21 +218,21 @@ def test_moves_of_tau_equal_dense_formulas():
 
     def log_law(x, tau_sq_inv, free):
         """The log-density of the scales and of the choice of columns."""
-        odds = H.diagonal()[:2] / (tau_sq_inv * x * TAU_HALF_HELD)
+        odds = information / (tau_sq_inv * x * TAU_HALF_HELD)
         choice = np.where(free, -np.log1p(odds), np.log(odds) - np.log1p(odds)).sum()
         prior = _log_half_cauchy(tau_sq_inv * TAU_0**2) + _log_half_cauchy(x).sum()
-        return dense(H, b, np.append(tau_sq_inv * x, 0.0), 2)[2] + prior + choice
+        return dense(H, b, np.append(np.repeat(tau_sq_inv * x, d), 0.0), 2 * d)[2] + prior + choice
 
     accepted = np.zeros(5)
-    for c, (x, tau_sq_inv) in enumerate(zip(*start, strict=True)):
+    for c, (x, tau_sq_inv) in enumerate(zip(start[0][:, ::d], start[1], strict=True)):
         for k in range(n_moves):
-            odds = H.diagonal()[:2] / (tau_sq_inv * x * TAU_HALF_HELD)
+            odds = information / (tau_sq_inv * x * TAU_HALF_HELD)
             free = uniform[c, k] * (1 + odds) >= odds
             proposed = tau_sq_inv * np.exp(-2 * tau_step * step[c, k])
             new = np.where(free, x, x * tau_sq_inv / proposed)
             if log_law(new, proposed, free) > log_law(x, tau_sq_inv, free) - level[c, k]:
                 x, tau_sq_inv, accepted[c] = new, proposed, accepted[c] + 1 / n_moves
-        np.testing.assert_allclose(got[0][c], x, rtol=1e-12)
+        np.testing.assert_allclose(got[0][c], np.repeat(x, d), rtol=1e-12)
         np.testing.assert_allclose(got[1][c], tau_sq_inv, rtol=1e-12)
     np.testing.assert_allclose(got[2], accepted, rtol=1e-12)
     assert 0.2 < accepted.mean() < 0.8

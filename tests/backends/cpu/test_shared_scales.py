@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
-from laws import KEY, N_CHAINS, TAU_0
+from laws import ALONE, KEY, N_CHAINS, TAU_0
 from scipy import stats
 
 from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._mcmc.hmc import HmcState, Reference, Tuning
 
 P_VALUE = 1e-4
 
@@ -53,3 +54,30 @@ def test_tau_given_coefficients_that_share_scales_has_its_law(d, sizes):
         if t >= 30 and t % 10 == 0:
             drawn.append(-0.5 * np.log(tau_sq_inv))
     assert stats.kstest(np.ravel(drawn), of_law(log_tau, density)).pvalue > P_VALUE
+
+
+def test_moves_of_tau_with_u_held_leave_the_law_of_shared_scales_invariant():
+    """With one column of two coefficients: from |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log tau) p(log lambda)."""
+    H, b = np.array([[9.0, 2.0], [2.0, 4.0]]), np.array([3.0, -1.0])
+    log_tau, log_lambda = np.linspace(-12, 10, 441), np.linspace(-14, 14, 561)
+    d = np.exp(-2 * np.add.outer(log_tau, log_lambda))[..., None]
+    values, vectors = np.linalg.eigh(H)
+    density = (np.log(d / (values + d)) + (vectors.T @ b) ** 2 / (values + d)).sum(axis=-1) / 2
+    density += (log_tau - np.log1p(np.exp(2 * log_tau) / TAU_0**2))[:, None]
+    density += log_lambda - np.log1p(np.exp(2 * log_lambda))
+    share = np.exp(density - density.max())
+    rng, drawn, zero = np.random.default_rng(1), [], np.zeros((N_CHAINS, 2))
+    gauss = cpu.MassMatrix(H, b, N_CHAINS, 2, ALONE, n_contrasts=2)
+    for t in range(16):
+        at = np.unravel_index(rng.choice(share.size, N_CHAINS, p=share.ravel() / share.sum()), share.shape)
+        within = rng.uniform(-0.025, 0.025, (2, N_CHAINS))
+        tau_sq_inv, x = np.exp(-2 * (log_tau[at[0]] + within[0])), np.exp(-2 * (log_lambda[at[1]] + within[1]))
+        state = HmcState(zero, np.column_stack([x, x]), tau_sq_inv, zero[:, 0], zero, t, None, None)
+        gauss.begin(Reference(np.zeros(2), np.zeros(2), 0 * H, None), state, KEY)
+        lambdas, taus, _ = gauss.move_scales(*state[1:3], TAU_0, Tuning(1.0, 1, 200, 1.5), t, KEY)
+        assert (lambdas[:, 0] == lambdas[:, 1]).all()
+        drawn.append([-0.5 * np.log(taus), -0.5 * np.log(lambdas[:, 0])])
+    drawn = np.concatenate(drawn, axis=1)
+    for axis, grid in enumerate((log_tau, log_lambda)):
+        marginal = of_law(grid, np.log(share.sum(axis=1 - axis)))
+        assert stats.kstest(drawn[axis], marginal).pvalue > P_VALUE

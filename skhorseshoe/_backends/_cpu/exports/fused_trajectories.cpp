@@ -70,9 +70,10 @@ static i32 run_trajectory(const Gaussians& all, const Reference& reference, cons
 static void draw_scales(const Gaussians& all, const State& state, Key key, double tau_0, i64 c) {
     const double* beta = state.beta + c * all.q;
     const Scales scales = scales_of(state, c, all.p);
+    const i64 d = all.n_contrasts, p = all.p / d;
     double& tau_sq_inv = *scales.tau_sq_inv;
-    tau_sq_inv = draw_tau_given_beta(OneThread(), beta, all.p, tau_sq_inv, tau_0, Stream(key, u32(c), TAU_PURPOSE));
-    draw_lambdas_of_chain(beta, all.p, tau_sq_inv, Stream(key, u32(c), LAMBDA_PURPOSE), scales.lambda_sq_inv);
+    tau_sq_inv = draw_tau_given_beta(OneThread(), beta, p, tau_sq_inv, tau_0, Stream(key, u32(c), TAU_PURPOSE), d);
+    draw_lambdas_of_chain(beta, p, tau_sq_inv, Stream(key, u32(c), LAMBDA_PURPOSE), scales.lambda_sq_inv, d);
 }
 
 // The state after the trajectories of a sweep, in place: ``_trajectories`` of ``_mcmc/hmc.py``. with_scales : whether the
