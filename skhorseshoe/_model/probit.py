@@ -16,7 +16,8 @@ class Probit:
 
     name = "probit"
     number = 0  # in ``exports/on_likelihood.hpp``
-    n_classes, n_own = 2, 0  # and parameters of its own, in ``cut_points.py``
+    n_classes, n_predictors = 2, 1  # linear predictors a row
+    n_own = 0  # parameters of its own, in ``cut_points.py``
     has_latents = True  # whether there are latents z for data augmentation
     averages_exactly = True  # whether ``shrunk_by`` is exact, as groups of rows need it
     largest_information = 2 / pi  # of a row about its linear predictor; and what rows typically have

@@ -14,7 +14,7 @@ class Logistic:
     """P(y = 1) = 1 / (1 + exp(-eta))."""
 
     name, number, has_latents, averages_exactly, series = "logistic", 2, False, False, None
-    n_classes, n_own, largest_information, typical_information = 2, 0, 0.25, 0.15
+    n_classes, n_predictors, n_own, largest_information, typical_information = 2, 1, 0, 0.25, 0.15
 
     def probability(self, eta, ops=None, out=None):
         return special.expit(eta, out=out)
