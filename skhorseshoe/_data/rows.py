@@ -69,7 +69,7 @@ class Rows:
         self.bounds, self.edges = block_bounds(X.shape, X.size)
         held_X, held_y, held_weight = self.held
         self._all_rows = Segment(held_X, held_y, held_weight, self.bounds, 0, likelihood)
-        self.takes_fused_calls = len(y) <= ops.MOST_FUSED_ROWS and not is_on_disk(X) and not likelihood.n_own
+        self.takes_fused_calls = len(y) <= ops.MOST_FUSED_ROWS and not is_on_disk(X) and likelihood.n_classes == 2
         if not ops.SEGMENTED:
             self.edges = self.edges[[0, -1]]
         self._see_columns(fit_intercept, unpenalized, standardize, prior_scale)
@@ -358,7 +358,7 @@ class Rows:
 
     def score(self, beta, shift=None, own=None):
         """Log-likelihood (n_chains,) and its gradient (n_chains, q) at beta; with parameters of the likelihood's own
-        (n_chains, k) that by these, too."""
+        (n_chains, k) that by these, too. With d linear predictors a row, beta and gradient are (n_chains d, q)."""
         if self.takes_fused_calls and shift is None and (answer := self.ops.fused_score(self, beta)) is not None:
             return answer
         of_X, shift = self._translate.of_X(beta), self._shifted(shift)
@@ -373,6 +373,7 @@ class Rows:
         return choose(self, fixed, widths, for_fused, n_splits, n_columns)
 
     def line(self, beta, direction, steps, shift=None, own=None):
-        """Log-likelihoods at beta + step direction, for the steps (n_chains, k) of each chain; (n_chains, k)."""
+        """Log-likelihoods at beta + step direction, for the steps (n_chains, k) of each chain; (n_chains, k). beta,
+        direction : as in ``score``."""
         beta, direction = map(self._translate.of_X, (beta, direction))
         return self._total(Segment.line, beta, direction, steps, shift=self._shifted(shift), own=own)[0]

@@ -28,7 +28,7 @@ def average_probabilities(model, eta, ops):
     """Averages over draws of the probabilities of the classes, in the order of ``classes_``; (n, K)."""
     if is_ordered(model):
         return in_order_of_classes(model, average_of_ordered(model, eta, ops))
-    return ops.average_class_probabilities(contrasts_of(model, eta), model._likelihood)
+    return each_probability(model, eta).mean(axis=1)
 
 
 def each_probability(model, eta, max_draws=None):

@@ -141,10 +141,12 @@ def score(X, y, weight, coef, bounds, threads, shift=None, likelihood=PROBIT, ow
     """Log-likelihood (n_chains,) and its gradient (n_chains, q), float64; one pass over X, blocks as in ``latent``.
 
     weight : (n,) float64 that multiplies the rows' terms, or (0,) for none. own : parameters of the likelihood
-    (n_chains, k), by which the gradient (n_chains, k) comes third; None for a likelihood without.
+    (n_chains, k), by which the gradient (n_chains, k) comes third; None for a likelihood without. With d linear
+    predictors a row coef and gradient are (n_chains d, q), those of a chain one after the other.
     """
     n_blocks, by_columns = len(bounds) - 1, by_column(coef)
-    sums, logliks = np.zeros((n_blocks, *by_columns.shape)), np.zeros((n_blocks, len(coef)))
+    sums = np.zeros((n_blocks, *by_columns.shape))
+    logliks = np.zeros((n_blocks, len(coef) // likelihood.n_predictors))
     own_sums = None if own is None else np.zeros((n_blocks, *own.shape))
 
     def add_blocks(first, last):
@@ -161,7 +163,7 @@ def score(X, y, weight, coef, bounds, threads, shift=None, likelihood=PROBIT, ow
 def line(X, y, weight, coef, direction, steps, bounds, threads, shift=None, likelihood=PROBIT, own=None):
     """Log-likelihoods at coef + step direction (n_chains, q) for the steps (n_chains, k); (n_chains, k) float64.
 
-    One pass over X, the rest as in ``score``.
+    One pass over X, the rest as in ``score``; with d linear predictors coef and direction are (n_chains d, q).
     """
     n_blocks = len(bounds) - 1
     both, logliks = by_column(np.concatenate([coef, direction])), np.zeros((n_blocks, *steps.shape))

@@ -69,6 +69,7 @@ def pass_rows(y, weight, bounds, shift=None, likelihood=PROBIT, own=None, own_su
         own,
         own_sums,
         0 if own is None else own.shape[1],
+        likelihood.n_predictors,
     )
 
 

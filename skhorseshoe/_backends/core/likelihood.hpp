@@ -27,6 +27,15 @@ struct Range {
     double least, largest;
 };
 
+// The least factor in sums of logarithms, and by which it grows there.
+constexpr double LEAST_FACTOR = 1e-18, GROWTH = 1e18, LOG_GROWTH = 41.44653167389282;
+
+// log factor - rest with a larger factor, if it is too small.
+HD void keep_in_range(double& factor, double& rest) {
+    const bool small = factor < LEAST_FACTOR;
+    factor = small ? factor * GROWTH : factor, rest = small ? rest + LOG_GROWTH : rest;
+}
+
 #ifndef __CUDACC_RTC__
 constexpr i64 LONGEST_TILE = 256;
 

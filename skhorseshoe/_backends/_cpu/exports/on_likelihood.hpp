@@ -1,12 +1,13 @@
 // The likelihoods that the core is compiled with, each by its number, which Python's half of it has too.
 #pragma once
+#include "likelihoods/multinomial_probit.hpp"
 #include "likelihoods/ordered_probit.hpp"
 #include "likelihoods/probit.hpp"
 #ifdef FURTHER_HEADER  // a likelihood that the package does not have: FURTHER is its struct
 #include FURTHER_HEADER
 #endif
 
-constexpr i32 ORDERED_PROBIT = 1;
+constexpr i32 ORDERED_PROBIT = 1, MULTINOMIAL_PROBIT = 3;
 
 // answer(likelihood) for the likelihood of two classes of this number.
 template <class F> static auto on_likelihood([[maybe_unused]] i32 number, F answer) {

@@ -51,6 +51,8 @@ static void add_shift(const Shift& shift, i64 tile, i64 start, i64 n_rows, i64 w
 template <class F> static i32 on_likelihood_and_rows(const StoredX& X, const PassRows& pass, F answer) {
     if (pass.likelihood == ORDERED_PROBIT)
         return on_rows(X, [&](const auto& rows) { return answer(OrderedProbit(), rows); });
+    if (pass.likelihood == MULTINOMIAL_PROBIT)
+        return on_rows(X, [&](const auto& rows) { return answer(MultinomialProbit(), rows); });
     return on_likelihood(pass.likelihood, [&](auto law) {
         return on_rows(X, [&](const auto& rows) { return answer(law, rows); });
     });
@@ -124,22 +126,38 @@ EXPORT i32 latent_pass(const StoredX* X, const PassRows* pass, const Coefficient
     });
 }
 
-// Whether a likelihood has parameters of its own, as those of more than two classes have.
-template <class L> constexpr bool HAS_OWN = false;
-template <> constexpr bool HAS_OWN<OrderedProbit> = true;
+// Whether a likelihood is of more than two classes, so that it is made for a pass. work : (work_size(pass),).
+template <class L> constexpr bool HAS_CLASSES = false;
+template <> constexpr bool HAS_CLASSES<OrderedProbit> = true;
+template <> constexpr bool HAS_CLASSES<MultinomialProbit> = true;
+
+static i64 work_size(const PassRows& pass) {
+    return pass.likelihood == MULTINOMIAL_PROBIT ? MultinomialProbit::work_size(pass.n_predictors) : 3 * LONGEST_TILE;
+}
+
+static OrderedProbit law_of_chain(OrderedProbit, const PassRows& pass, i64 c, double*) {
+    return {pass.own + c * pass.n_own, pass.n_own};
+}
+
+static MultinomialProbit law_of_chain(MultinomialProbit, const PassRows& pass, i64, double* work) {
+    return {pass.n_predictors, work};
+}
 
 // The log-likelihood sum_i w_i log p(y_i, x_i beta) and its gradient. logliks : (n_blocks, n_chains), added to.
 template <class L, class Rows>
 static i32 add_scores(const Rows& rows, const PassRows& pass, const Coefficients& coef, i64 n_chains, double* sums,
                       double* logliks) {
     typedef typename Rows::number R;
+    Scratch<double> work(work_size(pass));
+    if (work.failed()) return NO_MEMORY;
     return sum_tiles<R>(rows, pass, coef, sums, [&](i64 block, i64 start, i64 n_rows, R* eta) {
         const double* weight = pass.weight ? pass.weight + start : nullptr;
-        for (i64 c = 0; c < n_chains; ++c, eta += rows.tile) {
+        for (i64 c = 0; c < n_chains; ++c, eta += pass.n_predictors * rows.tile) {
             const i64 at = block * n_chains + c;
-            if constexpr (HAS_OWN<L>) {
-                const L law = {pass.own + c * pass.n_own, pass.n_own};
-                logliks[at] += law.score(n_rows, eta, pass.y + start, weight, pass.own_sums + at * pass.n_own);
+            if constexpr (HAS_CLASSES<L>) {
+                const L law = law_of_chain(L(), pass, c, work);
+                double* own_sums = pass.own_sums ? pass.own_sums + at * pass.n_own : nullptr;
+                logliks[at] += law.score(n_rows, rows.tile, eta, pass.y + start, weight, own_sums);
             } else logliks[at] += score_tile<L>(n_rows, eta, pass.y + start, weight);
         }
     });
@@ -158,23 +176,24 @@ EXPORT i32 score_pass(const StoredX* X, const PassRows* pass, const Coefficients
 template <class L, class Rows>
 static i32 add_lines(const Rows& rows, const PassRows& pass, const Coefficients& both, const double* steps, i64 n_chains,
                      i64 n_steps, double* logliks) {
-    Scratch<double> eta(both.width * rows.tile), work(3 * rows.tile);
+    Scratch<double> eta(both.width * rows.tile), work(work_size(pass));
     if (eta.failed() || work.failed()) return NO_MEMORY;
     const Shift& shift = shift_of(pass);
     PassRows unshifted = pass;
     unshifted.shift = nullptr;
     for_tiles(rows, unshifted, both, eta.data, [&](i64 block, i64 start, i64 n_rows) {
         const double* weight = pass.weight ? pass.weight + start : nullptr;
-        add_shift(shift, rows.tile, start, n_rows, n_chains, eta.data);
-        if (shift.slopes) add_by_group(shift, shift.slopes, rows.tile, start, n_rows, eta + n_chains * rows.tile);
+        const i64 size = pass.n_predictors * rows.tile;  // of the linear predictors of a chain
+        add_shift(shift, rows.tile, start, n_rows, n_chains * pass.n_predictors, eta.data);
+        if (shift.slopes) add_by_group(shift, shift.slopes, rows.tile, start, n_rows, eta + n_chains * size);
         for (i64 c = 0; c < n_chains; ++c) {
-            double *at_beta = eta + c * rows.tile, *change = eta + (n_chains + c) * rows.tile;
+            double *at_beta = eta + c * size, *change = eta + (n_chains + c) * size;
             for (i64 k = 0; k < n_steps; ++k) {
                 const double step = steps[c * n_steps + k];
                 double& loglik = logliks[(block * n_chains + c) * n_steps + k];
-                if constexpr (HAS_OWN<L>) {
-                    const L law = {pass.own + c * pass.n_own, pass.n_own};
-                    loglik += law.log_likelihood(n_rows, at_beta, change, pass.y + start, weight, step);
+                if constexpr (HAS_CLASSES<L>) {
+                    const L law = law_of_chain(L(), pass, c, work);
+                    loglik += law.log_likelihood(n_rows, rows.tile, at_beta, change, pass.y + start, weight, step);
                 } else loglik += log_likelihood<L>(n_rows, at_beta, change, pass.y + start, weight, step, work);
             }
         }

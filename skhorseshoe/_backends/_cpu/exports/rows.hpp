@@ -36,6 +36,7 @@ struct PassRows {  // filled by Python
     const double* own;     // (n_chains, n_own) parameters of the likelihood
     double* own_sums;      // (n_blocks, n_chains, n_own) derivatives of the log-likelihood by these, added to
     i64 n_own;
+    i64 n_predictors;      // linear predictors of a row: coefficients are those of n_chains n_predictors chains
 };
 
 // (q, width), coefficients of all chains; q = p, or p + 1 with the intercept last. Chains are the last axis, for ``Four``,

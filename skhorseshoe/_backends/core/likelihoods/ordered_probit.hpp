@@ -17,8 +17,6 @@ struct OrderedProbit {
     // Beyond an end of the scale the tail is left out; and how narrow an interval is where the difference of two tails would
     // lose digits. Of the series there the next terms are below 1e-14.
     static constexpr double BEYOND = 60.0, NARROW = 0.02;
-    // The least factor in sums of logarithms, and by which it grows there.
-    static constexpr double LEAST_FACTOR = 1e-18, GROWTH = 1e18, LOG_GROWTH = 41.44653167389282;
     const double* cuts;  // (n_cuts,) c_2 to c_K-1
     i64 n_cuts;
 
@@ -59,16 +57,13 @@ struct OrderedProbit {
 
     // A factor in range for ``sum_logs``.
     HD_MEMBER static void in_range(double& factor, double& rest) {
-        for (int i = 0; i < 5; ++i) {
-            const bool small = factor < LEAST_FACTOR;
-            factor = small ? factor * GROWTH : factor, rest = small ? rest + LOG_GROWTH : rest;
-        }
+        for (int i = 0; i < 5; ++i) keep_in_range(factor, rest);
     }
 
     // Replaces eta by w d log p / d eta, and adds w d log p / d c_k to by_cut (n_cuts,); returns sum w log p. At most
     // LONGEST_TILE rows.
     template <class R>
-    double score(i64 n_rows, R* __restrict eta, const u8* __restrict y, const double* weight,
+    double score(i64 n_rows, i64, R* __restrict eta, const u8* __restrict y, const double* weight,
                  double* __restrict by_cut) const {
         Tile tile;
         double by_low[LONGEST_TILE], by_high[LONGEST_TILE];
@@ -91,7 +86,7 @@ struct OrderedProbit {
     }
 
     // sum w log p at eta + step change. At most LONGEST_TILE rows.
-    double log_likelihood(i64 n, const double* __restrict eta, const double* __restrict change, const u8* __restrict y,
+    double log_likelihood(i64 n, i64, const double* __restrict eta, const double* __restrict change, const u8* __restrict y,
                           const double* weight, double step) const {
         Tile tile;
         for (i64 i = 0; i < n; ++i) ends(eta[i] + step * change[i], y[i], tile.low[i], tile.high[i], tile.width[i]);
