@@ -16,7 +16,7 @@ from .probit import Probit
 
 _LEAST_SHARE = 1e-6
 _LEAST = 1e-14  # of a probability that divides: below, slopes by nodes of the largest utility are rounding errors
-_LEAST_LOG = -695.0  # of a probability, which is never 0
+_LEAST_PROBABILITY = 1e-300
 _SMALL = 1e-6  # probability below which that integral loses digits
 _ROWS_AT_A_TIME = 2**11
 # As in the core: nodes of the trapezoidal rule by class.
@@ -65,7 +65,9 @@ class MultinomialProbit(Probit):
         for k in range(self.n_classes):
             few = np.flatnonzero(p[:, k] < _SMALL)
             if len(few):
-                p[few, k] = np.exp(np.maximum(self.log_density_of_class(rows[few], np.full(len(few), k)), _LEAST_LOG))
+                p[few, k] = np.maximum(
+                    np.exp(self.log_density_of_class(rows[few], np.full(len(few), k))), _LEAST_PROBABILITY
+                )
         return p.reshape(*shape, self.n_classes)
 
     def log_density_of_class(self, eta, y):

@@ -69,7 +69,7 @@ def test_log_probabilities_are_those_of_quadrature(K, seed):
     np.testing.assert_allclose(p.sum(axis=1), 1, atol=1e-9)
     assert p.min() > 0
     assert p.max() <= 1
-    np.testing.assert_allclose(p[np.arange(len(y)), y], np.exp(np.maximum(right, -695.0)), rtol=1e-7)
+    np.testing.assert_allclose(p[np.arange(len(y)), y], np.maximum(np.exp(right), 1e-300), rtol=1e-7)
 
 
 @pytest.mark.parametrize("K", CLASSES)
@@ -193,3 +193,41 @@ def test_rows_of_every_kind_have_the_same_answers(tmp_path, seed):
     for ours, disk, sparse in zip(of_memory, of_disk, of_sparse, strict=True):
         np.testing.assert_array_equal(ours, disk)
         np.testing.assert_allclose(ours, sparse, rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize("K", CLASSES)
+def test_the_core_has_probabilities_of_all_classes(K, seed):
+    rng, law, n_draws = np.random.default_rng(seed), MultinomialProbit(K), 70
+    above = extreme_places(K, rng)
+    places = predictors(law, above, np.zeros(len(above), int))
+    eta = places[rng.integers(0, len(places), (20, n_draws))]  # (rows, draws, d)
+    eta[10:] = places[:10, None] + 0.1 * rng.standard_normal((10, n_draws, K - 1))
+    each = cpu.class_probabilities(eta.reshape(20, -1), law)
+    average = cpu.average_class_probabilities(eta.reshape(20, -1), law)
+    logs = np.stack([law.log_density_of_class(eta, np.full((20, n_draws), k)) for k in range(K)], axis=1)
+    right = np.maximum(np.exp(logs), 1e-300)
+    np.testing.assert_allclose(each, right, rtol=1e-4, atol=1e-10)
+    is_small = right < 1e-7
+    np.testing.assert_allclose(each[is_small], right[is_small], rtol=1e-3)
+    np.testing.assert_allclose(each.sum(axis=1), 1, rtol=0, atol=1e-9)
+    right = right.mean(axis=2)
+    np.testing.assert_allclose(average, right, rtol=1e-4, atol=1e-10)
+    is_small = right < 1e-7
+    np.testing.assert_allclose(average[is_small], right[is_small], rtol=1e-8 if K <= 10 else 1e-7)
+    np.testing.assert_allclose(average.sum(axis=1), 1, rtol=0, atol=1e-9)
+    assert is_small.any()
+    for p in each, average:
+        assert p.min() > 0
+        assert p.max() <= 1
+
+
+@pytest.mark.parametrize("ops", [cpu, sparse_cpu])
+def test_blocks_of_rows_have_the_probabilities_of_each_row(ops, seed):
+    rng, law, m = np.random.default_rng(seed), MultinomialProbit(4), 9
+    X, coef, out = rng.standard_normal((60, 5)), rng.standard_normal((m * 3, 5)), np.empty((60, 4))
+
+    def use(eta, rows):
+        out[rows] = ops.average_class_probabilities(eta, law)
+
+    ops.each_block(sp.csr_array(X) if ops is sparse_cpu else X, coef, ALONE, 2**20, use)
+    np.testing.assert_allclose(out, law.probabilities((X @ coef.T).reshape(60, m, 3)).mean(axis=1), rtol=1e-6)

@@ -31,7 +31,9 @@ from .passes import (  # noqa: F401 - as is Shift
 )
 from .predict import (  # noqa: F401 - part of what a back end offers
     PREDICTORS_AT_ONCE,
+    average_class_probabilities,
     average_probabilities,
+    class_probabilities,
     each_block,
     next_hermite,
     quantiles,

@@ -14,6 +14,7 @@ _ROWS_OF_BLAS = 24
 PREDICTORS_AT_ONCE = 2**14  # number of linear predictors whose Hermite functions stay in cache
 _predictors_of_few_rows = function("predictors_of_few_rows")
 _average_probabilities, _next_hermite = function("average_probabilities"), function("next_hermite")
+_class_probabilities = function("class_probabilities")
 
 
 def each_block(X, coef, threads, budget, use):
@@ -76,6 +77,29 @@ def average_probabilities(eta, likelihood):
     eta, out = np.ascontiguousarray(eta, np.float64), np.empty((len(eta), 2))
     _average_probabilities(likelihood.number, eta, *eta.shape, out)
     return out
+
+
+def average_class_probabilities(eta, likelihood):
+    """Averages of P(y = k) over the draws, for unordered classes; (n, K).
+
+    eta : (n, m d), the contrasts of each of m draws one after the other: the product of ``each_block`` with the
+    coefficients (m d, p). A small average keeps its relative accuracy, and none is 0.
+    """
+    out = np.empty((len(eta), likelihood.n_classes))
+    _fill_class_probabilities(eta, likelihood, True, out)
+    return out
+
+
+def class_probabilities(eta, likelihood):
+    """The same of each draw; (n, K, m)."""
+    out = np.empty((len(eta), likelihood.n_classes, eta.shape[1] // likelihood.n_predictors))
+    _fill_class_probabilities(eta, likelihood, False, out)
+    return out
+
+
+def _fill_class_probabilities(eta, likelihood, averaged, out):
+    eta, d = np.ascontiguousarray(eta, np.float64), likelihood.n_predictors
+    _class_probabilities(eta, len(eta), eta.shape[1] // d, d, averaged, out)
 
 
 def next_hermite(x, current, last, k):

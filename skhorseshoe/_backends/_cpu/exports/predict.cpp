@@ -78,6 +78,68 @@ EXPORT i32 average_probabilities(i32 likelihood, const double* eta, i64 n_rows, 
     return on_likelihood(likelihood, [&](auto law) { return average<decltype(law)>(eta, n_rows, n_draws, out); });
 }
 
+// How far left of the largest eta the nodes that all classes share begin, and P(y = k) below which it is computed by itself,
+// since these nodes miss a part of it: for averages, of which few are small, and for probabilities, of which many are.
+constexpr double LEFT[] = {12.0, 6.7}, SMALL[] = {1e-30, 1e-6};
+
+// Probabilities of unordered classes under all draws of a row, by the class: p (K, n_draws), contrasts eta (n_draws, d).
+struct ClassesOfRow {
+    static constexpr i64 SIDE = MultinomialProbit::SIDE;
+    const MultinomialProbit& law;
+    const double* eta;
+    i64 n_draws;
+    i32 averaged;
+    double *p, *work;  // work : (d + 1, SIDE)
+
+    void compute() const {
+        const i64 d = law.d;
+        for (i64 first = 0; first < n_draws; first += SIDE) {
+            const i64 n = least(SIDE, n_draws - first);
+            const double* from = eta + first * d;
+            law.probabilities(n, [=](i64 a, i64 r) { return from[r * d + a]; }, LEFT[averaged], work);
+            for (i64 k = 0; k <= d; ++k) memcpy(p + k * n_draws + first, work + k * SIDE, sizeof(double) * n);
+        }
+    }
+
+    double mean(i64 k) const {
+        const double* from = p + k * n_draws;
+        return sum(n_draws, [=](i64 s) { return from[s]; }) / double(n_draws);
+    }
+
+    // Computes those of a class again that are small; averaged, all of them or none.
+    void compute_small_again(i64 k) const {
+        const i64 d = law.d;
+        double* to = p + k * n_draws;
+        if (averaged && mean(k) >= SMALL[1]) return;
+        i64 draws[SIDE], n = 0;
+        for (i64 s = 0; s < n_draws; ++s) {
+            if (averaged || to[s] < SMALL[0]) draws[n++] = s;
+            if (n == SIDE || (n && s + 1 == n_draws)) {
+                law.probability_of_class(n, k, [&](i64 a, i64 r) { return eta[draws[r] * d + a]; }, work);
+                for (i64 r = 0; r < n; ++r) to[draws[r]] = work[r];
+                n = 0;
+            }
+        }
+    }
+};
+
+// Probabilities of unordered classes, eta (n_rows, n_draws, d); out (n_rows, K) averaged over draws, or (n_rows, K, n_draws).
+EXPORT i32 class_probabilities(const double* eta, i64 n_rows, i64 n_draws, i64 d, i32 averaged, double* out) {
+    const i64 K = d + 1;
+    Scratch<double> of_law(MultinomialProbit::work_size(d)), work(K * ClassesOfRow::SIDE), p(averaged ? K * n_draws : 0);
+    if (of_law.failed() || work.failed() || p.failed()) return NO_MEMORY;
+    const MultinomialProbit law = {d, of_law};
+    for (i64 i = 0; i < n_rows; ++i) {
+        const ClassesOfRow row = {law, eta + i * n_draws * d, n_draws, averaged, averaged ? p.data : out + i * K * n_draws, work};
+        row.compute();
+        for (i64 k = 0; k < K; ++k) {
+            row.compute_small_again(k);
+            if (averaged) out[i * K + k] = row.mean(k);
+        }
+    }
+    return 0;
+}
+
 // From He_k(x) f(x) and He_{k-1}(x) f(x), current and last, to He_{k+1}(x) f(x), which overwrites last; f is any function.
 EXPORT i32 next_hermite(const double* x, const double* current, double* last, i64 n, double k) {
     CONTRACT

@@ -22,6 +22,8 @@ struct MultinomialProbit {
     static constexpr double SKEW = 0.2, STEP = 0.69, LEFT = 6.7, RIGHT = 7.9;
     // Largest eta_y - eta_l, with which a factor is in range.
     static constexpr double FARTHEST = 1e17;
+    // In place of a probability that would underflow.
+    static constexpr double LEAST_PROBABILITY = 1e-300;
     // Below, the second derivative of log Phi is -1, and the third 0.
     static constexpr double STRAIGHT = -1e3, EVEN = -30.0;
 
@@ -45,15 +47,21 @@ struct MultinomialProbit {
     double* ratios() const { return work + 2 * d * SIDE; }
     double* slopes() const { return work + 3 * d * SIDE; }  // (d + 1, SIDE)
 
-    // eta_y - eta_l of n rows, given value(a, r), the contrasts.
-    template <class F> void see_differences(i64 n, const u8* __restrict y, F value) const {
-        double *eta = slopes(), own[SIDE], sum[SIDE] = {};
+    // eta of n rows in place of slopes, given value(a, r), the contrasts.
+    template <class F> void see_predictors(i64 n, F value) const {
+        double *eta = slopes(), sum[SIDE] = {};
         for (i64 k = d; k >= 0; --k)
             for (i64 r = 0; r < n; ++r) {
                 const double next = k ? value(k - 1, r) * scale(k - 1) : 0.0;
                 eta[k * SIDE + r] = double(k) * next - sum[r];
                 sum[r] += next;
             }
+    }
+
+    // eta_y - eta_l of n rows, given the contrasts.
+    template <class F> void see_differences(i64 n, const u8* __restrict y, F value) const {
+        double *eta = slopes(), own[SIDE];
+        see_predictors(n, value);
         for (i64 k = 0; k <= d; ++k)
             for (i64 r = 0; r < n; ++r) own[r] = y[r] == k ? eta[k * SIDE + r] : own[r];
         for (i64 l = 0; l < d; ++l)
@@ -62,6 +70,8 @@ struct MultinomialProbit {
         for (i64 l = 0; l < d; ++l)
             for (i64 r = n; r < padded(n); ++r) places()[l * SIDE + r] = places()[l * SIDE + n - 1];
     }
+
+    double step_of_nodes() const { return STEP * sqrt(sqrt(2.0 / double(d + 1))); }
 
     static i64 padded(i64 n) { return (n + PAD - 1) / PAD * PAD; }
 
@@ -159,7 +169,7 @@ struct MultinomialProbit {
     template <bool HAS_SLOPES> void integrate(i64 n_rows, Part& part) const {
         const i64 n = padded(n_rows);
         find_mode(n, part);
-        const double h = STEP * sqrt(sqrt(2.0 / double(d + 1)));
+        const double h = step_of_nodes();
         for (i64 r = 0; r < n; ++r) {
             const double s = 1.0 / sqrt(part.curvature[r]), y = SKEW * part.third[r] * s * s * s * h;
             part.growth[0][r] = exp_polynomial(y), part.growth[1][r] = exp_polynomial(-y);
@@ -177,6 +187,55 @@ struct MultinomialProbit {
             part.factor[r] *= part.total[r] * part.s[r] * h;
             keep_in_range(part.factor[r], part.rest[r]);
         }
+    }
+
+    // P(y = k) of n rows, relative error as of ``integrate``, and never 0.
+    template <class F> void probability_of_class(i64 n, i64 k, F value, double* out) const {
+        Part part;
+        u8 y[SIDE];
+        memset(y, int(k), sizeof y);
+        see_differences(n, y, value);
+        integrate<false>(n, part);
+        for (i64 r = 0; r < n; ++r) {
+            const double p = part.factor[r] * exp_moderate(-part.rest[r]);
+            out[r] = least(largest(p, LEAST_PROBABILITY), 1.0);
+        }
+    }
+
+    // P(y = k) of n rows for all classes (d + 1, SIDE), with an absolute error of 1e-11: the integrals of phi(t - eta_k)
+    // prod_l Phi(t - eta_l), where t is the largest utility, by nodes that all classes share, from ``left`` of the largest eta on.
+    template <class F> void probabilities(i64 n_rows, F value, double left, double* __restrict p) const {
+        const i64 n = padded(n_rows);
+        const double h = step_of_nodes();
+        double *eta = slopes(), *ratio = work;  // (d + 1, SIDE), as places and inverses are not needed
+        double top[SIDE], total[SIDE], below[SIDE];
+        see_predictors(n_rows, value);
+        for (i64 k = 0; k <= d; ++k)
+            for (i64 r = n_rows; r < n; ++r) eta[k * SIDE + r] = 0.0;
+        for (i64 r = 0; r < n; ++r) top[r] = eta[r], total[r] = 0.0;
+        for (i64 k = 1; k <= d; ++k)
+            for (i64 r = 0; r < n; ++r) top[r] = largest(top[r], eta[k * SIDE + r]);
+        memset(p, 0, sizeof(double) * (d + 1) * SIDE);
+        for (double t = -left; t < RIGHT; t += h) {
+            for (i64 r = 0; r < n; ++r) below[r] = 1.0;
+            for (i64 k = 0; k <= d; ++k) {
+                const double* __restrict at = eta + k * SIDE;
+                double* __restrict to = ratio + k * SIDE;
+                SIDE_BY_SIDE
+                for (i64 r = 0; r < n; ++r) {
+                    const double x = t + (top[r] - at[r]);
+                    const CdfParts parts = cdf_parts(x);
+                    to[r] = mills_ratio(x, parts.e, parts.v);
+                    below[r] *= (x < 0.0 ? parts.e : 1.0) * parts.v;
+                }
+            }
+            for (i64 k = 0; k <= d; ++k)
+                for (i64 r = 0; r < n; ++r) p[k * SIDE + r] += below[r] * ratio[k * SIDE + r];
+        }
+        for (i64 k = 0; k <= d; ++k)
+            for (i64 r = 0; r < n; ++r) total[r] += p[k * SIDE + r];
+        for (i64 k = 0; k <= d; ++k)
+            for (i64 r = 0; r < n; ++r) p[k * SIDE + r] /= total[r];
     }
 
     // Replaces the contrasts (d, stride) of n_rows rows by w d log p / d m; returns sum w log p.
