@@ -32,7 +32,8 @@ LINE_HALF_HELD = 100.0  # lambda_j^2 tau^2 x_j'x_j of a column that is held in h
 
 # The table of the quantile function g of the horseshoe.
 FINE, COARSE = 4096.0, 64.0  # intervals to a unit of v: below EDGE, and above it
-EDGE, END = 0.125, 14.0  # v at which intervals become coarse, and at which the table ends: 1e-44 of the law is beyond
+# v at which intervals become coarse, and at which the table of one coefficient ends: 1e-44 of the law is beyond.
+EDGE, END = 0.125, 14.0
 STARTS, LEAST_LOG = 20.0, -11.0  # the table of the inverse: intervals to a unit of log x, and the log x where it begins
 
 # Rows in an array are read by tiles, and sums over rows in X's own type are added in float64 after at most FLUSH_ROWS.

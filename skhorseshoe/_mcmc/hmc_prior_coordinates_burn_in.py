@@ -39,7 +39,7 @@ class PriorCoordinateChains(TunedChains):
         super().__init__(problem, start, burn_in, saved, blocks)
         self.distance, precision, self.width = self._units(square)
         self.exchanges = None
-        if (square > 0).sum() >= _FEWEST_COLUMNS_TO_EXCHANGE:
+        if (square > 0).sum() >= _FEWEST_COLUMNS_TO_EXCHANGE and rows.columns.n_contrasts == 1:
             self.exchanges = ops.Exchanges(fixed, precision, square, rows.threads)
         self.centre = np.concatenate([np.zeros(p), start.beta[:, p:].mean(axis=0), [log(problem.tau_0)]])
         self.size = np.concatenate([np.ones(p), self.width, [_LOG_TAU_SIZES[1]]])
@@ -63,8 +63,9 @@ class PriorCoordinateChains(TunedChains):
 
     def _make_coordinates(self):
         rows, fixed, tau_0, _ = self.problem
+        d, of_chains = rows.columns.n_contrasts, (len(self.state.beta), rows.threads)
         self.coordinates = rows.ops.PriorCoordinates(
-            fixed, self.distance, tau_0, self.centre, self.size, len(self.state.beta), rows.threads
+            fixed, np.ascontiguousarray(self.distance[::d]), tau_0, self.centre, self.size, *of_chains, d
         )
 
     @property
@@ -106,9 +107,9 @@ class PriorCoordinateChains(TunedChains):
 
     def _centre(self, mean, deviation):
         """Set centres and sizes by the mean and the standard deviation of coordinates."""
-        p = len(self.distance)
+        p, d = len(self.distance), self.problem.rows.columns.n_contrasts
         size = np.clip(deviation[:p], _LEAST_SIZE, _LARGEST_SIZE)
-        is_signal = abs(mean[:p]) > _SIGNAL_IN_SIZES * size
+        is_signal = (abs(mean[:p]) > _SIGNAL_IN_SIZES * size).reshape(-1, d).any(axis=1).repeat(d)
         tau_size = np.clip(deviation[-1:], _LOG_TAU_SIZES[0], _LOG_TAU_SIZES[2])
         others = np.maximum(deviation[p:-1], _LEAST_SIZE_SHARE * self.width)
         self.size = np.concatenate([np.where(is_signal, size, 1.0), others, tau_size])
@@ -116,14 +117,16 @@ class PriorCoordinateChains(TunedChains):
 
     def _information(self, beta):
         rows, fixed, _, _ = self.problem
-        return rows.ops.ShrinkageByRows(*rows.information_by_rows(beta), fixed.variances)
+        variances = fixed.variances[:: rows.columns.n_contrasts]  # all contrasts of a column have one prior
+        return rows.ops.ShrinkageByRows(*rows.information_by_rows(beta), variances)
 
     def _shrinkage(self):
         rows, fixed, _, key = self.problem
-        beta, tau_sq_inv = self.state.beta, self.state.tau_sq_inv
+        beta, tau_sq_inv, d = self.state.beta, self.state.tau_sq_inv, rows.columns.n_contrasts
         shrunk = np.ascontiguousarray(beta[:, : rows.columns.n_shrunk])
-        lambda_sq_inv = rows.ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, self.state.sweep)
-        return self.information(tau_sq_inv[:, None] * lambda_sq_inv + fixed.slab_precision)
+        lambda_sq_inv = rows.ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, self.state.sweep, d)
+        precision = tau_sq_inv[:, None] * lambda_sq_inv + fixed.slab_precision
+        return self.information(precision[:, ::d]).repeat(d, axis=1)
 
     def _own_arrays(self):
         """As ``arrays``, without those of blocks."""

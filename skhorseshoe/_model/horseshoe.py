@@ -10,7 +10,7 @@ from math import log, pi
 
 import numpy as np
 from scipy.interpolate import CubicSpline
-from scipy.special import exp1, ndtri, ndtri_exp
+from scipy.special import exp1, gammainc, gammaincc, gammainccinv, gammaincinv, ndtri, ndtri_exp
 
 from .probit import PROBIT
 
@@ -158,19 +158,39 @@ def _m_eff(taus, root, slabs, d):
 
 
 _QUADRATURE_STEP, _FROM, _TO = 0.01, -60.0, 105.0  # step and ends of the grid in log x for quadrature
+_REACH = 40.0  # beyond which neither a logarithm of a length nor of lambda matters for the other
 _FAR = 300.0  # least b for which e^b E1(b) is computed by its asymptotic series
 _TINY = 1e-7  # probability below which a normal quantile is taken as linear in it
 
 
-def quantiles():
+def quantiles(d=1):
     """log x and v on a grid, where x, a coefficient divided by tau, is at the quantile of a standard normal v.
 
     With lambda integrated out x has the density (2 pi^3)^(-1/2) e^b E1(b), b = x^2 / 2 (Carvalho, Polson & Scott 2010).
+    With d > 1, x is the length of d coefficients that share a lambda, and v that of a standard normal vector.
     """
     log_x = np.arange(_FROM, _TO, _QUADRATURE_STEP)
+    if d > 1:
+        below, above = _probabilities_of_lengths(log_x, d)
+        is_low = (below < 0.25) & (log_x < _REACH / 2)
+        low, high = (
+            gammaincinv(d / 2, np.where(is_low, below, 0.25)),
+            gammainccinv(d / 2, np.where(is_low, 0.75, above)),
+        )
+        return log_x, np.sqrt(2 * np.where(is_low, low, high))
     below, above = _probabilities(log_x)
     v = np.where(below < 0.25, ndtri(0.5 + below), -ndtri_exp(np.log(above)))
     return log_x, np.where(below < _TINY, below * np.sqrt(2 * np.pi), v)
+
+
+def _probabilities_of_lengths(log_x, d):
+    """P(X < x) and P(X > x) at the points of a grid, right where they are below a half: log x is log lambda plus the
+    logarithm of the length of a standard normal vector."""
+    log_length = np.arange(-_REACH, _REACH, _QUADRATURE_STEP)
+    log_lambda = np.arange(len(log_x) + len(log_length) - 1) * _QUADRATURE_STEP + log_x[0] - log_length[-1]
+    density = _QUADRATURE_STEP / (pi * np.cosh(log_lambda))
+    laws = (law(d / 2, np.exp(2 * log_length) / 2) for law in (gammainc, gammaincc))
+    return [np.convolve(density, law, "valid") for law in laws]
 
 
 def _probabilities(log_x):

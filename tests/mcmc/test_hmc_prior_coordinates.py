@@ -78,13 +78,15 @@ def test_a_prior_scale_far_above_the_posterior_leaves_the_step_large(wide, seed)
     assert fitted.tuning_["step"] > 0.05
 
 
-def test_a_trajectory_is_driven_by_the_gradient_of_its_energy():
-    """Columns are placed in tiles, most of them alike and a few, far from zero or at it, in another way."""
+@pytest.mark.parametrize("d", [1, 2, 3, 10])
+def test_a_trajectory_is_driven_by_the_gradient_of_its_energy(d):
+    """Columns are placed in tiles, most of them alike and a few, far from zero or at it, in another way. d coefficients
+    of a column share a lambda."""
     p, rng = 300, np.random.default_rng(1)
     q = p + 1
     fixed = SimpleNamespace(anchor=rng.random(q) / 10, diagonal=rng.random(q))
     centre, size = np.append(rng.standard_normal(q) / 9, -3.0), np.append(rng.uniform(0.1, 1, q), 0.5)
-    coordinates = PriorCoordinates(fixed, rng.uniform(0.1, 2, p), 0.05, centre, size, 1, ALONE)
+    coordinates = PriorCoordinates(fixed, rng.uniform(0.1, 2, p // d), 0.05, centre, size, 1, ALONE, d)
     u, pull = rng.standard_normal((1, q + 1)), rng.standard_normal((1, q))
     u[0, :9] *= 30
     w = centre + size * u[0]
@@ -141,11 +143,12 @@ def test_a_sweep_of_fused_calls_has_the_bits_of_its_steps(name):
     assert p < 3 or states[0].exchanged.max() > 0
 
 
+@pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize("where", [np.nan, np.inf, -np.inf, 1e300])
-def test_a_trajectory_that_has_diverged_is_rejected(where):
+def test_a_trajectory_that_has_diverged_is_rejected(where, d):
     """No place of the table is beyond its ends."""
     fixed = SimpleNamespace(anchor=np.zeros(31), diagonal=np.ones(31))
-    coordinates = PriorCoordinates(fixed, np.ones(30), 0.05, np.zeros(32), np.ones(32), 1, ALONE)
+    coordinates = PriorCoordinates(fixed, np.ones(30 // d), 0.05, np.zeros(32), np.ones(32), 1, ALONE, d)
     for j in (3, 31):  # a coefficient, and log tau
         u = np.zeros((1, 32))
         u[0, j] = where

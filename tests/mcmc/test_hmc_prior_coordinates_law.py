@@ -11,7 +11,8 @@ import pytest
 from laws import ALONE, KEY, N_CHAINS, TAU_0, always_accepted, mostly_slow, planted, prior_draws
 from scipy.integrate import quad
 from scipy.special import exp1
-from scipy.stats import norm
+from scipy.stats import beta as beta_law
+from scipy.stats import halfcauchy, ks_2samp, kstest, norm
 
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._mcmc import hmc_prior_coordinates
@@ -183,12 +184,82 @@ def test_quantiles_are_those_of_the_horseshoe():
         assert quad(density, *ends, epsabs=0)[0] == pytest.approx(norm.sf(low) - norm.sf(high), rel=1e-5)
 
 
+@pytest.mark.parametrize("d", [1, 2, 8, 40])
 @pytest.mark.parametrize("size", [1e-8, 1e-3, 0.1, 1.0, 50.0, 1e6])
-def test_coordinates_lead_back(size):
+def test_coordinates_lead_back(size, d):
     rng = np.random.default_rng(0)
     beta, tau_sq_inv = size * rng.standard_cauchy((4, 41)), np.array([1e-4, 1.0, 1e4, 1e8])
     fixed = SimpleNamespace(anchor=np.zeros(41), diagonal=np.zeros(41))
-    coordinates = cpu.PriorCoordinates(fixed, np.full(40, 0.3), 0.1, np.zeros(42), np.ones(42), 4, ALONE)
+    coordinates = cpu.PriorCoordinates(fixed, np.full(40 // d, 0.3), 0.1, np.zeros(42), np.ones(42), 4, ALONE, d)
     back, tau_back = coordinates.to_beta(SimpleNamespace(u=coordinates.from_beta(beta, tau_sq_inv)))
     np.testing.assert_allclose(back, beta, rtol=1e-4)
     np.testing.assert_allclose(tau_back, tau_sq_inv, rtol=1e-12)
+
+
+class NoRows:
+    """Of which nothing is learnt."""
+
+    takes_fused_calls = False
+
+    def score(self, beta):
+        return np.zeros(len(beta)), np.zeros_like(beta)
+
+
+def without_rows(d, make=cpu.PriorCoordinates, n_sweeps=10):
+    """Least p-value of the law of tau and of two columns, with d coefficients that share a lambda, after sweeps without
+    rows from draws of it."""
+    rng, zero, drawn, accepted = np.random.default_rng(d), np.zeros(N_CHAINS), [], []
+    fixed = SimpleNamespace(anchor=np.zeros(2 * d), diagonal=np.zeros(2 * d))
+    centre, size = rng.uniform(-0.3, 0.3, 2 * d + 1), rng.uniform(0.7, 1.2, 2 * d + 1)
+    coordinates = make(fixed, np.array([0.4, 1.5]), TAU_0, centre, size, N_CHAINS, ALONE, d)
+    for k in range(8):
+        tau, scale = abs(rng.standard_cauchy((N_CHAINS, 1))) * TAU_0, abs(rng.standard_cauchy((N_CHAINS, 2)))
+        beta = rng.standard_normal((N_CHAINS, 2 * d)) * (tau * scale).repeat(d, axis=1)
+        state = hmc_prior_coordinates.PriorCoordinateState(beta, tau[:, 0] ** -2.0, zero, 0 * beta, zero, zero, 100 * k)
+        for i in range(n_sweeps):
+            state = hmc_prior_coordinates.sweep(state, NoRows(), coordinates, None, 0.5, 2 + i % 3, cpu, KEY)
+            accepted.append(state.acceptance.mean())
+        drawn.append(np.column_stack([state.tau_sq_inv**-0.5, state.beta]))
+    assert 0.3 < np.mean(accepted) < 0.99
+    tau, columns = np.split(np.concatenate(drawn), [1], axis=1)
+    columns = columns.reshape(-1, 2, d)
+    length = np.linalg.norm(columns, axis=2)
+    lengths = abs(rng.standard_cauchy(10**5)) * np.sqrt(rng.chisquare(d, 10**5))
+    tests = [kstest(tau[:, 0], halfcauchy(scale=TAU_0).cdf)]
+    tests += [ks_2samp(values, lengths) for values in (length / tau).T]
+    tests += [kstest(values, beta_law(0.5, (d - 1) / 2).cdf) for values in ((columns[:, :, 0] / length) ** 2).T]
+    return min(test.pvalue for test in tests)
+
+
+class DirectionsForgotten(cpu.PriorCoordinates):
+    """Without the factor by which a direction is stretched."""
+
+    def __init__(self, fixed, distance, tau_0, *rest):
+        super().__init__(fixed, distance, tau_0, *rest)
+        self.far, self.d = cpu.PriorCoordinates(fixed, np.full(2, 1e300), tau_0, *rest), rest[-1]
+
+    def begin(self, state, key):
+        return self._without(super().begin(state, key), state.beta, state.tau_sq_inv)
+
+    def to_beta(self, trajectory):
+        self.tau_sq_inv = (placed := super().to_beta(trajectory))[1]
+        return placed
+
+    def kick(self, trajectory, step, beta, *rest):
+        return self._without(super().kick(trajectory, step, beta, *rest), beta, self.tau_sq_inv)
+
+    def _without(self, trajectory, beta, tau_sq_inv):
+        w, v = (one.from_beta(beta, tau_sq_inv)[:, :-1].reshape(len(beta), 2, -1) for one in (self, self.far))
+        stretch = np.linalg.norm(w, axis=2) / np.linalg.norm(v, axis=2)
+        trajectory.energy[:] -= (self.d - 1) * np.log(stretch).sum(axis=1)
+        return trajectory
+
+
+@pytest.mark.parametrize("d", [2, 3, 9])
+def test_coefficients_that_share_a_lambda_have_the_law_of_the_prior(d):
+    assert without_rows(d) > 1e-4
+
+
+@pytest.mark.parametrize("d", [2, 9])
+def test_a_direction_that_is_not_stretched_is_seen(d):
+    assert without_rows(d, DirectionsForgotten) < 1e-6

@@ -21,16 +21,18 @@ class PriorCoordinates(Moving):
     """u = (w - centre) / size, with w the coordinates of ``core/priors/coordinates.hpp``. A trajectory is overwritten.
 
     fixed : ``FixedPrior``. distance : (p,) d of the shrunk columns. tau_0 : scale of tau. centre, size : (q + 1,).
+    n_contrasts : coefficients of a column, side by side, which share a lambda.
     """
 
-    def __init__(self, fixed, distance, tau_0, centre, size, n_chains, threads):
-        self.threads, p, table = threads, len(distance), quantile_table()
-        scratch = dict(zip(("slope", "carried", "pull"), np.empty((3, n_chains, p)), strict=True))
+    def __init__(self, fixed, distance, tau_0, centre, size, n_chains, threads, n_contrasts=1):
+        self.threads, p, table = threads, len(distance), quantile_table(n_contrasts)
+        scratch = dict(zip(("slope", "carried", "pull", "across"), np.empty((4, n_chains, p)), strict=True))
         scratch |= dict(zip(("pull_of_tau", "prior_energy"), np.empty((2, n_chains)), strict=True))
         fields = {"anchor": fixed.anchor, "diagonal": fixed.diagonal, "distance": distance}
         fields |= {"centre": centre, "size": size, "tau_0": tau_0}
         fields |= {"cubics": table.cubics, "starts": table.starts, "n_starts": len(table.starts)}
-        self.record = record("PriorCoordinates", fields | scratch | {"p": p, "q": len(centre) - 1})
+        fields |= {"n_cubics": len(table.cubics), "p": p, "n_contrasts": n_contrasts, "q": len(centre) - 1}
+        self.record = record("PriorCoordinates", fields | scratch)
         self.shape = n_chains, len(centre)
 
     def from_beta(self, beta, tau_sq_inv):

@@ -9,20 +9,25 @@ struct PriorCoordinates {  // filled by Python
     const double* diagonal;    // (q,)
     const double* centre;      // (q + 1,)
     const double* size;        // (q + 1,)
-    const double* distance;    // (p,) d
+    const double* distance;    // (p,) d of the columns whose coefficients are shrunk
     double tau_0;
     const double* cubics;      // the table of quantiles, see ``horseshoe_quantile.py``
     const double* starts;
+    i64 n_cubics;
     i64 n_starts;
-    i64 p;                     // shrunk coefficients
+    i64 p;                     // columns whose coefficients are shrunk
+    i64 n_contrasts;           // coefficients of each of them
     i64 q;                     // all coefficients
-    double* slope;             // (n_chains, p) derivatives of beta_j by w_j; these and the next are overwritten
+    // Of radii where a column has several coefficients; these and the next are overwritten.
+    double* slope;             // (n_chains, p) derivatives of beta_j by w_j
     double* carried;           // (n_chains, p) derivatives of beta_j by log tau
     double* pull;              // (n_chains, p) derivatives of the log-density of w_j by w_j
+    double* across;            // (n_chains, p) the radius of beta_j over that of w_j
     double* pull_of_tau;       // (n_chains,) derivative of the log-density of w and log tau by log tau
     double* prior_energy;      // (n_chains,) minus that log-density
 };
 
+constexpr double LEAST_RADIUS = 1e-100;  // below which a direction is taken as zero
 constexpr i64 TILE = 128;  // columns whose numbers fit into the fastest memory together
 
 // A tile of columns of a chain: coordinates and what is computed from them. Each loop reads few of its arrays.
@@ -33,9 +38,11 @@ struct Tile {
 };
 
 // g and its derivatives at v: loops that vectorise, around one that looks up the cubics.
-static void quantiles_of_tile(Tile& t, i64 m, const double* cubics) {
+static void quantiles_of_tile(Tile& t, i64 m, const Cubics& table) {
+    const double last = table.last;
+    const double* cubics = table.cubics;
     for (i64 k = 0; k < m; ++k) {
-        const Place at = place_in_table(t.v[k]);
+        const Place at = place_in_table(t.v[k], last);
         t.within[k] = at.within, t.interval[k] = at.interval;
     }
     for (i64 k = 0; k < m; ++k) {
@@ -49,14 +56,14 @@ static void quantiles_of_tile(Tile& t, i64 m, const double* cubics) {
 }
 
 // v and the derivatives of g for the w of a tile, in two steps where these are enough, as they are for noise.
-static void solve_tile(Tile& t, i64 m, const double* cubics) {
+static void solve_tile(Tile& t, i64 m, const Cubics& table, i64 n_contrasts) {
     for (i64 k = 0; k < m; ++k) t.v[k] = fabs(t.w[k]);
-    quantiles_of_tile(t, m, cubics);
+    quantiles_of_tile(t, m, table);
     for (i64 k = 0; k < m; ++k) {
         t.is_enough[k] = t.ratio[k] * t.g[k] <= FAR_OUT ? 1.0 : 0.0;
         t.v[k] = first_step(t.v[k], t.ratio[k], {t.g[k], t.g1[k], t.g2[k]});
     }
-    quantiles_of_tile(t, m, cubics);
+    quantiles_of_tile(t, m, table);
     for (i64 k = 0; k < m; ++k) {
         const Quantile at = {t.g[k], t.g1[k], t.g2[k]};
         const double step = solving_step(t.v[k], at, t.ratio[k], fabs(t.w[k]));
@@ -66,7 +73,7 @@ static void solve_tile(Tile& t, i64 m, const double* cubics) {
     }
     for (i64 k = 0; k < m; ++k) {
         if (t.is_enough[k] == 1.0) continue;
-        const Solved s = solve_from(fabs(t.w[k]), fabs(t.w[k]), t.ratio[k], cubics);
+        const Solved s = solve_from(fabs(t.w[k]), fabs(t.w[k]), t.ratio[k], table, n_contrasts);
         t.v[k] = s.v, t.g[k] = s.at.g, t.g1[k] = s.at.g1, t.g2[k] = s.at.g2;
     }
 }
@@ -92,30 +99,94 @@ static void derive_tile(Tile& t, i64 m, double tau, double* __restrict beta, dou
     }
 }
 
+// The coordinates w (d,) of column j.
+static inline double coordinate(const PriorCoordinates& at, const double* u, i64 j) {
+    CONTRACT
+    return at.centre[j] + at.size[j] * u[j];
+}
+
+static double radius_of_column(const PriorCoordinates& at, const double* u, i64 j) {
+    double total = 0.0;
+    for (i64 a = 0; a < at.n_contrasts; ++a) {
+        const double w = coordinate(at, u, j * at.n_contrasts + a);
+        total += w * w;
+    }
+    return sqrt(total);
+}
+
+// After ``derive_tile`` of radii: the vectors beta, and what the directions add. first : the first column.
+static void turn_tile(const PriorCoordinates& at, i64 c, const Tile& t, i64 first, i64 m, double tau, const double* u,
+                      double* beta, double* stretched, double* of_tau) {
+    const i64 d = at.n_contrasts;
+    LogSum stretches;
+    for (i64 k = 0; k < m; ++k) {
+        const i64 column = c * at.p + first + k;
+        const double v = largest(t.v[k], LEAST_RADIUS), pace = t.g[k] / v, stretch = 1.0 + t.ratio[k] * pace;  // w / v
+        const double shrink = 1.0 / t.growth[k];
+        at.across[column] = tau * pace / stretch;
+        at.pull[column] -= (d - 1) * (1.0 / stretch - shrink) / v;
+        *of_tau -= (d - 1) * t.ratio[k] * pace * shrink;
+        stretches.add(stretch);
+        for (i64 a = 0; a < d; ++a) {
+            const i64 j = (first + k) * d + a;
+            beta[j] = at.across[column] * coordinate(at, u, j);
+        }
+    }
+    *stretched += (d - 1) * stretches.value();
+}
+
 // beta and tau^-2 of a chain at u, and what the force needs but for the score.
 static void to_beta(const PriorCoordinates& at, i64 c, const double* u, double* beta, double* tau_sq_inv) {
-    const i64 p = at.p, q = at.q;
+    const i64 p = at.p, q = at.q, d = at.n_contrasts;
+    const Cubics table = table_of(at.cubics, at.n_cubics);
     const double log_tau = at.centre[q] + at.size[q] * u[q], tau = exp(log_tau);
     *tau_sq_inv = exp(-2.0 * log_tau);
-    double squares = 0.0, of_tau = 0.0;
+    double squares = 0.0, of_tau = 0.0, stretched = 0.0;
     LogSum growth;
     Tile t;
     for (i64 first = 0; first < p; first += TILE) {
         const i64 m = least(TILE, p - first);
         for (i64 k = 0; k < m; ++k) {
             CONTRACT
-            t.w[k] = at.centre[first + k] + at.size[first + k] * u[first + k];
+            t.w[k] = d == 1 ? at.centre[first + k] + at.size[first + k] * u[first + k] : radius_of_column(at, u, first + k);
             t.ratio[k] = tau / at.distance[first + k];
         }
-        solve_tile(t, m, at.cubics);
+        solve_tile(t, m, table, d);
         const i64 start = c * p + first;
-        derive_tile(t, m, tau, beta + first, at.slope + start, at.carried + start, at.pull + start, &squares, &of_tau);
+        double* radial = d == 1 ? beta + first : at.across + start;
+        derive_tile(t, m, tau, radial, at.slope + start, at.carried + start, at.pull + start, &squares, &of_tau);
         for (i64 k = 0; k < m; ++k) growth.add(t.growth[k]);
+        if (d > 1) turn_tile(at, c, t, first, m, tau, u, beta, &stretched, &of_tau);
     }
-    for (i64 j = p; j < q; ++j) beta[j] = at.centre[j] + at.size[j] * u[j];
+    for (i64 j = p * d; j < q; ++j) beta[j] = at.centre[j] + at.size[j] * u[j];
     const double odds = (tau / at.tau_0) * (tau / at.tau_0);
-    at.prior_energy[c] = 0.5 * squares + growth.value() - log_tau - log_half_cauchy(odds);
+    at.prior_energy[c] = 0.5 * squares + growth.value() + stretched - log_tau - log_half_cauchy(odds);
     at.pull_of_tau[c] = of_tau + pull_of_half_cauchy(odds);
+}
+
+// The gradient by the coordinates of the shrunk coefficients, from that by the coefficients, in place; returns the
+// derivative by log tau.
+static double pull_back(const PriorCoordinates& at, i64 c, const double* u, double* __restrict gradient) {
+    CONTRACT
+    const i64 p = at.p, d = at.n_contrasts;
+    const double *slope = at.slope + c * p, *carried = at.carried + c * p, *pull = at.pull + c * p;
+    const double* across = at.across + c * p;
+    double of_tau = 0.0;
+    if (d == 1) {
+        of_tau = sum(p, [=](i64 j) { CONTRACT return carried[j] * gradient[j]; });
+        for (i64 j = 0; j < p; ++j) gradient[j] = pull[j] + slope[j] * gradient[j];
+        return of_tau;
+    }
+    for (i64 j = 0; j < p; ++j) {
+        const double inverse = 1.0 / largest(radius_of_column(at, u, j), LEAST_RADIUS);
+        double along = 0.0;  // the radius
+        for (i64 i = j * d; i < (j + 1) * d; ++i) along += coordinate(at, u, i) * inverse * gradient[i];
+        const double outwards = pull[j] + (slope[j] - across[j]) * along;
+        for (i64 i = j * d; i < (j + 1) * d; ++i)
+            gradient[i] = outwards * inverse * coordinate(at, u, i) + across[j] * gradient[i];
+        of_tau += carried[j] * along;
+    }
+    return of_tau;
 }
 
 // The force at beta, a half-kick of v, and the energy of a chain.
@@ -123,16 +194,14 @@ static void kick(const PriorCoordinates& at, i64 c, double angle, const double* 
                  const double* __restrict score, const double* __restrict u, double* __restrict v,
                  double* __restrict force, double* energy) {
     CONTRACT
-    const i64 p = at.p, q = at.q;
-    const double *slope = at.slope + c * p, *carried = at.carried + c * p, *pull = at.pull + c * p;
+    const i64 q = at.q;
     const double *anchor = at.anchor, *diagonal = at.diagonal, *size = at.size;
     const double level = sum(q, [=](i64 j) { CONTRACT return anchor[j] * beta[j]; });
     const double squares = sum(q, [=](i64 j) { CONTRACT return diagonal[j] * beta[j] * beta[j]; });
     for (i64 j = 0; j < q; ++j)  // the gradient of log-likelihood and log fixed prior
         force[j] = score[j] - level * anchor[j] - diagonal[j] * beta[j];
-    const double of_tau = at.pull_of_tau[c] + sum(p, [=](i64 j) { CONTRACT return carried[j] * force[j]; });
-    for (i64 j = 0; j < p; ++j) force[j] = -size[j] * (pull[j] + slope[j] * force[j]) - u[j];
-    for (i64 j = p; j < q; ++j) force[j] = -size[j] * force[j] - u[j];
+    const double of_tau = at.pull_of_tau[c] + pull_back(at, c, u, force);
+    for (i64 j = 0; j < q; ++j) force[j] = -size[j] * force[j] - u[j];
     force[q] = -size[q] * of_tau - u[q];
     for (i64 j = 0; j <= q; ++j) v[j] -= 0.5 * angle * force[j];
     const double kinetic = sum(q + 1, [=](i64 j) { CONTRACT return v[j] * v[j]; });
@@ -141,9 +210,15 @@ static void kick(const PriorCoordinates& at, i64 c, double angle, const double* 
 
 static void coordinates_of(const PriorCoordinates& at, const double* beta, double tau_sq_inv, double* out) {
     const double tau_inverse = sqrt(tau_sq_inv);
-    for (i64 j = 0; j < at.p; ++j)
-        out[j] = prior_coordinate(beta[j], tau_inverse, at.distance[j], at.cubics, at.starts, at.n_starts);
-    for (i64 j = at.p; j < at.q; ++j) out[j] = beta[j];
+    const Cubics table = table_of(at.cubics, at.n_cubics);
+    const i64 d = at.n_contrasts;
+    for (i64 j = 0; j < at.p; ++j) {
+        const double* own = beta + j * d;
+        const double radius = d == 1 ? *own : sqrt(square_of(own, d));
+        const double w = prior_coordinate(radius, tau_inverse, at.distance[j], table, at.starts, at.n_starts, d);
+        for (i64 a = 0; a < d; ++a) out[j * d + a] = d == 1 ? w : w * (own[a] / largest(radius, LEAST_RADIUS));
+    }
+    for (i64 j = at.p * d; j < at.q; ++j) out[j] = beta[j];
     out[at.q] = -0.5 * log(tau_sq_inv);
 }
 

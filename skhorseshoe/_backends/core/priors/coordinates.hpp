@@ -4,11 +4,15 @@
 // variable. Its coordinate is w = v + tau g(v) / d. Near zero that is v. Far from zero the coefficient moves by d, some
 // standard deviations of the likelihood, while w moves by 1. The log-density of w is
 // -v^2 / 2 - log(1 + tau g'(v) / d). The other coordinates are the coefficients that are not shrunk, and log tau.
+//
+// Of k coefficients that share a lambda all this holds for radii: they are a vector of length tau g(v), whose coordinates
+// are one of length w and of the same direction, v is the length of a standard normal vector, and the log-density of the
+// coordinates is -v^2 / 2 - log(1 + tau g'(v) / d) - (k - 1) log(w / v).
 #pragma once
 #include "base.hpp"
 
 constexpr i32 FIRST_COARSE = i32(EDGE * (FINE - COARSE));  // added to v COARSE, the number of its interval
-constexpr double LAST_FINE = EDGE * FINE, LAST_COARSE = END * COARSE - 1.0;
+constexpr double LAST_FINE = EDGE * FINE;
 constexpr double SMOOTH = 0.1;        // v below which g'', which has a pole at zero, is made to go to zero
 constexpr double FAR_OUT = 0.5;       // tau g(v) / d above which v is found by logarithms
 constexpr double SERIES_STEP = 1e-4;  // largest relative step of the final series
@@ -20,6 +24,14 @@ struct Quantile {
     double g, g1, g2;
 };
 
+// The table of cubics, four numbers an interval, and the last interval as it is counted from zero in coarse ones.
+struct Cubics {
+    const double* cubics;
+    double last;
+};
+
+HD Cubics table_of(const double* cubics, i64 n) { return {cubics, double(n - 1 - FIRST_COARSE)}; }
+
 // The interval of the table that contains v >= 0, and the place within it, from 0 to 1.
 struct Place {
     double within;
@@ -27,9 +39,9 @@ struct Place {
 };
 
 // Of a diverged trajectory NaN is in the last interval, and what is below zero in the first.
-HD Place place_in_table(double v) {
+HD Place place_in_table(double v, double last_coarse) {
     const bool is_fine = v < EDGE;
-    const double at = v * (is_fine ? FINE : COARSE), last = is_fine ? LAST_FINE : LAST_COARSE;
+    const double at = v * (is_fine ? FINE : COARSE), last = is_fine ? LAST_FINE : last_coarse;
     const i32 i = i32(at < last ? largest(at, 0.0) : last);
     return {at - i, i + (is_fine ? 0 : FIRST_COARSE)};
 }
@@ -42,9 +54,9 @@ HD Quantile of_cubic(double v, double r, double a0, double a1, double a2, double
             (2.0 * a2 + 6.0 * a3 * r) * scale * scale * smooth};
 }
 
-HD Quantile quantile(double v, const double* cubics) {
-    const Place at = place_in_table(v);
-    const double* a = cubics + 4 * at.interval;
+HD Quantile quantile(double v, const Cubics& table) {
+    const Place at = place_in_table(v, table.last);
+    const double* a = table.cubics + 4 * at.interval;
     return of_cubic(v, at.within, a[0], a[1], a[2], a[3]);
 }
 
@@ -71,12 +83,12 @@ HD Solved after_series(double v, double step, const Quantile& at) {
     return {v - step, {at.g - step * (at.g1 - 0.5 * step * at.g2), at.g1 - step * at.g2, at.g2}};
 }
 
-// The solution where the second term is large, roughly: Newton's method for the logarithms.
-HD double solve_far_out(double w, double ratio, const double* cubics) {
-    double v = least(w, sqrt(2.0 * log(1.0 + 2.0 * w / ratio)));
+// The solution where the second term is large, roughly: Newton's method for the logarithms. k coefficients share a lambda.
+HD double solve_far_out(double w, double ratio, const Cubics& table, i64 k_shared) {
+    double v = least(w, sqrt(2.0 * log(1.0 + 2.0 * w / ratio)) + sqrt(double(k_shared - 1)));
     for (int k = 0; k < MOST_NEWTON_STEPS; ++k) {
         v = least(v, 0.9999 * w);
-        const Quantile at = quantile(v, cubics);
+        const Quantile at = quantile(v, table);
         const double step = log(ratio * at.g / (w - v)) / (at.g1 / at.g + 1.0 / (w - v));
         v = largest(v - step, 1e-3 * v);
         if (fabs(step) < ROUGH) break;
@@ -85,13 +97,13 @@ HD double solve_far_out(double w, double ratio, const double* cubics) {
 }
 
 // The solution from any start.
-HD Solved solve_from(double v, double w, double ratio, const double* cubics) {
-    Quantile at = quantile(v, cubics);
-    if (ratio * at.g > FAR_OUT) v = solve_far_out(w, ratio, cubics), at = quantile(v, cubics);
+HD Solved solve_from(double v, double w, double ratio, const Cubics& table, i64 k_shared) {
+    Quantile at = quantile(v, table);
+    if (ratio * at.g > FAR_OUT) v = solve_far_out(w, ratio, table, k_shared), at = quantile(v, table);
     double step = solving_step(v, at, ratio, w);
     for (int k = 0; k < MOST_NEWTON_STEPS && fabs(step) > SERIES_STEP * v; ++k) {
         v -= halley(step, at, ratio);
-        at = quantile(v, cubics);
+        at = quantile(v, table);
         step = solving_step(v, at, ratio, w);
     }
     return after_series(v, step, at);
@@ -104,19 +116,21 @@ HD double first_step(double w, double ratio, const Quantile& start) {
     return v > 0.0 ? v : 0.0;
 }
 
-// w of a coefficient: v = g^-1(|beta| / tau), by a table of starts and Newton's method.
-HD double prior_coordinate(double beta, double tau_inverse, double distance, const double* cubics, const double* starts,
-                           i64 n_starts) {
-    const double x = fabs(beta) * tau_inverse;
+// w of a coefficient: v = g^-1(|beta| / tau), by a table of starts and Newton's method. Before the first start g is about
+// a power, as it is of the k coefficients that share a lambda.
+HD double prior_coordinate(double beta, double tau_inverse, double distance, const Cubics& table, const double* starts,
+                           i64 n_starts, i64 k_shared) {
+    const double x = fabs(beta) * tau_inverse, first = table.cubics[1];
     double v;
-    if (x <= cubics[1]) {  // the end of the first interval
-        v = x / (cubics[1] * FINE);
+    if (x <= first) {  // the end of the first interval
+        v = x / (first * FINE);
     } else {
         const double at = (log(x) - LEAST_LOG) * STARTS;
-        const i64 last = n_starts - 2, i = at < double(last) ? i64(at) : last;
+        const i64 last = n_starts - 2, i = at < double(last) ? i64(largest(at, 0.0)) : last;
         v = starts[i] + (at - i) * (starts[i + 1] - starts[i]);
+        if (at < 0.0) v = starts[0] * exp(at / (STARTS * k_shared));
         for (int k = 0; k < MOST_NEWTON_STEPS; ++k) {
-            const Quantile q = quantile(v, cubics);
+            const Quantile q = quantile(v, table);
             const double step = fabs(x - q.g) > 0.01 * x ? log(x / q.g) * q.g / q.g1 : (x - q.g) / q.g1;
             v += step;
             if (fabs(step) < CLOSE * v) break;

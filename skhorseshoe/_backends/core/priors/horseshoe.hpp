@@ -64,11 +64,6 @@ HD double scaled_exponential_integral_of_order(double b, i64 d) {
     return value;
 }
 
-// The factor of p(gamma_j | tau) beside tau^-1, of d coefficients of half the square tau^2 b.
-HD double horseshoe_factor(double b, i64 d) {
-    return d == 1 ? scaled_exponential_integral(largest(b, LEAST_B)) : scaled_exponential_integral_of_order(b, d);
-}
-
 // |gamma_j|^2 of d coefficients.
 HD double square_of(const double* gamma, i64 d) {
     double total = gamma[0] * gamma[0];
@@ -89,21 +84,29 @@ HD double log_horseshoe(double beta, double tau_sq_inv) {
 template <class Team>
 HD double log_density_of_tau(const Team& team, const double* beta, i64 p, i64 d, double log_tau, double tau_0) {
     const double half = 0.5 * exp(-2.0 * log_tau), ratio = exp(log_tau) / tau_0;
-    const double terms = team.sum_logs(p, [=](i64 j) { return horseshoe_factor(square_of(beta + j * d, d) * half, d); });
+    const auto factor = [=](i64 j) { return scaled_exponential_integral(largest(beta[j] * beta[j] * half, LEAST_B)); };
+    const auto of_several = [=](i64 j) { return scaled_exponential_integral_of_order(square_of(beta + j * d, d) * half, d); };
+    const double terms = d == 1 ? team.sum_logs(p, factor) : team.sum_logs(p, of_several);
     return log_tau + log_half_cauchy(ratio * ratio) - p * log_tau + terms;
 }
 
-// tau^-2 given beta, lambda integrated out: a slice step in log tau, with the interval stepped out and then shrunk.
-template <class Team>
-HD double draw_tau_given_beta(const Team& team, const double* beta, i64 p, double tau_sq_inv, double tau_0,
-                              const Stream& stream, i64 d = 1) {
-    const auto log_density = [&](double log_tau) { return log_density_of_tau(team, beta, p, d, log_tau, tau_0); };
+// tau^-2 from a log-density of log tau: a slice step, with the interval stepped out and then shrunk.
+template <class Density> HD double draw_tau(double tau_sq_inv, const Density& log_density, const Stream& stream) {
     const double current = -0.5 * log(tau_sq_inv), level = log_density(current) - exponential(stream, 0);
     double low = current - TAU_WIDTH * uniform(stream, 1), high = low + TAU_WIDTH;
     while (low > -FARTHEST && log_density(low) > level) low -= TAU_WIDTH;
     while (high < FARTHEST && log_density(high) > level) high += TAU_WIDTH;
     const auto uniform_of = [&](u32 attempt) { return uniform(stream, 2, attempt); };
     return exp(-2.0 * shrink_slice(current, level, low, high, log_density, uniform_of));
+}
+
+// tau^-2 given beta, lambda integrated out.
+template <class Team>
+HD double draw_tau_given_beta(const Team& team, const double* beta, i64 p, double tau_sq_inv, double tau_0,
+                              const Stream& stream, i64 d = 1) {
+    const auto of_one = [&](double log_tau) { return log_density_of_tau(team, beta, p, 1, log_tau, tau_0); };
+    const auto of_several = [&](double log_tau) { return log_density_of_tau(team, beta, p, d, log_tau, tau_0); };
+    return d == 1 ? draw_tau(tau_sq_inv, of_one, stream) : draw_tau(tau_sq_inv, of_several, stream);
 }
 
 // x = lambda_j^-2 given beta_j and tau, by rejection for y = 1 + x, whose density is proportional to e^(-b y) / y above 1.
