@@ -39,8 +39,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         Nishimura & Suchard (2023). If columns may separate the classes, the data do not bound the coefficients;
         "per_contrast" does, whatever the unit of a column: c_j = 4 / contrast, which is the difference of the values of
         a two-valued column and 2.5 standard deviations of a normal one, in general 2 E d^2 / E|d|, d the deviations
-        from the mean. None is the horseshoe itself. "auto" is "per_contrast" if X has more columns than rows, or
-        y several classes without an order, of which some are often separated; else None.
+        from the mean. None is the horseshoe itself. "auto" is "per_contrast" if X has more columns than rows, ten
+        times that if y has several classes without an order, of which some are often separated; else None.
     expected_nonzero : float or None, default=None
         A guess p0, below p, of how many of the p shrunk coefficients are away from zero, in place of ``global_scale``:
         tau_0 = p0 / (p - p0) s / sqrt(n), s^2 = r (1 - r) / phi(Phi^-1(r))^2, n the rows and r the share of the second

@@ -10,7 +10,7 @@ from .._data.separation import COMPLETE, NONE, QUASI, WITHIN
 from .._mcmc.blocks import SUMMARY_ROWS
 from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import NOISE, ROUGH_ESS_PER_CHAIN, ROUGH_RHAT
-from .._mcmc.prior import PER_CONTRAST
+from .._mcmc.prior import PER_CONTRAST, SLABS
 from .._posterior.estimates import interval, other_quantities
 from .._utils.memmap import is_on_disk
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
@@ -243,7 +243,7 @@ def _separated(rows, run, among=None, within=False):
 
 def is_bound(slab_scale, contrast):
     """Whether a slab (None for no slab) bounds the coefficient of a column with this contrast."""
-    return slab_scale == PER_CONTRAST or (slab_scale is not None and slab_scale * contrast <= FAR_SLAB)
+    return slab_scale in SLABS or (slab_scale is not None and slab_scale * contrast <= FAR_SLAB)
 
 
 def are_bound(slab_scale, one_sided, rows):

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._mcmc.draws import STORED
+from .._mcmc.prior import SLABS
 from .._model.horseshoe import describe_prior
 from .._posterior import estimates
 from .._posterior.claim_errors import column_intervals
@@ -68,6 +69,7 @@ def _facts(params, data, size, worst):
     """What the header of a summary says of the fit. size : sum of the weights. worst : of ``Watched``, or None."""
     facts = {name: copy(getattr(params, name)) for name in _REPORTED}
     facts |= {"weights": input_findings.weights_in_words(data, size), "slab_scale": params.slab_as_given}
+    facts |= {"slab_per_contrast": SLABS[params.slab_scale]} if params.slab_scale in SLABS else {}
     return {**facts, "watched": worst and (worst.name, float(worst.rhat), float(worst.ess))}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from .._backends import MAX_CHAINS
 from .._backends.device import NAMES
 from .._mcmc.burn_in import AUTO
-from .._mcmc.prior import PER_CONTRAST
+from .._mcmc.prior import PER_CONTRAST, WIDE_PER_CONTRAST
 from .._model.horseshoe import LARGEST_SCALE, LEAST_SCALE
 from .._utils import sklearn_compat
 from .._utils.names import finder, plain
@@ -116,8 +116,8 @@ def settled(params, outnumber, likelihood):
     outnumber : whether X has more columns than rows.
     """
     slab = float(params.slab_scale) if isinstance(params.slab_scale, Real) else params.slab_scale
-    if slab == AUTO:  # of several classes some are nearly always separated from others
-        slab = PER_CONTRAST if outnumber or likelihood.n_predictors > 1 else None
+    if slab == AUTO:
+        slab = PER_CONTRAST if outnumber else WIDE_PER_CONTRAST if likelihood.n_predictors > 1 else None
     return replace(params, slab_scale=slab, likelihood=likelihood)
 
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from .._mcmc.prior import PER_CONTRAST, FixedPrior, slabs_of
+from .._mcmc.prior import SLABS, FixedPrior, slabs_of
 from .._mcmc.run import Problem, Run
 from .._model.horseshoe import scale_of_tau_prior
 from .._utils.interrupts import ctrl_c_noted, sigterm_deferred
@@ -55,7 +55,7 @@ def _problem(params, rows, n_shrunk):
     else:
         key = check_random_state(seed).randint(0, 2**32, size=2, dtype=np.uint32)
     slab_scale, shrunk = params.slab_scale, rows.columns.order[: rows.columns.n_shrunk]
-    slab_scale = slabs_of(rows.contrast[shrunk]) if slab_scale == PER_CONTRAST else slab_scale
+    slab_scale = slabs_of(rows.contrast[shrunk], SLABS[slab_scale]) if slab_scale in SLABS else slab_scale
     return Problem(rows, FixedPrior(rows.columns, slab_scale), tau_0, key)
 
 

@@ -5,7 +5,7 @@ from numbers import Integral
 import numpy as np
 
 from .._mcmc.draws import STORED
-from .._mcmc.prior import SLAB_TEXT
+from .._mcmc.prior import SLAB_TEXT, SLABS
 from .._mcmc.run import DIAGONAL
 from .._utils.atomic_files import differences
 from .._utils.warn import warn
@@ -56,7 +56,7 @@ def dependencies(params, problem, settings):
         "fit_intercept": columns.fit_intercept,
         "global_scale": None if params.global_scale == 1 else params.global_scale,  # None is 1
         "expected_nonzero": params.expected_nonzero,
-        "slab_scale": SLAB_TEXT if np.ndim(slab_scale) else slab_scale,
+        "slab_scale": SLAB_TEXT.format(SLABS[params.slab_scale]) if np.ndim(slab_scale) else slab_scale,
         "standardize": columns.standardize,
         "unpenalized": np.flatnonzero(columns.unpenalized).tolist(),
         "prior_scale": [[int(j), float(columns.prior_scale[j])] for j in np.flatnonzero(columns.has_own_scale)],

@@ -7,17 +7,21 @@ import numpy as np
 WIDE = 100.0  # standard deviation of intercept and unpenalised coefficients; wide for a linear predictor
 PER_CONTRAST = "per_contrast"  # the parameter ``slab_scale`` of a slab for each column, in the unit of its contrast
 SLAB = 4  # standard deviation of such a slab, of the linear predictor per contrast of a column
-SLAB_TEXT = f"{SLAB} per contrast of each column"
+# That of several classes where none is given: it ends the coefficients of classes that are separated, as some often are, and
+# leaves others alone.
+WIDE_PER_CONTRAST, WIDE_SLAB = "wide per contrast", 40
+SLABS = {PER_CONTRAST: SLAB, WIDE_PER_CONTRAST: WIDE_SLAB}
+SLAB_TEXT = "{} per contrast of each column"
 
 
-def slabs_of(contrast):
+def slabs_of(contrast, size=SLAB):
     """Standard deviations of the slabs of columns with these contrasts (p,); inf, for no slab, where that is 0.
 
     The contrast of a column is 2 E d^2 / E|d|, d the deviations from its mean: the difference of its values if it has
     two, however rare one is; 2.5 standard deviations if it is normal. It is never below two standard deviations. A slab
     per standard deviation alone would hardly bound the coefficient of a rare level.
     """
-    return np.divide(SLAB, contrast, out=np.full(len(contrast), np.inf), where=contrast > 0)
+    return np.divide(size, contrast, out=np.full(len(contrast), np.inf), where=contrast > 0)
 
 
 class FixedPrior:

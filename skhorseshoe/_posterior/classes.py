@@ -28,19 +28,19 @@ def average_probabilities(model, eta, ops):
     """Averages over draws of the probabilities of the classes, in the order of ``classes_``; (n, K)."""
     if is_ordered(model):
         return in_order_of_classes(model, average_of_ordered(model, eta, ops))
-    return each_probability(model, eta).mean(axis=1)
+    return ops.average_class_probabilities(contrasts_of(model, eta), model._likelihood)
 
 
-def each_probability(model, eta, max_draws=None):
+def each_probability(model, eta, ops, max_draws=None):
     """The probabilities of the classes under each draw, in the order of ``classes_``; (n, m, K). max_draws : of eta."""
     if is_ordered(model):
         return in_order_of_classes(model, model._likelihood.probabilities(eta, own_draws(model, max_draws)))
-    return model._likelihood.probabilities(contrasts_of(model, eta))
+    return ops.class_probabilities(contrasts_of(model, eta), model._likelihood)
 
 
-def ends_of_classes(model, eta, levels):
+def ends_of_classes(model, eta, ops, levels):
     """Quantiles over draws of the probability of each class in the order of ``classes_``; (n, 2 K)."""
-    ends = np.quantile(each_probability(model, eta), levels, axis=1)  # (2, n, K)
+    ends = np.quantile(each_probability(model, eta, ops), levels, axis=1)  # (2, n, K)
     return np.moveaxis(ends, 0, 2).reshape(len(eta), -1)
 
 

@@ -108,7 +108,7 @@ class PredictionsMixin(PosteriorMixin):
 
         def probabilities(eta, ops):
             if has_classes(self):
-                return each_probability(self, eta, max_draws).reshape(len(eta), -1)
+                return each_probability(self, eta, ops, max_draws).reshape(len(eta), -1)
             return self._likelihood.probability(eta, ops, out=eta)
 
         samples = _predict.values_by_row(self, rows, n_draws * prod(of_classes), probabilities, draws)
@@ -152,7 +152,7 @@ class PredictionsMixin(PosteriorMixin):
 
         def ends(eta, ops):
             if has_classes(self):
-                return ends_of_classes(self, eta, ends_of(level))
+                return ends_of_classes(self, eta, ops, ends_of(level))
             return ops.quantiles(eta, ends_of(level), partial(self._likelihood.probability, ops=ops))
 
         shape = (len(self.classes_), 2) if has_classes(self) else (2,)

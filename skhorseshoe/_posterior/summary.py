@@ -5,7 +5,7 @@ from textwrap import fill
 import numpy as np
 import pandas as pd
 
-from .._mcmc.prior import PER_CONTRAST, SLAB_TEXT, WIDE
+from .._mcmc.prior import PER_CONTRAST, SLAB, SLAB_TEXT, WIDE
 from .._utils.names import class_texts, name_of_levels, names_of, printable, with_article
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .claim_errors import indicator_sets_of, lfsr, sure_signs
@@ -184,11 +184,10 @@ def _slab(model):
         return ""
     if np.ndim(slab_scale) == 0:
         return f", slab of standard deviation {slab_scale:g}"
-    why = ""
+    size, why = model._fit_facts.get("slab_per_contrast", SLAB), ""
     if model._fit_facts.get("slab_scale") == "auto":
-        several = "there are several classes" if is_several(model) else "columns outnumber rows"
-        why = f", chosen because {several}"
-    return f", slab of {SLAB_TEXT}{why}"
+        why = f", chosen because {'columns outnumber rows' if size == SLAB else 'there are several classes'}"
+    return f", slab of {SLAB_TEXT.format(size)}{why}"
 
 
 def _own_scales(model):
