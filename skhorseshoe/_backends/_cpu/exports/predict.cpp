@@ -130,7 +130,8 @@ EXPORT i32 class_probabilities(const double* eta, i64 n_rows, i64 n_draws, i64 d
     if (of_law.failed() || work.failed() || p.failed()) return NO_MEMORY;
     const MultinomialProbit law = {d, of_law};
     for (i64 i = 0; i < n_rows; ++i) {
-        const ClassesOfRow row = {law, eta + i * n_draws * d, n_draws, averaged, averaged ? p.data : out + i * K * n_draws, work};
+        double* of_row = averaged ? p.data : out + i * K * n_draws;
+        const ClassesOfRow row = {law, eta + i * n_draws * d, n_draws, averaged, of_row, work};
         row.compute();
         for (i64 k = 0; k < K; ++k) {
             row.compute_small_again(k);

@@ -3,10 +3,10 @@
 // Linear predictors are d = K - 1 contrasts m_a, eta = m C with the rows c_a (-1, ..., -1, a + 1, 0, ..., 0) of C orthonormal.
 // For K = 2 it is the probit likelihood.
 //
-// The integrand is log-concave. The trapezoidal rule takes x, with t = mode + s (e^(bx) - 1) / b: s is the inverse root of the
-// curvature of the logarithm at the mode, and b, from its third derivative, makes the integrand nearly even. The relative
-// error is below 1e-10 for K up to 30. ``likelihood.hpp`` says what a likelihood of two classes has; this one has ``score``
-// and ``log_likelihood`` alone.
+// The integrand is log-concave. The trapezoidal rule takes x, with t = mode + s (e^(bx) - 1) / b: s is the inverse root of
+// the curvature of its logarithm at the mode, and b, from the third derivative, makes it nearly even. The relative error is
+// below 1e-10 for K up to 10, and below 2e-10 for K = 30. ``likelihood.hpp`` says what a likelihood of two classes has; this
+// one has ``score`` and ``log_likelihood`` alone, and probabilities for predictions.
 #pragma once
 #include "likelihood.hpp"
 #include "likelihoods/normal_tail.hpp"
@@ -60,7 +60,7 @@ struct MultinomialProbit {
 
     // eta_y - eta_l of n rows, given the contrasts.
     template <class F> void see_differences(i64 n, const u8* __restrict y, F value) const {
-        double *eta = slopes(), own[SIDE];
+        double *eta = slopes(), own[SIDE] = {};
         see_predictors(n, value);
         for (i64 k = 0; k <= d; ++k)
             for (i64 r = 0; r < n; ++r) own[r] = y[r] == k ? eta[k * SIDE + r] : own[r];
@@ -202,8 +202,9 @@ struct MultinomialProbit {
         }
     }
 
-    // P(y = k) of n rows for all classes (d + 1, SIDE), with an absolute error of 1e-11: the integrals of phi(t - eta_k)
-    // prod_l Phi(t - eta_l), where t is the largest utility, by nodes that all classes share, from ``left`` of the largest eta on.
+    // P(y = k) of n rows for all classes (d + 1, SIDE), with an absolute error of 1e-11: the integrals of
+    // phi(t - eta_k) prod_l Phi(t - eta_l), where t is the largest utility, by nodes that all classes share. They begin so
+    // far left of the largest eta.
     template <class F> void probabilities(i64 n_rows, F value, double left, double* __restrict p) const {
         const i64 n = padded(n_rows);
         const double h = step_of_nodes();
