@@ -7,6 +7,7 @@ columns are centred, so the intercepts have priors of their own.
 
 import numpy as np
 
+from .._backends.line_moves import choose
 from .._utils.memmap import cut
 from .prior import FixedPrior
 
@@ -115,8 +116,12 @@ class RowsOfContrasts:
         return self.rows, side_by_side(beta[:1], self.d), weight, None
 
     def lines(self, fixed, widths, n_splits=0, n_columns=None):
-        """None: no lines."""
-        return None
+        """As ``Rows.lines``."""
+        return choose(self, fixed, widths, (), n_splits, n_columns)
+
+    def line(self, beta, direction, steps):
+        """As ``Rows.line``."""
+        return self.rows.line(*(side_by_side(values, self.d) for values in (beta, direction)), steps)
 
     def separated_by(self, beta):
         """As ``Rows.separated_by``."""

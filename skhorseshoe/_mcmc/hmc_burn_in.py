@@ -149,7 +149,7 @@ class HmcChains(Chains):
     def _final_lines(self, tuning):
         """``Lines`` after burn-in; where the scales do not move under the Gaussian, with more single moves."""
         n_steps = 1 if tuning.tau_moves else tuning.n_steps
-        return self.lines and self.lines._replace(n_columns=n_single_moves(self.problem.rows, n_steps))
+        return self.lines._replace(n_columns=n_single_moves(self.problem.rows, n_steps))
 
     def _least_angle(self):
         """The least angle of a trajectory of one step; larger where a pass takes less time than a Cholesky factor."""
@@ -228,8 +228,7 @@ class HmcChains(Chains):
             out["H"] = self.precision.H
         else:
             out |= {f"reference_{name}": getattr(self.reference, name) for name in _REFERENCE}
-            if self.lines is not None:
-                out["spread"] = self.lines.widths[: 1 + self.state.lambda_sq_inv.shape[1]]
+            out["spread"] = self.lines.widths[: 1 + self.state.lambda_sq_inv.shape[1]]
         if self.window is not None:
             out |= {f"window_{name}": value for name, value in self.window.arrays(self.problem.rows.ops).items()}
         return out
@@ -244,7 +243,7 @@ class HmcChains(Chains):
         self.state = rows.ops.to_device(state._replace(sweep=int(saved["sweep"])))
         if "H" not in saved:
             point, score, information = (saved[f"reference_{name}"] for name in _REFERENCE)
-            self._set_reference(hmc.Reference(point, score, information, self.mass_matrix), saved.get("spread"))
+            self._set_reference(hmc.Reference(point, score, information, self.mass_matrix), saved["spread"])
             if len(self.phase_ends) > 1 and self.state.sweep >= self.phase_ends[-1]:
                 self.lines = self._final_lines(self.tuning)
         if "window_n" in saved:

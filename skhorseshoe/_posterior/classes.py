@@ -20,8 +20,8 @@ def has_classes(model):
 
 
 def contrasts_of(model, eta):
-    """The linear predictors of a model of several classes, in contrasts of these; (n, m, K - 1)."""
-    return eta.reshape(len(eta), -1, len(model.classes_)) @ model._likelihood.contrasts.T
+    """The linear predictors of a model of several classes, in contrasts of these; (n, m (K - 1))."""
+    return (eta.reshape(len(eta), -1, len(model.classes_)) @ model._likelihood.contrasts.T).reshape(len(eta), -1)
 
 
 def average_probabilities(model, eta, ops):
@@ -35,7 +35,7 @@ def each_probability(model, eta, ops, max_draws=None):
     """The probabilities of the classes under each draw, in the order of ``classes_``; (n, m, K). max_draws : of eta."""
     if is_ordered(model):
         return in_order_of_classes(model, model._likelihood.probabilities(eta, own_draws(model, max_draws)))
-    return ops.class_probabilities(contrasts_of(model, eta), model._likelihood)
+    return np.moveaxis(ops.class_probabilities(contrasts_of(model, eta), model._likelihood), 1, 2)
 
 
 def ends_of_classes(model, eta, ops, levels):
@@ -49,7 +49,7 @@ def log_density_of_class(model, eta, place, max_draws=None):
     if is_ordered(model):
         at = np.broadcast_to(place[:, None], eta.shape)
         return model._likelihood.log_density_of_class(eta, at, own_draws(model, max_draws))
-    eta = contrasts_of(model, eta)
+    eta = contrasts_of(model, eta).reshape(len(eta), -1, model._likelihood.n_predictors)
     return model._likelihood.log_density_of_class(eta, np.broadcast_to(place[:, None], eta.shape[:2]))
 
 
