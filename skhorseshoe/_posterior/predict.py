@@ -1,5 +1,7 @@
 """Probabilities of rows under the draws, in blocks of rows with one matrix product each."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import sklearn
 
@@ -8,7 +10,7 @@ from .._data.labels import places_of
 from .._data.weights import check_weights
 from .._utils.arrays import first_not_finite
 from .._utils.memory import check_result
-from .._utils.threads import count_threads, open_threads
+from .._utils.threads import Threads, count_threads, open_threads
 from .fitted_rows import check_fitted_on
 from .grouped_prediction import DrawsForRows, draws_with_effects, evenly, given_rows, group_roots, is_grouped
 from .ordered import is_ordered, own_draws
@@ -148,14 +150,14 @@ def each_predictor(model, rows, coef, intercept, use, scale=1.0):
             )
         use(eta, block, ops)
 
-    each_product(model, rows.X, coef, shifted)
+    alone = nullcontext(Threads(1)) if rows.X.shape[0] == 1 else None  # opening some takes long relative to one row
+    each_product(model, rows.X, coef, shifted, alone)
 
 
-def each_product(model, a, b, use):
+def each_product(model, a, b, use, threads=None):
     """Call use(product, rows, ops) with blocks of the product a b', which may be overwritten, and the slice of the rows
-    of ``a``. Blocks are on the device of the back end ``ops``."""
+    of ``a``. Blocks are on the device of the back end ``ops``. threads : a context; by default those of ``n_jobs``."""
     ops, name, _ = device.for_answers(model.device, model.device_, a)
     budget = int(sklearn.get_config()["working_memory"] * 2**20)
-    n_threads = 1 if a.shape[0] == 1 else count_threads(model.n_jobs)  # counting would take long relative to one row
-    with open_threads(n_threads) as threads, ops.using(name):
+    with threads or open_threads(count_threads(model.n_jobs)) as threads, ops.using(name):
         ops.each_block(a, b, threads, budget, lambda product, rows: use(product, rows, ops))
