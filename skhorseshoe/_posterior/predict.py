@@ -87,10 +87,10 @@ def log_likelihood(model, rows, place, weight, max_draws):
 def labelled_rows(model, X, y, sample_weight, offset):
     """The user's rows of the fit, checked: ``GivenRows``, the place of each label among the classes in their order
     (n,), and weights (n,) or None."""
-    if hasattr(model, "_part_of"):
+    if hasattr(model, "_derived"):
         raise ValueError(
-            f"This is the model of {model._part_of} within a model of ordered classes, and the log score of a row is "
-            "that of its class: ask the model that was fitted."
+            f"This is the model {model._derived}, and the log score of a row of the fit is that of the model that was "
+            "fitted: ask that."
         )
     if is_grouped(model):
         raise ValueError(
@@ -116,10 +116,10 @@ def each_log_likelihood(model, rows, place, weight, coef, intercept, use):
         values = ops.to_host(eta)
         if own is None:
             values *= sign[block]
-            model._likelihood.log_density(values, out=values)
+            model._likelihood_of_fit.log_density(values, out=values)
         else:
             at = np.broadcast_to(place[block, None], values.shape)
-            values = model._likelihood.log_density_of_class(values, at, own)
+            values = model._likelihood_of_fit.log_density_of_class(values, at, own)
         if weight is not None:
             values *= weight[block, None]
         use(values, block)

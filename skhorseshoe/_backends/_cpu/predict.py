@@ -1,6 +1,7 @@
 """Linear predictors and probabilities of blocks of rows for all draws, on the CPU."""
 
 import numpy as np
+from scipy import special
 
 from ..._utils.memmap import cut, read_ahead
 from .library import function
@@ -60,6 +61,8 @@ def average_probabilities(eta, likelihood):
     Both are summed, so that a small probability keeps its relative accuracy.
     """
     eta, out = np.ascontiguousarray(eta, np.float64), np.empty((len(eta), 2))
+    if likelihood.number is None:  # the core does not have it
+        return likelihood.averages(eta, special, out)
     _average_probabilities(likelihood.number, eta, *eta.shape, out)
     return out
 
