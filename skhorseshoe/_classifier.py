@@ -337,8 +337,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
             columns than rows without a slab, weights that make the fit slow or intervals too narrow, few groups, groups
             of which y tells nothing, or rows that look like groups where none are given. After it, if there is no
             ConvergenceWarning, for columns on very different scales, with values far out, too far from zero for their
-            precision, or whose means in groups matter by themselves. At any time, if ``fit`` was interrupted or ``max_time``
-            has passed, it will take hours, or it cannot write its checkpoint.
+            precision, or whose means in groups matter by themselves. At any time, if ``fit`` was interrupted, by
+            ``max_time`` too, will take hours, or cannot write its checkpoint.
         """
         with _fit.Lease() as lease, np.errstate(all="ignore"):
             fitted = _fit.fit(self, validated(self), X, RowArguments(y, sample_weight, groups, offset), lease)

@@ -1,4 +1,4 @@
-"""The model of a population with another share of events than the sample that was fitted."""
+"""The model of a population with another share of events than the sample, and of next month's, by an offset."""
 
 import pickle
 from copy import deepcopy
@@ -9,6 +9,7 @@ import pytest
 from scipy.special import expit, log_ndtr
 from scipy.stats import norm
 from sklearn.base import clone
+from sklearn.metrics import log_loss
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 from skhorseshoe.inspection import at_least, contributions, loo, marginal_effects, summary, with_prevalence
@@ -107,3 +108,24 @@ def test_what_the_correction_cannot_say_is_refused(fitted, problem, visits, shor
         with_prevalence(ordered, 0.1)
     with pytest.raises(ValueError, match="of y >= 2 within"):
         with_prevalence(at_least(ordered, 2), 0.1)
+
+
+def test_the_last_score_as_an_offset_leaves_the_change_to_fit(seed):
+    """Of the intercept and of one coefficient, within four standard deviations; and better than the last model."""
+    rng = np.random.default_rng(seed)
+    X, old = rng.standard_normal((9000, 4)), slice(0, 6000)
+    new, later = slice(6000, 7500), slice(7500, 9000)
+    score = X @ [1.0, -0.7, 0.3, 0.0] - 0.5
+    score[6000:] += 0.7 * X[6000:, 1] - 0.5
+    y = score + rng.standard_normal(9000) > 0
+    last, change = (HorseshoeProbitClassifier(n_iter=200, burn_in=100, random_state=seed) for _ in range(2))
+    last.fit(X[old], y[old])
+    offset = last.decision_function(X)
+    change.fit(X[new], y[new], offset=offset[new])
+    draws = np.column_stack([change.coef_draws_.reshape(-1, 4), change.intercept_draws_.ravel()])
+    assert (abs(draws.mean(axis=0) - [0.0, 0.7, 0.0, 0.0, -0.5]) < 4 * draws.std(axis=0) + 0.05).all()
+    losses = [
+        log_loss(y[later], p)
+        for p in (change.predict_proba(X[later], offset=offset[later]), last.predict_proba(X[later]))
+    ]
+    assert losses[0] < losses[1] - 0.02

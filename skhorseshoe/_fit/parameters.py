@@ -79,7 +79,7 @@ CONSTRAINTS = {  # each parameter by itself; scikit-learn checks them
     "verbose": ["verbose"],
 }
 
-# Of a fit, by name; ``slab_as_given`` is ``slab_scale`` before ``settled``, ``ends_at`` when ``max_time`` will have passed.
+# Of a fit, by name; ``slab_as_given`` is ``slab_scale`` before ``settled``, ``ends_at`` the time when sampling ends.
 Parameters = make_dataclass("Parameters", [*CONSTRAINTS, "likelihood", "slab_as_given", "ends_at"], frozen=True)
 
 
@@ -90,7 +90,7 @@ def _plain(value):
 
 def validated(model):
     """The ``Parameters`` of a classifier; a ValueError where they contradict one another."""
-    ends_at = math.inf if model.max_time is None else time.monotonic() + model.max_time
+    ends_at = time.monotonic() + model.max_time if model.max_time else -math.inf if model.max_time == 0 else math.inf
     values = (_plain(getattr(model, name)) for name in CONSTRAINTS)
     params = Parameters(*values, model._of_two_classes, model.slab_scale, ends_at)
     n_iter, thin, target, max_draws = params.n_iter, params.thin, target_ess_or_default(params), params.max_draws

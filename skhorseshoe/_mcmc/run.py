@@ -138,12 +138,14 @@ class Run:
         """Run to the end; ``report`` is called with the number of sweeps done, and may return True to end it.
 
         Ctrl-C is heard between two sweeps, a second one at once. Before the first draw it is raised; after it, it ends
-        the run with the draws made so far. So does the time ``ends_at``, by a TimeoutError or with the draws.
+        the run with the draws made so far. So does the time ``ends_at``, by a TimeoutError or with the draws, after one
+        sweep at least, so that slices of time come to an end; minus infinity allows none.
         """
+        first = self.sweep + (ends_at > -np.inf)
         with ctrl_c_noted() as interrupted:
             try:
                 while self.done < self.settings.n_iter and self.stopped_by == "n_iter":
-                    if time.monotonic() >= ends_at:
+                    if self.sweep >= first and time.monotonic() >= ends_at:
                         self._end_early()
                         break
                     self._step()

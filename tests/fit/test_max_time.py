@@ -27,7 +27,7 @@ def timed(clock, watched_sampler):
 
 def test_a_fit_whose_time_is_up_holds_the_first_draws(problem, timed):
     model = timed(33)
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="max_time has passed") as caught:
         model.fit(*problem)
     told = [str(warning.message) for warning in caught]
     assert told[0].startswith("max_time has passed after 23 of 40 sweeps: the model holds the 11 draws made so far")
@@ -52,8 +52,9 @@ def test_before_the_first_draw_there_is_no_model(problem, timed, sweep):
 @pytest.mark.filterwarnings("ignore")
 def test_slices_of_time_make_the_draws_of_one_fit(problem, timed, tmp_path):
     whole = HorseshoeProbitClassifier(**PARAMS).fit(*problem)
-    with pytest.raises(TimeoutError):
-        timed(4).set_params(checkpoint=tmp_path / "run").fit(*problem)
+    for sweep in (0, 4):  # at least one sweep each
+        with pytest.raises(TimeoutError, match="after 1 sweeps" if sweep == 0 else "after 4 sweeps"):
+            timed(sweep).set_params(checkpoint=tmp_path / "run").fit(*problem)
     for sweep in (17, 38, 90):
         model = timed(sweep).set_params(checkpoint=tmp_path / "run").fit(*problem)
     assert model.stopped_by_ == "n_iter"
@@ -61,8 +62,8 @@ def test_slices_of_time_make_the_draws_of_one_fit(problem, timed, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_a_running_fit_is_looked_at_from_outside(problem, watched_sampler, tmp_path, monkeypatch):
-    """It holds the lock of its folder; a look takes the draws that it has saved, writes nothing, and changes nothing."""
+def test_a_running_fit_is_looked_at_from_outside(problem, watched_sampler, tmp_path):
+    """It holds the lock of its folder; a look takes the draws that it has saved, and writes nothing."""
     params = {**PARAMS, "checkpoint": tmp_path / "run", "checkpoint_interval": 0.0}
     looks = {}
 
@@ -71,7 +72,10 @@ def test_a_running_fit_is_looked_at_from_outside(problem, watched_sampler, tmp_p
             watched_sampler(lambda t: None)
             before = {path: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()}
             reader = HorseshoeProbitClassifier(max_time=0, **params)
-            looks[t] = pytest.raises(TimeoutError, reader.fit, *problem) if t < 10 else reader.fit(*problem)
+            if t < 10:
+                with pytest.raises(TimeoutError, match="after 4 sweeps"):  # saved at the end of a sweep
+                    reader.fit(*problem)
+            looks[t] = reader if t < 10 else reader.fit(*problem)
             assert {path: path.stat().st_mtime_ns for path in (tmp_path / "run").iterdir()} == before
             watched_sampler(look)
 
@@ -80,7 +84,7 @@ def test_a_running_fit_is_looked_at_from_outside(problem, watched_sampler, tmp_p
     assert not (tmp_path / "run").exists()
     watched_sampler(look)
     whole = HorseshoeProbitClassifier(**params).fit(*problem)
-    assert "after 4 sweeps" in str(looks[5].value)  # saved at the end of a sweep
+    assert [*looks] == [5, 31]
     seen = looks[31]
     assert seen.n_iter_ == 20
     assert seen.stopped_by_ == "max_time"
