@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from ._data.input_table import is_dask
 from ._posterior import predict
 from ._posterior.claim_errors import EFFECT
+from ._posterior.comparisons import number_needed_to_treat
 from ._posterior.contributions import contributions
 from ._posterior.input_rows import input_names
 from ._posterior.loo import LeaveOneOut, leave_one_out
@@ -33,6 +34,7 @@ __all__ = [
     "contributions",
     "loo",
     "marginal_effects",
+    "number_needed_to_treat",
     "predict_interval",
     "predict_proba_samples",
     "select",

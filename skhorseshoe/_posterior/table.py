@@ -19,9 +19,12 @@ _FORMATS = {"n_columns": "{:.0f}", "m_eff": "{:.1f}", "shrinkage": "{:.2f}", "es
 _FORMATS |= {"value": "{:z.4g}", "reference": "{:z.4g}", "weight": "{:z.4g}"}
 _FORMATS |= {"lfsr": "{:.2g}", "probability": "{:.4f}", "purity": "{:.2f}"}
 _OWN = "value", "reference"  # columns that may hold the user's values
+_ESTIMATES = "median", "net_benefit", "treat_all"  # beside an interval, with digits as a mean has
+_WIDTH_IN_SD = 3.3  # of an interval of 90 %, where a table has no sd
 _USUAL_ESS, _FEW_ESS = 1000.0, 4.0  # sample size to assume for tables without a column "ess", and for a missing value
 _MOST_DECIMALS, _LARGEST_PLAIN = 6, 1e7  # limits beyond which a number is written with a power of ten
 _LONG, _ABOVE, _BELOW = "prob_positive", "prob_", "positive"  # a long heading, and its two lines
+_PROBABILITIES = _LONG, "prob_above_1", "prob_useful"
 
 
 class Summary(pd.DataFrame):
@@ -125,21 +128,22 @@ def _write_numbers(frame, shown):
     numbers = [name for name in frame if _is_number(frame[name])]
     for name in _FORMATS.keys() & set(numbers):
         shown[name] = [_formatted(value, _FORMATS[name]) for value in frame[name]]
-    if "sd" not in numbers:
+    ends = frame[[name for name in numbers if str(name).endswith("%")]].astype(float)
+    if "sd" not in numbers and ends.shape[1] != 2:
         return
     ess = frame["ess"].fillna(_FEW_ESS).to_numpy(float) if "ess" in numbers else _USUAL_ESS
+    sd = frame["sd"] if "sd" in numbers else (ends.iloc[:, 1] - ends.iloc[:, 0]) / _WIDTH_IN_SD
     with np.errstate(all="ignore"):  # in tables of sums and differences, sd may be negative
-        errors = frame["sd"].to_numpy(float) / np.sqrt(ess)
-    ends = frame[[name for name in numbers if str(name).endswith("%")]].astype(float)
+        errors = sd.to_numpy(float) / np.sqrt(ess)
     signed = ((ends.min(axis=1) > 0) | (ends.max(axis=1) < 0)).to_numpy()
-    for name in ("mean", *ends, "sd"):
+    for name in ("mean", *_ESTIMATES, *ends, "sd"):
         if name in numbers:
             shown[name] = list(map(_number_text, frame[name], errors, signed & (name != "sd")))
-    if _LONG in numbers:
-        p = frame[_LONG].to_numpy(float)
+    for name in (name for name in _PROBABILITIES if name in numbers):
+        p = frame[name].to_numpy(float)
         with np.errstate(all="ignore"):
             errors = np.sqrt(p * (1 - p) / ess)
-        shown[_LONG] = list(map(_probability_text, p, errors))
+        shown[name] = list(map(_probability_text, p, errors))
 
 
 def _number_text(value, error, signed):
