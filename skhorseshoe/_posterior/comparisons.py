@@ -1,16 +1,14 @@
-"""How two average probabilities are compared, and the table of effects, which keeps their draws."""
+"""How two average probabilities are compared, and numbers needed to treat."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from .._utils.names import class_texts
 from .estimates import ends_of
 from .summary import described, in_lines, interval_headings
-from .table import Summary
 
 if TYPE_CHECKING:
     from .._types import DataFrame
@@ -61,32 +59,6 @@ def statistics(comparison, draws, level):
     low, median, high = np.quantile(draws, [ends_of(level)[0], 0.5, ends_of(level)[1]], axis=(0, 1))
     above = described(np.log(draws), level)["prob_positive"]
     return {"median": median, **dict(zip(interval_headings(level), (low, high), strict=True)), "prob_above_1": above}
-
-
-class Effects(Summary):
-    """A table of effects, whose rows may be cut and sorted, with their ``draws``."""
-
-    _metadata = ["_draws"]  # noqa: RUF012 (pandas passes on what it names)
-    _draws: Any = None  # the names of all effects, and (n_chains, n_draws, k)
-
-    @property
-    def _constructor(self):
-        return Effects
-
-    @property
-    def draws(self):
-        """The draws of the effects, a frame with one column for each row of the table, indexed by chain and draw."""
-        labels, values = self._draws or ([], np.empty((0, 0, 0)))
-        at = {label: k for k, label in enumerate(labels)}
-        if len(at) < len(labels) or not all(label in at for label in self.index):
-            raise ValueError(
-                "The rows of this table do not have the names of the effects that were computed, each once, by which "
-                "their draws are found: ask the table as marginal_effects gave it, or some of its rows."
-            )
-        n_chains, n_draws, _ = values.shape
-        index = pd.MultiIndex.from_product([range(n_chains), range(n_draws)], names=["chain", "draw"])
-        chosen = values.reshape(len(index), -1)[:, [at[label] for label in self.index]]
-        return pd.DataFrame(chosen, index=index, columns=self.index)
 
 
 def number_needed_to_treat(effects: DataFrame, *, adverse: bool) -> DataFrame:

@@ -95,7 +95,8 @@ def changes_of(model, steps, X, features, change, reference, weight, sign):
     left_out += [f"{X.names[j]!r} (dates or durations)" for (j,) in times]
     for columns, level in selected:
         if columns not in sets and X.holds_numbers(columns[0]):
-            changes.append(_number_change(X, columns[0], change, weight, share))
+            own = change.get(X.names[columns[0]], "auto") if isinstance(change, Mapping) else change
+            changes.append(_number_change(X, columns[0], own, weight, share))
             continue
         if columns in sets:
             name, codes, labels = titles[columns], sets[columns], [X.names[j] for j in columns]
@@ -110,6 +111,9 @@ def changes_of(model, steps, X, features, change, reference, weight, sign):
         _check_levels(name, labels, shares, change)
         pairs = _pairs(name, labels, shares, by_name.get(columns), change == "pairs", level)
         changes.append(_category_change(name, columns, codes, labels, pairs, sign))
+    numbers = [item.name for item in changes if isinstance(item, Number)]
+    if isinstance(change, Mapping) and (unknown := [name for name in change if name not in numbers]):
+        raise ValueError(f"change has {unknown[0]!r}, which is no column of numbers among the features: {numbers}.")
     if not changes:
         raise ValueError(
             "features is empty, or no column of X holds numbers or a category of 2 to "
@@ -302,6 +306,10 @@ def _step(values, name, change, weight):
 
 def check_change(change):
     """Raise a ValueError for an invalid ``change``."""
+    if isinstance(change, Mapping):
+        for one in change.values():
+            check_change(one)
+        return
     if isinstance(change, str) and change in ("auto", "unit", "sd", "binary", "pairs"):
         return
     if isinstance(change, bool) or not isinstance(change, Real) or not np.isfinite(change):

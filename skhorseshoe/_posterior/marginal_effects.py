@@ -13,7 +13,7 @@ from .._utils.errstate import guarded
 from .._utils.names import printable
 from ..diagnostics import ess_bulk
 from .average_changes import Parts, average_changes
-from .comparisons import COMPARISONS, SIGNS, Effects, check_comparison, contrast_draws, difference_of, statistics
+from .comparisons import COMPARISONS, SIGNS, check_comparison, contrast_draws, difference_of, statistics
 from .feature_changes import Number, changes_of, check_change, levels_to_part
 from .grouped_prediction import given_rows, on_average, population
 from .input_rows import InputRows
@@ -22,9 +22,10 @@ from .mixin import level_of
 from .ordered import refuse_classes
 from .pipeline import unwrap
 from .summary import in_lines
+from .table import TableOfDraws
 
 if TYPE_CHECKING:
-    from .._types import DataFrame, Model, Offsets, RowsLike, Sequence, Weights
+    from .._types import Change, DataFrame, Mapping, Model, Offsets, RowsLike, Sequence, Weights
 
 _ROUNDING = 1e-12
 
@@ -35,7 +36,7 @@ def marginal_effects(
     X: RowsLike,
     features: str | int | Sequence[str | int] | None = None,
     *,
-    change: Literal["auto", "unit", "sd", "binary", "pairs"] | float = "auto",
+    change: Change | Mapping[str, Change] = "auto",
     reference: Any = None,
     comparison: Literal["difference", "ratio", "odds_ratio"] = "difference",
     by: Any = None,
@@ -67,11 +68,12 @@ def marginal_effects(
         ``X.astype({"code": "category"})``. Dates must be numbers in X before the fit, such as days since a date. Where
         X has a column for every level, as from ``pandas.get_dummies``, these are one category, which their common
         beginning names ("ward" of ward_a and ward_b), and the name of one of them is that level alone.
-    change : {"auto", "unit", "sd", "binary", "pairs"} or float, default="auto"
+    change : {"auto", "unit", "sd", "binary", "pairs"}, float or dict, default="auto"
         What each column of numbers changes by: "auto" and "unit" add one, "sd" the standard deviation of the column in
         X, and a number adds itself; "binary" compares 1 with 0 for all rows, as is done for booleans and for columns of
         zeros and ones whatever is asked. Of a category each level is compared with the reference; with "pairs", which
-        is "auto" for numbers, each pair of levels, of 50 at most.
+        is "auto" for numbers, each pair of levels, of 50 at most. A dict has changes by column, such as {"age": 10};
+        other columns have "auto".
     reference : object, dict or None, default=None
         The level that others are compared with, where features have one category; or a dict of names of categories and
         levels. None is the most frequent level, by weight; of a level column that is named, the most frequent of the
@@ -181,7 +183,7 @@ def marginal_effects(
     rows = [row for i in used for row in effects[i]]
     draws = np.stack([row.draws for row in rows], axis=1).reshape(len(model.coef_draws_), -1, len(rows))
     labels = [row.label for row in rows]
-    frame = Effects(
+    frame = TableOfDraws(
         {"change": [row.words for row in rows], **statistics(comparison, draws, level), "ess": ess_bulk(draws)},
         index=pd.Index(labels, name="feature", tupleize_cols=False),
     )

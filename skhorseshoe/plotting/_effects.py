@@ -15,7 +15,7 @@ from ._base import MAX_NAMES, PALE, IntervalsDisplay, check_count, ink, spaced, 
 from ._texts import class_names, favoured_line
 
 if TYPE_CHECKING:
-    from .._types import Axes, DataFrame, Model, NDArray, Offsets, RowsLike, Sequence, Weights
+    from .._types import Axes, DataFrame, Model, NDArray, RowsLike, Sequence
 
 _RATIOS = 1, 2, 5, 3, 1.5, 0.7, 1.2, 0.8, 1.1, 0.9, 1.05, 0.95, 1.02, 0.98, 1.01, 0.99  # as ticks, the first ones first
 
@@ -62,15 +62,8 @@ class EffectsDisplay(IntervalsDisplay):
         X: RowsLike,
         features: str | int | Sequence[str | int] | None = None,
         *,
-        change: Literal["auto", "unit", "sd", "binary", "pairs"] | float = "auto",
-        reference: Any = None,
-        comparison: Literal["difference", "ratio", "odds_ratio"] = "difference",
-        by: Any = None,
-        level: float | None = None,
-        sample_weight: Weights = None,
-        offset: Offsets = None,
-        max_draws: int | None = None,
         ax: Axes | None = None,
+        **options: Any,
     ) -> Self:
         """Compute the effects and draw them.
 
@@ -78,15 +71,10 @@ class EffectsDisplay(IntervalsDisplay):
         ----------
         X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The rows to average over.
-        features, change, reference, comparison, by : see `inspection.marginal_effects`
-            The columns, what they change by, how probabilities are compared, and the column within whose levels.
-        level, sample_weight, offset, max_draws : see `inspection.marginal_effects`
-            How the effects are computed.
+        features, options : see `inspection.marginal_effects`
+            The columns, and all else that it takes, such as ``comparison``.
         """
-        options = {"change": change, "reference": reference, "comparison": comparison, "by": by}
-        options |= {"level": level, "offset": offset}
-        frame = marginal_effects(estimator, X, features, sample_weight=sample_weight, max_draws=max_draws, **options)
-        return cls.from_frame(frame, ax=ax)
+        return cls.from_frame(marginal_effects(estimator, X, features, **options), ax=ax)
 
     @classmethod
     def from_frame(cls, frame: DataFrame, *, ax: Axes | None = None) -> Self:

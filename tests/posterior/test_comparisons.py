@@ -100,7 +100,7 @@ def test_the_table_describes_its_draws_however_it_is_cut(model, table):
     np.testing.assert_allclose(effects["prob_above_1"], (draws > 1).mean())
     assert effects.sort_values("median").tail(2).draws.equals(draws[effects["median"].nlargest(2).index[::-1]])
     for other in (effects.reset_index(), effects.rename(index={"age": "years"})):
-        with pytest.raises(ValueError, match="do not have the names of the effects that were computed"):
+        with pytest.raises(ValueError, match="do not have the names that they were computed with"):
             _ = other.draws
 
 
