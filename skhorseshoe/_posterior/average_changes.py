@@ -1,5 +1,7 @@
 """Average probabilities of rows under each draw, as the rows are and with one column changed."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .._utils.arrays import dense
@@ -12,35 +14,17 @@ from .input_rows import blocks_behind
 _NUMBERS_HELD = 2**21  # numbers of column changes of these rows to hold at a time
 
 
-class Parts:
-    """Rows that are averaged over apart: those of each level of a column, or all.
+class Parts(NamedTuple):
+    """Rows that are averaged over apart: those of each level of a column, or all."""
 
-    codes : (n,) the part of each row, -1 for none; None puts all in one. weight : (n,) or None.
-    """
+    codes: np.ndarray  # (n,) the part of each row, -1 for none
+    weight: np.ndarray | None  # (n,)
 
-    def __init__(self, n, weight, codes=None):
-        self._n, self._weight, self._codes = n, weight, codes
-        self.number = 1 if codes is None else int(codes.max()) + 1
-        self._whole = [self.share(part) for part in range(self.number)]
-
-    def _inside(self, part):
-        return slice(None) if self._codes is None else self._codes == part
-
-    def share(self, part, of=None):
-        """The weight of the rows of a part, or of those of them where ``of`` (n,) holds."""
-        inside = np.ones(self._n, bool)[self._inside(part)] if of is None else of[self._inside(part)]
-        return inside.sum() if self._weight is None else inside @ self._weight[self._inside(part)]
-
-    def of_block(self, rows):
-        """Yields each part of a block of rows with the places of its rows in the block and in X, and with their share
-        in the part: of all together if they are alike, else (n,) of each."""
-        for part in range(self.number):
-            inside = self._inside(part) if self._codes is None else np.flatnonzero(self._codes[rows] == part)
-            places = np.arange(rows.start, rows.stop)[inside]
-            if len(places):
-                alike = self._weight is None
-                weight = len(places) if alike else self._weight[places]
-                yield part, inside, places, weight / self._whole[part]
+    def sizes(self, of=None):
+        """The weight of each part, or of those of its rows where ``of`` (n,) holds."""
+        counted = self.codes >= 0 if of is None else (self.codes >= 0) & of
+        weight, number = None if self.weight is None else self.weight[counted], self.codes.max() + 1
+        return np.bincount(self.codes[counted], weight, number)
 
 
 def average_changes(model, steps, X, changes, parts, offset, max_draws, known=None):
@@ -53,17 +37,23 @@ def average_changes(model, steps, X, changes, parts, offset, max_draws, known=No
     coef, intercept = predict.flat_draws(model, max_draws)
     scale = offset_factors(model, max_draws)
     changer = ColumnChanger(model, steps, X, changes, np.abs(coef).max(axis=0).astype(np.float64))
-    first = np.cumsum([0, *(len(item.states) for item in changes)])
-    sums = np.zeros((parts.number, first[-1] + (0 if known is None else len(known)), len(coef)))
+    first, sizes = np.cumsum([0, *(len(item.states) for item in changes)]), parts.sizes()
+    sums = np.zeros((len(sizes), first[-1] + (0 if known is None else len(known)), len(coef)))
     for rows, block, base in blocks_behind(model, steps, X):
 
         def add(column_changes, of_rows, rows=rows, base=base):
-            for part, inside, places, share in parts.of_block(rows):
+            for part, size in enumerate(sizes):
+                inside = np.flatnonzero(parts.codes[rows] == part)
+                places = rows.start + inside
+                if not len(places):
+                    continue
 
                 def fixed(draws, places=places):
                     shift = 0.0 if offset is None else scale[draws, None] * offset[places]
                     return intercept[draws, None] + shift
 
+                inside = slice(None) if len(inside) == base.shape[0] else inside  # without a copy
+                share = (len(places) if parts.weight is None else parts.weight[places]) / size
                 held = [column_change.of_rows(inside) for column_change in column_changes]
                 sets = None if of_rows is None else of_rows[:, places]
                 _add_effects(model, dense(base[inside]), held, first, share, coef, fixed, sums[part], sets)

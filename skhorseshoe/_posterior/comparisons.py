@@ -24,26 +24,25 @@ def check_comparison(comparison):
         raise ValueError(f"comparison must be one of {', '.join(map(repr, COMPARISONS))}; got {comparison!r}.")
 
 
-def contrast_draws(comparison, contrast, states, unchanged, known, where):
-    """The draws of an effect, (m,).
+def contrast_draws(comparison, contrast, states, unchanged, known):
+    """The draws of an effect in each part of the rows, (parts, m).
 
-    states : (number of states, m) changes of sums, relative to the rows as they are. unchanged : (m,) the sum for
-    these, which a difference does not need. known : the share of rows in both, those that have a value. where : the
-    effect in words.
+    states : (parts, states, m) changes of sums, relative to the rows as they are. unchanged : (parts, m) the sums for
+    these, which a difference does not need. known : (parts, 1) the share of rows in both, those that have a value.
     """
-    low = 0 if contrast.low is None else states[contrast.low]
+    high, low = states[:, contrast.high], 0 if contrast.low is None else states[:, contrast.low]
     if comparison == "difference":
-        effect = states[contrast.high] - low
+        effect = high - low
         effect[np.abs(effect) < _ZERO] = 0.0
         # Rows without a value do not change: they add nothing to the sum, and do not count in the mean.
         return effect / known
-    high, low = (unchanged + states[contrast.high]) / known, (unchanged + low) / known
-    for p in (high, low) if comparison == "ratio" else (high, low, 1 - high, 1 - low):
-        if p.min() < _SMALLEST:
-            raise ValueError(
-                f"The average probability behind {where!r} is 0 or 1 but for {p.min():.1g} under some draws, too near "
-                "for a ratio: take comparison='difference', a smaller change, or leave it out of features."
-            )
+    high, low = (unchanged + high) / known, (unchanged + low) / known
+    odds = (high, low) if comparison == "ratio" else (high, low, 1 - high, 1 - low)
+    if (least := np.min(odds)) < _SMALLEST:
+        raise ValueError(
+            f"The average probability behind {contrast.label!r} is 0 or 1 but for {least:.1g} under some draws, too "
+            "near for a ratio: take comparison='difference', a smaller change, or leave it out of features."
+        )
     return high / low if comparison == "ratio" else high * (1 - low) / (low * (1 - high))
 
 
@@ -65,8 +64,8 @@ def number_needed_to_treat(effects: DataFrame, *, adverse: bool) -> DataFrame:
     """The number needed to treat beside each difference of a table of marginal effects, with its interval.
 
     Where the interval of the difference includes zero, that of the number needed to treat passes infinity, and is
-    written as Altman (1998) proposes: "NNTB 20 (NNTB 7 to ∞ to NNTH 25)" is a benefit for one in 20 or in
-    as few as 7, none, or harm for one in as few as 25.
+    written as Altman (1998) proposes: "NNTB 20 (NNTB 7 to ∞ to NNTH 25)" is a benefit for one in 20 or in as few as 7,
+    none, or harm for one in as few as 25.
 
     Parameters
     ----------
@@ -82,30 +81,14 @@ def number_needed_to_treat(effects: DataFrame, *, adverse: bool) -> DataFrame:
         The rows with the columns change, mean, the ends of the interval, and nnt, a text. It is empty for rows that
         compare levels of ``by``, and ∞ for an effect of zero.
 
-    Raises
-    ------
-    ValueError
-        If effects is no such table.
-
     Notes
     -----
-    It is one divided by the mean difference. That has the meaning of treating more patients only if the effect of the
-    column is that of a treatment.
+    It is one divided by the mean difference, which tells of treating patients only if the effect of the column is that
+    of a treatment.
 
     References
     ----------
     Altman, D. G. (1998). Confidence intervals for the number needed to treat. BMJ 317, 1309-1312.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skhorseshoe import HorseshoeProbitClassifier
-    >>> from skhorseshoe.inspection import marginal_effects, number_needed_to_treat
-    >>> treated = np.arange(400) % 2
-    >>> died = np.arange(400) % 10 < 4 - 2 * treated  # 40 % and, of the treated, 20 %
-    >>> model = HorseshoeProbitClassifier(random_state=0).fit(treated[:, None], died)
-    >>> number_needed_to_treat(marginal_effects(model, treated[:, None]), adverse=True)["nnt"].iloc[0][:5]
-    'NNTB '
     """
     ends = [name for name in getattr(effects, "columns", ()) if str(name).endswith("%")]
     if len(ends) != 2 or effects.attrs.get("comparison") != "difference":

@@ -88,16 +88,6 @@ def net_benefit(
     Vickers, A. J. & Elkin, E. B. (2006). Decision curve analysis. Medical Decision Making 26, 565-574.
 
     Rubin, D. B. (1981). The Bayesian bootstrap. Annals of Statistics 9, 130-134.
-
-    Examples
-    --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets
-    >>> from skhorseshoe.inspection import net_benefit
-    >>> X, y, _ = datasets.make_sparse_probit(600, 10, random_state=0)
-    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X[:300], y[:300])
-    >>> curve = net_benefit(clf, X[300:], y[300:], [0.2, 0.5])
-    >>> bool(curve.loc[0.5, "net_benefit"] > max(0, curve.loc[0.5, "treat_all"]))
-    True
     """
     classifier, matched, arguments = matched_rows(model, X, y, groups, offset, new_groups, "net_benefit")
     level = level_of(classifier, level)
@@ -167,23 +157,9 @@ def calibration(
         Indexed by "slope" and "intercept", with the columns estimate and the ends of the interval. ``frame.draws`` are
         1000 draws of the population, as of `net_benefit`.
 
-    Raises
-    ------
-    ValueError
-        If all probabilities are the same, or a threshold separates the classes, so that there is no slope.
-
     References
     ----------
     Cox, D. R. (1958). Two further applications of a model for binary regression. Biometrika 45, 562-565.
-
-    Examples
-    --------
-    >>> from skhorseshoe import HorseshoeProbitClassifier, datasets
-    >>> from skhorseshoe.inspection import calibration
-    >>> X, y, _ = datasets.make_sparse_probit(600, 10, random_state=0)
-    >>> clf = HorseshoeProbitClassifier(random_state=0).fit(X[:300], y[:300])
-    >>> bool(0.5 < calibration(clf, X[300:], y[300:]).loc["slope", "estimate"] < 2)
-    True
     """
     classifier, matched, arguments = matched_rows(model, X, y, groups, offset, new_groups, "calibration")
     p = classifier.predict_proba(**arguments)[:, 1]

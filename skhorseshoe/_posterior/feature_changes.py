@@ -131,6 +131,15 @@ class Levels(NamedTuple):
     labels: list[object]
     reference: int  # the level that others are compared with, the most frequent one
 
+    @property
+    def others(self):
+        return [k for k in range(len(self.labels)) if k != self.reference]
+
+    def suffixes(self, sign):
+        """Of the names of effects within each level, and of those that compare other levels with the reference."""
+        within = [f" | {self.name}: {label}" for label in self.labels]
+        return within + [f"{within[k]} {sign} {self.labels[self.reference]}" for k in self.others]
+
 
 def levels_to_part(X, by, weight):
     """The ``Levels`` of rows: of a column of X, by name or number, or of labels (n,)."""

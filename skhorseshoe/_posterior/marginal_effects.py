@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -173,18 +173,20 @@ def marginal_effects(
     levels = None if by is None else levels_to_part(X, by, weight)
     if levels is not None and features is None:
         changes = [item for item in changes if levels.column not in item.columns] or changes
-    parts = Parts(X.shape[0], weight, None if levels is None else levels.codes)
+    parts = Parts(np.zeros(X.shape[0], int) if levels is None else levels.codes, weight)
     effects, shares, moved = _effects(model, steps, X, changes, comparison, levels, parts, offset, max_draws)
     used = [*range(len(changes))]
     if features is None and moved:  # steps may not tell what they use
         made_of, _ = inputs_of(model, steps, X)
         used = [i for i in used if i in moved or not made_of.isdisjoint(changes[i].columns)]
         left_out += [f"{item.name!r} (changes nothing)" for i, item in enumerate(changes) if i not in used]
-    rows = [row for i in used for row in effects[i]]
-    draws = np.stack([row.draws for row in rows], axis=1).reshape(len(model.coef_draws_), -1, len(rows))
-    labels = [row.label for row in rows]
+    where = [""] if levels is None else levels.suffixes(SIGNS[comparison])
+    rows = [(changes[i], contrast, suffix) for i in used for contrast in changes[i].contrasts for suffix in where]
+    labels = [f"{contrast.label}{suffix}" if suffix else contrast.label for _, contrast, suffix in rows]
+    draws = np.concatenate([effects[i] for i in used]).reshape(len(rows), len(model.coef_draws_), -1)
+    draws = np.moveaxis(draws, 0, 2)
     frame = TableOfDraws(
-        {"change": [row.words for row in rows], **statistics(comparison, draws, level), "ess": ess_bulk(draws)},
+        {"change": [row[1].words for row in rows], **statistics(comparison, draws, level), "ess": ess_bulk(draws)},
         index=pd.Index(labels, name="feature", tupleize_cols=False),
     )
     frame._draws = labels, draws
@@ -197,28 +199,21 @@ def marginal_effects(
     more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
     out = f"; left out: {', '.join(map(printable, left_out[:3]))}{more}" if left_out else ""
     frame.attrs["header"] = in_lines(f"{text}{by_sd}{out}{on_average(model)}")
-    frame.attrs |= {"features": {str(row.label): row.feature for row in rows}, "classes": model.classes_.tolist()}
-    frame.attrs |= {"comparison": comparison, "between": [row.label for row in rows if row.is_between]}
+    whose = {str(label): str(item.name) for label, (item, _, _) in zip(labels, rows, strict=True)}
+    frame.attrs |= {"features": whose, "classes": model.classes_.tolist(), "comparison": comparison}
+    is_between = [suffix in where[parts.sizes().size :] for *_, suffix in rows]
+    frame.attrs["between"] = [label for label, between in zip(labels, is_between, strict=True) if between]
     return frame
 
 
-class _Effect(NamedTuple):
-    """A row of the table."""
-
-    label: object
-    words: str
-    feature: str
-    draws: np.ndarray  # (m,)
-    is_between: bool  # whether it compares effects within levels
-
-
 def _effects(model, steps, X, changes, comparison, levels, parts, offset, max_draws):
-    """The effects of each change, in a list; the shares of rows that have a value, by change and part; and the numbers
-    of the changes that have changed a column of the classifier."""
+    """The effects of each change, (contrasts, parts, draws), with those between levels behind the parts; the shares of
+    rows that have a value, by change and part; and the numbers of the changes that have changed the classifier's
+    columns."""
     known = np.array([item.codes >= 0 for item in changes])
     keys = [has.tobytes() for has in known]
     sets = [keys.index(key) for key in dict.fromkeys(keys)]  # few: most columns have a value in the same rows
-    shares = np.array([[parts.share(k, has) / parts.share(k) for k in range(parts.number)] for has in known])
+    shares = np.array([parts.sizes(has) for has in known]) / parts.sizes()
     unchanged = None if comparison == "difference" else known[sets]
     sums, moved = average_changes(model, steps, X, changes, parts, offset, max_draws, unchanged)
     if not shares.all():
@@ -227,33 +222,16 @@ def _effects(model, steps, X, changes, comparison, levels, parts, offset, max_dr
             f"Column {changes[i].name!r} has no value in the rows whose {levels.name} is {levels.labels[k]!r}: leave "
             "it out of features."
         )
-    first, effects = np.cumsum([0, *(len(item.states) for item in changes)]), []
+    effects, first = [], 0
     for i, item in enumerate(changes):
-        effects.append([])
-        for contrast in item.contrasts:
-            of_part = []
-            for k, of_states in enumerate(sums[:, first[i] : first[i + 1]]):
-                base = None if unchanged is None else sums[k, first[-1] + sets.index(keys.index(keys[i]))]
-                of_part.append(contrast_draws(comparison, contrast, of_states, base, shares[i, k], contrast.label))
-            effects[-1] += _rows_of(item, contrast, of_part, levels, comparison)
+        states, first = sums[:, first : first + len(item.states)], first + len(item.states)
+        base = None if unchanged is None else sums[:, sets.index(keys.index(keys[i])) - len(sets)]
+        own = np.array([contrast_draws(comparison, one, states, base, shares[i][:, None]) for one in item.contrasts])
+        if levels is not None:
+            between = difference_of(comparison, own[:, levels.others], own[:, [levels.reference]])
+            own = np.concatenate([own, between], axis=1)
+        effects.append(own)
     return effects, shares, moved
-
-
-def _rows_of(item, contrast, of_part, levels, comparison):
-    """The rows of an effect, whose draws are those of each part: of all rows, or within each level and between these
-    and the reference."""
-
-    def row(label, draws, is_between=False):
-        return _Effect(label, contrast.words, str(item.name), draws, is_between)
-
-    if levels is None:
-        return [row(contrast.label, of_part[0])]
-    where = [f"{contrast.label} | {levels.name}: {label}" for label in levels.labels]
-    origin, sign = levels.reference, SIGNS[comparison]
-    others = [k for k in range(len(where)) if k != origin]
-    between = [difference_of(comparison, of_part[k], of_part[origin]) for k in others]
-    names = [f"{where[k]} {sign} {levels.labels[origin]}" for k in others]
-    return [*map(row, where, of_part), *(row(*both, True) for both in zip(names, between, strict=True))]
 
 
 def _by_sd(steps):

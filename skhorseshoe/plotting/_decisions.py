@@ -11,7 +11,7 @@ from ._base import DARK, MUTED, PALE, AxesDisplay, ink
 from ._texts import class_names, percent
 
 if TYPE_CHECKING:
-    from .._types import Axes, DataFrame, Floats, Labels, Model, RowsLike
+    from .._types import Axes, Floats, Labels, Model, RowsLike
 
 
 class DecisionCurveDisplay(AxesDisplay):
@@ -64,19 +64,7 @@ class DecisionCurveDisplay(AxesDisplay):
         X, y, options : see `inspection.net_benefit`
             The rows, their labels, and all else that it takes, such as ``groups``.
         """
-        return cls.from_frame(net_benefit(estimator, X, y, **options), ax=ax)
-
-    @classmethod
-    def from_frame(cls, frame: DataFrame, *, ax: Axes | None = None) -> Self:
-        """Draw a table of net benefits.
-
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-            As `net_benefit <skhorseshoe.inspection.net_benefit>` gives it.
-        """
-        if "net_benefit" not in getattr(frame, "columns", ()):
-            raise ValueError(f"frame must be a table of inspection.net_benefit; got {type(frame).__name__}.")
+        frame = net_benefit(estimator, X, y, **options)
         thresholds, (value, *ends, treat_all, _) = frame.index.to_numpy(float), frame.to_numpy(float).T
         numbers: dict[str, Any] = {"net_benefit": value, "interval": np.array(ends), "treat_all": treat_all}
         return cls(thresholds=thresholds, **numbers, **frame.attrs["about"]).plot(ax=ax)

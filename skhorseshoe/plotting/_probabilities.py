@@ -269,7 +269,7 @@ class PosteriorCalibrationDisplay(AxesDisplay):
             axis.set_major_formatter("{x:g}")
         if self.calibration is not None:
             rows = self.calibration.itertuples()
-            text = "\n".join(f"{name} {value:.2f} ({low:.2f} to {high:.2f})" for name, value, low, high in rows)
+            text = "\n".join(f"{name} {value:z.2f} ({low:z.2f} to {high:z.2f})" for name, value, low, high in rows)
             ax.text(0.02, 0.98, text, transform=ax.transAxes, va="top", zorder=4)
         (label,), n_beyond = class_names([self.label]), self.counts[self.predicted > end].sum()
         beyond = f"\n({n_beyond:.0f} of {self.counts.sum():.0f} rows are beyond)" if n_beyond else ""
