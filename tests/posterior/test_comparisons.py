@@ -4,6 +4,7 @@ import operator
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from laws import effect_by_hand
 from scipy.stats import norm
@@ -104,6 +105,29 @@ def test_the_table_describes_its_draws_however_it_is_cut(model, table):
             _ = other.draws
 
 
+def test_columns_may_change_by_amounts_of_their_own(model, table):
+    effects = marginal_effects(model, table[0], ["ward", "age", "lab"], change={"lab": 10})
+    assert effects["change"].tolist() == ["level", "level", "+1", "+10"]
+    alone = [marginal_effects(model, table[0], name, change=by) for name, by in (("age", 1), ("lab", 10))]
+    np.testing.assert_allclose(effects["mean"].tail(2), [one["mean"].item() for one in alone], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["polars", "category", "booleans", "array"])
+def test_any_column_of_levels_may_part_the_rows(kind, table, short_fit):
+    X, y = table[0][["age", "sex"]].assign(sex=(table[0]["sex"] == "m").map({True: "m", False: "f"})), table[1] > 0
+    usual = marginal_effects(short_fit(X[["age"]], y), X[["age"]], by=X["sex"])
+    if kind in ("category", "booleans"):
+        X["sex"] = pd.Categorical(X["sex"], ["x", "f", "m"]) if kind == "category" else X["sex"] == "m"
+    rows = {"polars": pl.from_pandas, "array": lambda X: X.to_numpy(object)}.get(kind, pd.DataFrame)(X)
+    steps = make_column_transformer(("passthrough", [0])).fit(rows)
+    whole = make_pipeline(steps, short_fit(X[["age"]].to_numpy(), y))
+    effects = marginal_effects(whole, rows, 0, by=1)
+    np.testing.assert_allclose(effects.draws, usual.draws, rtol=1e-9)
+    assert effects.index[0].endswith(
+        "| sex: False" if kind == "booleans" else "| x1: f" if kind == "array" else "| sex: f"
+    )
+
+
 def test_groups_are_averaged_over_and_ordered_classes_cut(table, short_fit, seed):
     X, y = table[0][["age"]].to_numpy(), table[1]
     X = (X - X.mean()) / X.std()
@@ -161,6 +185,11 @@ def test_what_has_no_number_needed_to_treat(model, table):
         ({"by": "sexx"}, "no 'sexx' among .* Did you mean 'sex'"),
         ({"by": ["m", "f"]}, r"by must be a column of X or a label for each of its 200 rows; got \['m', 'f'\]"),
         ({"by": "ward", "features": "lab"}, "'lab' has no value in the rows whose ward is 'c': leave it out"),
+        (
+            {"change": {"labb": 3}},
+            r"change has 'labb', which is no column of numbers among the features: \['age', 'lab'\]",
+        ),
+        ({"change": {"lab": "x"}}, "change must be 'auto'.*got 'x'"),
         ({"features": "lab", "change": 1e6, "comparison": "odds_ratio"}, "behind 'lab' is 0 or 1 but for .* too near"),
     ],
 )
