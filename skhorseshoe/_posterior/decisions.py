@@ -12,6 +12,7 @@ from sklearn.utils.validation import _num_samples
 
 from .._data.input_table import refuse_lazy, warn_if_reordered
 from .._data.labels import is_second
+from .._utils.errstate import guarded
 from .._utils.names import printable
 from .._utils.warn import warn
 from .estimates import interval
@@ -36,6 +37,7 @@ ALONE = (
 )
 
 
+@guarded
 def net_benefit(
     model: Model,
     X: RowsLike,
@@ -173,6 +175,7 @@ def calibration(
     return frame
 
 
+@guarded
 def calibration_of(p, y, codes, level, random_state):
     """See ``calibration``, of probabilities and labels (n,) bool of rows of groups with these codes; None where the
     slope is not known."""
