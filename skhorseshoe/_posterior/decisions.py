@@ -30,7 +30,7 @@ _N_DRAWS = 1000
 _SHOWN = 0.95  # smallest share of the expected events to show
 _NUMBERS_HELD = 2**22  # of draws times rows
 _ROUNDING, _CERTAIN = 1e-12, 1e-16
-_NEWTON_STEPS, _LONGEST_STEP, _CONVERGED = 100, 4.0, 1e-5  # the next step would be some 1e-10
+_NEWTON_STEPS, _LONGEST_STEP, _CONVERGED = 100, 4.0, 3e-4  # the next step would be some 1e-7
 ALONE = (
     "This model was fitted with groups. Without groups= each row is taken for a new group of its own: if rows belong "
     "together, the {} too narrow. Give groups=, a label for each row."
@@ -185,7 +185,7 @@ def calibration_of(p, y, codes, level, random_state):
         return None
     design, of_groups = np.column_stack([z, np.ones(len(z))]), _weights(codes.max() + 1, len(p), random_state)
     free, fixed = (design, 0.0, y), (design[:, 1:], z, y)
-    starts = [_logistic(*fit, np.ones((1, len(p))), 0.0) for fit in (free, fixed)]
+    starts = [_logistic(*fit, np.ones((1, len(p))), np.zeros((1, fit[0].shape[1]))) for fit in (free, fixed)]
     draws = []
     for weights in of_groups:
         fits = zip((free, fixed), starts, strict=True)
@@ -237,14 +237,14 @@ def _weights(n, n_rows, random_state):
 
 
 def _logistic(design, offset, y, weights, coef):
-    """The coefficients (k, d) of logistic regressions with weights (k, n) of the rows, by Newton's method."""
-    coef = np.zeros((len(weights), design.shape[1])) + coef
+    """The coefficients (k, d) of logistic regressions with weights (k, n) of the rows, by Newton's method from (1, d),
+    whose first step takes one exponential for each row."""
     products = (design[:, :, None] * design[:, None]).reshape(len(design), -1)
     for _ in range(_NEWTON_STEPS):
         p = expit(coef @ design.T + offset)
-        hessian = (weights * p * (1 - p) @ products).reshape(*coef.shape, -1)
+        hessian = (weights * (p * (1 - p)) @ products).reshape(len(weights), design.shape[1], -1)
         step = np.linalg.solve(hessian, (weights * (y - p) @ design)[..., None])[..., 0]
-        coef += np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
+        coef = coef + np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
         if np.abs(step).max() < _CONVERGED:
             return coef
     raise ValueError(f"The calibration of these {len(y)} rows is not known: they are too few, or too far from it.")
