@@ -14,7 +14,9 @@ from sklearn.pipeline import make_pipeline
 from ._data.input_table import is_dask
 from ._posterior import predict
 from ._posterior.claim_errors import EFFECT
+from ._posterior.comparisons import number_needed_to_treat
 from ._posterior.contributions import contributions
+from ._posterior.decisions import calibration, net_benefit
 from ._posterior.input_rows import input_names
 from ._posterior.loo import LeaveOneOut, leave_one_out
 from ._posterior.marginal_effects import marginal_effects
@@ -31,9 +33,12 @@ if TYPE_CHECKING:
 __all__ = [
     "LeaveOneOut",
     "at_least",
+    "calibration",
     "contributions",
     "loo",
     "marginal_effects",
+    "net_benefit",
+    "number_needed_to_treat",
     "predict_interval",
     "predict_proba_samples",
     "select",
