@@ -20,8 +20,8 @@ from ._data import validation
 from ._data.input_table import warn_if_reordered
 from ._data.weights import check_weights
 from ._posterior import terms as _terms
-from ._posterior.classes import refuse_several
 from ._posterior.claim_errors import EFFECT, lfsr, prob_columns_wrong, scores, size_of, wrong_contrast, wrong_size
+from ._posterior.classes import refuse_several
 from ._posterior.feature_changes import MOST_LEVELS
 from ._posterior.grouped_prediction import on_average, population
 from ._posterior.input_rows import InputRows, blocks_behind, input_names

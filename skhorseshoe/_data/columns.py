@@ -26,9 +26,7 @@ class Columns:
 
     n_contrasts = 1  # coefficients of a column that share a scale
 
-    def __init__(
-        self, mean, sd, constant, unpenalized, fit_intercept, standardize, prior_scale=None, centre_all=False
-    ):
+    def __init__(self, mean, sd, constant, unpenalized, fit_intercept, standardize, prior_scale=None, centre_all=False):
         p = len(mean)
         self.fit_intercept, self.standardize = bool(fit_intercept), bool(standardize)
         self.unpenalized = unpenalized

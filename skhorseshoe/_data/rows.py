@@ -327,7 +327,9 @@ class Rows:
         """Whether one of the points of beta (m, q) has every row of X on the side of its class, or all points those of
         several classes; not looked for where these are in order."""
         if self.likelihood.n_predictors > 1:
-            utilities = self.predictors(beta).reshape(self.n, -1, self.likelihood.n_predictors) @ self.likelihood.contrasts
+            utilities = (
+                self.predictors(beta).reshape(self.n, -1, self.likelihood.n_predictors) @ self.likelihood.contrasts
+            )
             return bool((utilities.argmax(axis=2) == self.y[:, None]).all())
         if self.likelihood.n_own:
             return False

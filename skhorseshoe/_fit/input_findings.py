@@ -24,7 +24,7 @@ def about_order(data):
     for name in data.reordered:
         findings.append(Finding("order of rows", [], MATCH_BY_LABEL.format(name=name), {"name": name}))
     if order and len(classes) > 2 and not data.levels:
-        cure = f"HorseshoeProbitClassifier(ordered=True) takes it (user guide, \"Ordered classes\")."
+        cure = 'HorseshoeProbitClassifier(ordered=True) takes it (user guide, "Ordered classes").'
         findings.append(Finding("order not used", [], cure, {"order": " < ".join(map(repr, order[:9]))}))
     elif order and order != classes and not data.levels:
         facts = {"low": order[0], "high": order[1], "classes": classes}

@@ -91,7 +91,9 @@ def plan_fit(params, data, done):
         findings += group_findings.of_outcomes(data, y, more[0], weight)
     X, *labels = arrange(X, y, weight, sampler, more)
     copied = copied or copied_bytes(data.original_X, X)
-    leaves_out = settings.kind in (PRIOR_COORDINATES, DIAGONAL) and params.slab_scale == PER_CONTRAST and n_contrasts == 1
+    leaves_out = (
+        settings.kind in (PRIOR_COORDINATES, DIAGONAL) and params.slab_scale == PER_CONTRAST and n_contrasts == 1
+    )
     stored = stored_columns(X, data.unpenalized) if leaves_out else None
     shape, X = X.shape, X if stored is None else take_columns(X, stored)
     return Plan(settings, device, n_threads, shape, (X, *labels), copied, findings, stored, n_own, n_contrasts)

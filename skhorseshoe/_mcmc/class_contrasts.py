@@ -62,7 +62,9 @@ def side_by_side(beta, d):
 
 def _by_column(values, d):
     """The inverse of ``side_by_side``."""
-    return np.ascontiguousarray(values.reshape(len(values) // d, d, -1).transpose(0, 2, 1)).reshape(len(values) // d, -1)
+    return np.ascontiguousarray(values.reshape(len(values) // d, d, -1).transpose(0, 2, 1)).reshape(
+        len(values) // d, -1
+    )
 
 
 class RowsOfContrasts:

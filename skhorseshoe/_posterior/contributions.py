@@ -18,11 +18,11 @@ from .._utils.memory import check_matrices
 from .._utils.names import names_of, printable
 from . import predict
 from . import terms as _terms
+from .classes import refuse_classes
 from .estimates import ends_of, interval, means
 from .grouped_prediction import GivenRows, on_average, population, refuse_offset
 from .input_rows import InputRows, classifier_rows, input_names, row_like
 from .mixin import level_of
-from .classes import refuse_classes
 from .origins import column_origins
 from .pipeline import named, unwrap
 from .summary import in_lines, interval_headings, summary_frame

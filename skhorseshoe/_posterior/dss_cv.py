@@ -26,9 +26,9 @@ from .._data.row_groups import check_groups
 from .._data.weights import check_weights, rows_that_count, weigh
 from .._utils.arrays import dense
 from .._utils.warn import warn
+from .classes import refuse_classes
 from .dss import follow, root_or_one, weighted_root
 from .grouped_prediction import population
-from .classes import refuse_classes
 from .ordered import levels_or_none
 from .pipeline import unfrozen
 from .predict import flat_draws
@@ -203,7 +203,7 @@ class Projection:
     """
 
     def __init__(self, model, X, weight):
-        self._likelihood = model._likelihood
+        self._likelihood = model._likelihood_of_fit
         self._X, self._weight = X, weight if len(weight) else np.ones(X.shape[0])
         self._root, self._centre = weighted_root(model, X, weight, informed=False)
         self._has_intercept = self._root.shape[1] > X.shape[1]

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._data import validation
 from .._data.input_table import warn_if_reordered
 from .._model import PROBIT, likelihood_of
+from .._model.resampled import Resampled
 from .._utils.errstate import guarded
 from . import ordered
 from . import predict as _predict
@@ -55,9 +56,14 @@ class PosteriorMixin:
     _of_two_classes = PROBIT  # the likelihood of two classes
 
     @property
-    def _likelihood(self):
-        """The likelihood of a fitted model."""
+    def _likelihood_of_fit(self):
+        """The likelihood of the rows of the fit."""
         return likelihood_of(self._of_two_classes, len(self.classes_), ordered.is_ordered(self))
+
+    @property
+    def _likelihood(self):
+        """The likelihood of new rows, which ``with_prevalence`` may have taken from another population."""
+        return Resampled(self._odds_factor) if hasattr(self, "_odds_factor") else self._likelihood_of_fit
 
     @property
     def cut_points_draws_(self) -> Floats:

@@ -15,7 +15,6 @@ from . import predict as _predict
 from .classes import average_probabilities, each_probability, ends_of_classes, has_classes
 from .estimates import ends_of
 from .mixin import PosteriorMixin, level_of
-from .ordered import is_ordered
 
 if TYPE_CHECKING:
     from .._types import Floats, Labels, NDArray, NewGroups, Offsets, RowsLike
@@ -199,7 +198,7 @@ class PredictionsMixin(PosteriorMixin):
         """
 
         def quantile(proba):
-            predictor = self._likelihood.predictor
+            predictor = self._of_two_classes.predictor
             others, proba = _positive(_of_others(proba)), _positive(proba)
             decision = np.where(proba > others, -predictor(others), predictor(proba))
             return decision if has_classes(self) else decision[:, 1]

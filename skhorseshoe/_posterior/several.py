@@ -37,7 +37,7 @@ def against(model, label, other):
         (intercept[..., k] - intercept[..., other_k]) / np.sqrt(2),
     )
     two.classes_ = model.classes_[[other_k, k]]
-    two._part_of = f"{label!r} against {other!r}"
+    two._derived = f"of {label!r} against {other!r} within a model of several classes"
     return two
 
 
@@ -69,7 +69,9 @@ def sizes(model, described, level):
     tau = model.global_scale_draws_[..., None]
     columns = described(np.concatenate([draws, tau], axis=-1), level)
     del columns["prob_positive"]
-    means = np.column_stack([model.coef_draws_.mean(axis=(0, 1), dtype=np.float64), np.full(len(model.classes_), np.nan)])
+    means = np.column_stack(
+        [model.coef_draws_.mean(axis=(0, 1), dtype=np.float64), np.full(len(model.classes_), np.nan)]
+    )
     if len(means) <= _MOST_CLASSES_SHOWN:
         columns |= {f"{label}": mean for label, mean in zip(model.classes_.tolist(), means, strict=True)}
     columns |= {

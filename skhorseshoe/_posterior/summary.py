@@ -130,6 +130,7 @@ def header(model, frame, level):
         else f"no column is shrunk; N(0, {WIDE:g}^2) per standard deviation of each{_own_scales(model)}, beside which "
         "tau tells nothing",
         "Weights": asked["weights"],  # None for none
+        "Model": hasattr(model, "_derived") and f"{model._derived}; its draws are those of the fit",
         "Groups": is_grouped(model) and _groups_text(model, level),
         "Sampler": model.sampler_ + (f" ({tuning})" if tuning else ""),
         "Draws": f"{n_made}burn_in={model.burn_in_}, thin={asked['thin']}, ended by {model.stopped_by_} after "

@@ -7,6 +7,7 @@ colour-blind readers. What is drawn is an attribute, to be restyled with Matplot
 from ._chains import AutocorrelationDisplay, TraceDisplay
 from ._coefficients import CoefficientsDisplay, CredibleSetsDisplay, ShrinkageDisplay
 from ._contributions import ContributionsDisplay
+from ._decisions import DecisionCurveDisplay
 from ._effects import EffectsDisplay, GroupEffectsDisplay
 from ._probabilities import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
 from ._selection import ModelSizeDisplay, SelectionPathDisplay
@@ -16,6 +17,7 @@ __all__ = [
     "CoefficientsDisplay",
     "ContributionsDisplay",
     "CredibleSetsDisplay",
+    "DecisionCurveDisplay",
     "EffectsDisplay",
     "GroupEffectsDisplay",
     "ModelSizeDisplay",

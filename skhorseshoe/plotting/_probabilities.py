@@ -8,29 +8,21 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _num_samples
 
-from .._data.input_table import refuse_lazy, warn_if_reordered
 from .._data.labels import is_second
 from .._posterior import estimates
 from .._posterior.claim_errors import check_share
-from .._posterior.grouped_prediction import draws_with_effects, evenly, is_grouped, matched_groups
+from .._posterior.decisions import ALONE, calibration_of, matched_rows, round_limit
+from .._posterior.grouped_prediction import draws_with_effects, evenly, is_grouped
 from .._posterior.mixin import level_of
-from .._posterior.classes import refuse_classes
-from .._posterior.pipeline import prepared, unwrap
 from .._utils.warn import warn
 from ._base import DARK, MUTED, PALE, SHARES, AxesDisplay, IntervalsDisplay, check_count, check_option, ink
 from ._texts import class_names, known_line, percent
 
 if TYPE_CHECKING:
-    from .._types import Axes, Floats, Labels, Model, NDArray, NewGroups, Offsets, RowOrder, RowsLike, Seed
+    from .._types import Axes, DataFrame, Floats, Labels, Model, NDArray, NewGroups, Offsets, RowOrder, RowsLike, Seed
 
 _HISTOGRAM_HEIGHT = 0.12  # as a share of the height of the axes
-_SHOWN = 0.95  # smallest share of the expected events to show
-_ALONE = (
-    "This model was fitted with groups. Without groups= each row is taken for a new group of its own: if rows belong "
-    "together, the band is too narrow. Give groups=, a label for each row."
-)
 _ROW_LABELS = {"probability": "rows, the most probable first", "original": "row"}
 
 
@@ -93,7 +85,7 @@ class ProbabilityIntervalDisplay(IntervalsDisplay):
         groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
             The groups of the rows, and their offsets. The label of the axis says how many groups the fit has seen.
         """
-        classifier, matched, arguments = _matched_rows(estimator, X, y, groups, offset, new_groups)
+        classifier, matched, arguments = matched_rows(estimator, X, y, groups, offset, new_groups)
         level = level_of(classifier, level)
         mean = classifier.predict_proba(**arguments)[:, 1]
         if y is not None:
@@ -147,6 +139,9 @@ class PosteriorCalibrationDisplay(AxesDisplay):
         Level of the band at each point, in (0, 1).
     label : object
         Label of the second class.
+    calibration : pandas.DataFrame or None, default=None
+        The calibration slope and intercept of `inspection.calibration`, which stand in the corner; None where the rows
+        do not tell them.
 
     Attributes
     ----------
@@ -184,6 +179,7 @@ class PosteriorCalibrationDisplay(AxesDisplay):
     level: float
     label: object
     known_groups: tuple[int, int] | None = None
+    calibration: DataFrame | None = None
 
     @classmethod
     def from_estimator(
@@ -225,20 +221,21 @@ class PosteriorCalibrationDisplay(AxesDisplay):
             each row for a new group of its own: if rows belong together, the band is too narrow, and a warning says so.
             The label of the axis says how many groups the fit has seen.
         """
-        classifier, matched, arguments = _matched_rows(estimator, X, y, groups, offset, new_groups)
+        classifier, matched, arguments = matched_rows(estimator, X, y, groups, offset, new_groups)
         level = level_of(classifier, level)
         check_count("n_draws", n_draws, max(20, len(classifier.intercept_draws_)))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         proba = classifier.predict_proba(**arguments)[:, 1]
         predicted, place, counts = np.unique(proba, return_inverse=True, return_counts=True)
         y = is_second(y, place, classifier.classes_)
+        codes = np.arange(len(y)) if matched is None else matched.own
         samples = classifier.predict_proba_samples(**arguments, max_draws=n_draws)
         if matched is not None:
             outcomes = _outcomes_of_groups(classifier, samples, n_draws, matched, rng)
         else:
             outcomes = (rng.random(len(p)) < p for p in samples.T)
             if is_grouped(classifier):
-                warn(_ALONE)
+                warn(ALONE.format("band is"))
         curves = [_isotonic(drawn, place, counts) for drawn in outcomes]
         return cls(
             predicted=predicted,
@@ -248,10 +245,11 @@ class PosteriorCalibrationDisplay(AxesDisplay):
             level=level,
             label=classifier.classes_[1],
             known_groups=matched and matched.counts,
+            calibration=calibration_of(proba, y, codes, level, 0),
         ).plot(limit=limit, ax=ax)
 
     def plot(self, *, limit: float | None = None, ax: Axes | None = None) -> Self:
-        end: float = _round_limit(self.predicted, self.counts) if limit is None else limit
+        end: float = round_limit(self.predicted, self.counts) if limit is None else limit
         if not isinstance(end, Real) or not 0 < end <= 1:
             raise ValueError(f"limit must be above 0 and at most 1, or None; got {limit!r}.")
         ax = self._axes(ax, height=5.2)
@@ -269,19 +267,15 @@ class PosteriorCalibrationDisplay(AxesDisplay):
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
             axis.set_major_formatter("{x:g}")
+        if self.calibration is not None:
+            rows = self.calibration.itertuples()
+            text = "\n".join(f"{name} {value:z.2f} ({low:z.2f} to {high:z.2f})" for name, value, low, high in rows)
+            ax.text(0.02, 0.98, text, transform=ax.transAxes, va="top", zorder=4)
         (label,), n_beyond = class_names([self.label]), self.counts[self.predicted > end].sum()
         beyond = f"\n({n_beyond:.0f} of {self.counts.sum():.0f} rows are beyond)" if n_beyond else ""
         return self._finish(
             f"predicted probability of {label}{beyond}{known_line(self.known_groups)}", f"observed share of {label}"
         )
-
-
-def _round_limit(predicted, counts):
-    """The smallest of 1, 0.5, 0.2, 0.1, ... below which a share ``_SHOWN`` of the events is expected."""
-    expected = np.cumsum(predicted * counts)
-    largest = predicted[np.searchsorted(expected, _SHOWN * expected[-1])]
-    sizes = [float(f"{digit}e{power}") for power in range(-6, 0) for digit in (1, 2, 5)]
-    return min((size for size in sizes if size >= largest), default=1.0)
 
 
 def _outcomes_of_groups(classifier, samples, n_draws, matched, rng):
@@ -295,18 +289,6 @@ def _outcomes_of_groups(classifier, samples, n_draws, matched, rng):
         shared = s * is_new
         effects, noise = rng.standard_normal(len(codes))[codes], rng.standard_normal(len(codes))
         yield classifier._likelihood.outcomes(p, shared * effects, shared**2, noise)
-
-
-def _matched_rows(estimator, X, y, groups, offset, new_groups):
-    """The classifier, the matched groups of the rows, and arguments for predictions, which need not say how many groups
-    are known: the label of the axis does."""
-    steps, classifier = unwrap(estimator)
-    refuse_classes(classifier, "A display of probabilities")
-    refuse_lazy(X)
-    warn_if_reordered(X, y=y)
-    rows = prepared(steps, X)
-    matched = matched_groups(classifier, None if groups is None else _num_samples(rows), groups, new_groups)
-    return classifier, matched, {"X": rows, "groups": groups, "offset": offset, "new_groups": bool(new_groups)}
 
 
 def _isotonic(y, place, counts):
