@@ -9,6 +9,7 @@ import numpy as np
 
 from ._backends.constants import ERFCX
 from ._model import PROBIT
+from ._posterior.classes import refuse_several
 from ._posterior.grouped_prediction import is_grouped, refuse_offset
 from ._posterior.ordered import is_ordered, own_draws
 from ._posterior.pipeline import unwrap
@@ -79,6 +80,7 @@ def to_onnx(model: Model, X: RowsLike = None, *, n_draws: int | None = None) -> 
             "Serve predict_proba of the saved model in Python; or fit without groups, on one row of each."
         )
     refuse_offset(classifier, "to_onnx")
+    refuse_several(classifier, "to_onnx")
     n_chains = len(classifier.coef_draws_)
     if n_draws is not None and (not isinstance(n_draws, Integral) or n_draws < n_chains):
         raise ValueError(f"n_draws must be None or a whole number from {n_chains} on, one a chain; got {n_draws!r}.")

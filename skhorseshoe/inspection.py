@@ -9,21 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from sklearn.pipeline import make_pipeline
-
 from ._data.input_table import is_dask
 from ._posterior import predict
 from ._posterior.claim_errors import EFFECT
 from ._posterior.comparisons import number_needed_to_treat
 from ._posterior.contributions import contributions
 from ._posterior.decisions import calibration, net_benefit
+from ._posterior.derived import at_least, with_prevalence
 from ._posterior.input_rows import input_names
 from ._posterior.loo import LeaveOneOut, leave_one_out
 from ._posterior.marginal_effects import marginal_effects
-from ._posterior.ordered import at_least as two_classes
 from ._posterior.pipeline import named, named_classifier, prepared, unwrap
-from ._posterior.prevalence import with_share
-from ._posterior.several import against as one_against_another
 from ._posterior.terms import asked_terms
 from ._utils.errstate import guarded
 from .selection import HorseshoeSelector
@@ -135,137 +131,6 @@ def loo(
         raise TypeError("loo takes rows of this process, not a Dask collection: give it rows that are computed.")
     rows, positive, weight = predict.labelled_rows(classifier, prepared(steps, X), y, sample_weight, offset)
     return leave_one_out(classifier, rows, positive, weight, max_draws)
-
-
-def at_least(model: Model, label: Any) -> Model:
-    """The model of y >= a class, of a fit with ordered classes: a fitted model of two classes.
-
-    P(y >= label) = Phi(x beta - c), with c the cut point below the class. All that speaks of two classes, such as
-    ``marginal_effects``, ``contributions`` and displays of probabilities, takes this model; its labels are False and
-    True, y >= label. It has the draws of the fit, which is not repeated.
-
-    Parameters
-    ----------
-    model : HorseshoeProbitClassifier, Pipeline or search
-        Fitted with ``ordered``.
-    label : scalar
-        One of its ``ordered_classes_`` but the lowest.
-
-    Returns
-    -------
-    model : HorseshoeProbitClassifier or Pipeline
-        A Pipeline with the steps before the classifier, if there are any.
-
-    Raises
-    ------
-    ValueError
-        If the model has two classes, or label is not a class above the lowest.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skhorseshoe import HorseshoeProbitClassifier
-    >>> from skhorseshoe.inspection import at_least
-    >>> X = np.linspace(-2, 2, 60)[:, None]
-    >>> y = np.digitize(X[:, 0] + np.sin(40 * X[:, 0]), [-1, 0.5])
-    >>> model = HorseshoeProbitClassifier(ordered=True, random_state=0).fit(X, y)
-    >>> bool(np.allclose(at_least(model, 2).predict_proba(X)[:, 1], model.predict_proba(X)[:, 2]))
-    True
-    """
-    steps, classifier = unwrap(model)
-    binary = two_classes(classifier, label)
-    return binary if steps is None else make_pipeline(steps, binary)
-
-
-def with_prevalence(model: Model, share: float) -> Model:
-    """The model of a population with another share of events than the fit: a fitted model of two classes.
-
-    For rows that were drawn by their label, as in a case-control study or where rows without an event were thrown away.
-    By Bayes' theorem the odds of a row in the population are those in the sample times one factor,
-    share / (1 - share) * (1 - r) / r, with r the share in the fit: this is done to the probability of each draw.
-
-    Parameters
-    ----------
-    model : HorseshoeProbitClassifier, Pipeline or search
-        Fitted to two classes, without groups.
-    share : float
-        The share of ``classes_[1]`` in the population, in (0, 1). Where the other rows were thinned out at random, that
-        in the rows before.
-
-    Returns
-    -------
-    model : HorseshoeProbitClassifier or Pipeline
-        With the draws of the fit, which is not repeated, and the steps before the classifier, if there are any. All
-        that speaks of probabilities is of the population: ``predict``, ``predict_proba``, its intervals and samples,
-        effects, displays. Coefficients, and what is selected by them, are those of the fit. ``inspection.loo`` is
-        refused, and a ``fit`` begins anew, without the correction.
-
-    Raises
-    ------
-    ValueError
-        If the model was fitted with groups or more than two classes, or share is not in (0, 1).
-
-    Notes
-    -----
-    The probability of each draw is corrected and then averaged, not the intercept: a shift of the intercept of a probit
-    model changes the odds of rows by different factors. r counts the weights of the fit, ``class_weight`` too.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skhorseshoe import HorseshoeProbitClassifier
-    >>> from skhorseshoe.inspection import with_prevalence
-    >>> rng = np.random.default_rng(0)
-    >>> y = rng.random(400) < 0.5  # half of the sample, one in twenty of the population
-    >>> model = HorseshoeProbitClassifier(random_state=0).fit(rng.standard_normal((400, 2)) + y[:, None], y)
-    >>> between = [[0.5, 0.5]]  # of both classes alike, so as probable as the class is frequent
-    >>> bool(abs(with_prevalence(model, 0.05).predict_proba(between)[0, 1] - 0.05) < 0.02)
-    True
-    """
-    steps, classifier = unwrap(model)
-    corrected = with_share(classifier, share)
-    return corrected if steps is None else make_pipeline(steps, corrected)
-
-
-def against(model: Model, label: Any, other: Any) -> Model:
-    """The model of one class against another, of a fit with several classes: a fitted model of two.
-
-    Its probability of ``label`` is that of a row for which only these two are possible, Phi((eta_label - eta_other) /
-    sqrt 2): the utility of the one is above that of the other. That is not the share of ``label`` among rows of both
-    classes, from which other classes have taken theirs. All that speaks of two classes, such as ``summary``,
-    ``marginal_effects``, ``contributions`` and displays, takes this model. It has the draws of the fit, which is not
-    repeated.
-
-    Parameters
-    ----------
-    model : HorseshoeProbitClassifier, Pipeline or search
-        Fitted on more than two classes, without ``ordered``.
-    label, other : scalar
-        Two of its ``classes_``; positive coefficients favour ``label``.
-
-    Returns
-    -------
-    model : HorseshoeProbitClassifier or Pipeline
-        With ``classes_`` (other, label); a Pipeline with the steps before the classifier, if there are any.
-
-    Raises
-    ------
-    ValueError
-        If the model has two classes, or classes in order, or label and other are not two of its classes.
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_iris
-    >>> from skhorseshoe import HorseshoeProbitClassifier
-    >>> from skhorseshoe.inspection import against
-    >>> X, y = load_iris(return_X_y=True)
-    >>> model = HorseshoeProbitClassifier(standardize=True, random_state=0).fit(X, y)
-    >>> against(model, 2, 1).classes_.tolist()
-    [1, 2]
-    """
-    steps, classifier = unwrap(model)
-    binary = one_against_another(classifier, label, other)
-    return binary if steps is None else make_pipeline(steps, binary)
 
 
 def summary(model: Model, level: float | None = None, sort_by: str | None = None, *, of: Any = None) -> DataFrame:

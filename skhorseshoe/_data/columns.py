@@ -20,8 +20,8 @@ class Columns:
 
     mean, sd : (p,) of the columns of X. constant : (p,) bool, which count as constant if there is an intercept.
     unpenalized : (p,) bool. size : (p,) root mean squares. unit : (p,) divisors of the columns, infinite for a
-    coefficient of 0. prior_scale : (p,), of ``scales_of_prior``; None for its default. centre_all : whether columns near zero are centred too. Arrays whose names begin with q_
-    include the intercept, (q,).
+    coefficient of 0. prior_scale : (p,), of ``scales_of_prior``; None for its default. centre_all : whether columns
+    near zero are centred too. Arrays whose names begin with q_ include the intercept, (q,).
     """
 
     n_contrasts = 1  # coefficients of a column that share a scale
@@ -69,7 +69,7 @@ class Columns:
         return out
 
     def coefficients(self, beta):
-        """The sampler's coefficients (m, q) as coefficients of X's columns (m, p) and intercepts (m,), 0 without one."""
+        """The sampler's coefficients (m, q) as those of X's columns (m, p) and intercepts (m,), 0 without one."""
         p, beta = len(self.order), self.of_X(beta)
         return beta[:, :p], beta[:, p] if self.fit_intercept else np.zeros(len(beta))
 

@@ -163,8 +163,8 @@ def encode_labels(y, without="", levels=None):
         raise ValueError(f"y {why}: a classifier needs rows of two classes.")
     if len(classes) > _MOST_CLASSES:
         raise ValueError(
-            f"y has {len(classes)} classes, and at most {_MOST_CLASSES} are possible: it may be a number to predict by a "
-            "regression, or classes to put together, such as numpy.digitize(y, edges)."
+            f"y has {len(classes)} classes, and at most {_MOST_CLASSES} are possible: it may be a number to predict by "
+            "a regression, or classes to put together, such as numpy.digitize(y, edges)."
         )
     if len(classes) > 2:
         held = classes.tolist() if levels is None else _held(levels, classes)

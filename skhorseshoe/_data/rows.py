@@ -145,8 +145,8 @@ class Rows:
         return self.share() if self.likelihood.n_classes == 2 else self.shares()
 
     def base_rate(self):
-        """The share of the classes but the lowest, moved a little inwards so that it is never 0 or 1; of several classes
-        all shares (K,)."""
+        """The share of the classes but the lowest, moved a little inwards so that it is never 0 or 1; of several
+        classes all shares (K,)."""
         if self.likelihood.n_predictors > 1:
             return self.shares()
         return (self._ones + 0.5) / (self._size + 1)

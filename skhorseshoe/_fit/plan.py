@@ -142,7 +142,8 @@ def fits_prior_coordinates(params, data):
 
 
 def fits_diagonal(params, data, X):
-    """Whether "hmc" takes a diagonal mass matrix for rows in memory, of two classes and without groups: where factors of a matrix over the columns would take longer than passes over X."""
+    """Whether "hmc" takes a diagonal mass matrix for rows in memory, of two classes and without groups: where factors
+    of a matrix over the columns would take longer than passes over X."""
     if data.groups is not None or params.likelihood.n_classes > 2 or data.outnumber or is_on_disk(X):
         return False
     numbers = X.nnz if issparse(X) else X.size

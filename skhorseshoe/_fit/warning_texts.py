@@ -36,8 +36,8 @@ TEMPLATES = {
         "positive coefficient favours {low!r}. {cure}"
     ),
     "order not used": (
-        "y is ordered, {order}, and the fit does not use the order: it takes each class for one of several that are all "
-        "alike. {cure}"
+        "y is ordered, {order}, and the fit does not use the order: it takes each class for one of several that are "
+        "all alike. {cure}"
     ),
     "repeats": (
         "Rows are the same in all columns in blocks of about {size:.0f}, with labels that differ, as rows of one "

@@ -1,8 +1,8 @@
 """Rows of several classes without an order, as samplers see them: one coefficient for each contrast of a column.
 
-With d contrasts of the classes (``_model/multinomial_probit.py``) a column has d coefficients, which share a scale. They
-stand side by side: first those of the first shrunk column, then those of the next, and those of the intercept last. All
-columns are centred, so the intercepts have priors of their own.
+With d contrasts of the classes (``_model/multinomial_probit.py``) a column has d coefficients, which share a scale.
+They stand side by side: first those of the first shrunk column, then those of the next, and those of the intercept
+last. All columns are centred, so the intercepts have priors of their own.
 """
 
 import numpy as np

@@ -7,8 +7,8 @@ import numpy as np
 WIDE = 100.0  # standard deviation of intercept and unpenalised coefficients; wide for a linear predictor
 PER_CONTRAST = "per_contrast"  # the parameter ``slab_scale`` of a slab for each column, in the unit of its contrast
 SLAB = 4  # standard deviation of such a slab, of the linear predictor per contrast of a column
-# That of several classes where none is given: it ends the coefficients of classes that are separated, as some often are, and
-# leaves others alone.
+# That of several classes where none is given: it ends the coefficients of classes that are separated, as some often
+# are, and leaves others alone.
 WIDE_PER_CONTRAST, WIDE_SLAB = "wide per contrast", 40
 SLABS = {PER_CONTRAST: SLAB, WIDE_PER_CONTRAST: WIDE_SLAB}
 SLAB_TEXT = "{} per contrast of each column"

@@ -265,8 +265,8 @@ def initial_state(n_chains, columns, base_rate, tau_0, key, likelihood=PROBIT):
     """The start of the chains, spread more widely than the posterior, so that R-hat tells whether they have met: random
     directions of equal predictive strength, an intercept that keeps the base rate, tau log-normal.
 
-    columns : ``Columns``. base_rate : share of the second class, in (0, 1), or those of several classes. Always drawn on the host: the start is the
-    same on every device.
+    columns : ``Columns``. base_rate : share of the second class, in (0, 1), or those of several classes. Always
+    drawn on the host: the start is the same on every device.
     """
     rng = np.random.Generator(np.random.Philox(key=int(key[0]) | int(key[1]) << 32))
     mean, sd, p, fit_intercept = columns.mean, columns.sd, len(columns.mean), columns.fit_intercept

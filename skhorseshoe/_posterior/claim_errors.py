@@ -74,12 +74,13 @@ def indicator_sets_of(model):
 def prob_columns_wrong(model, effect, scale=None):
     """The probability, for each column, that its effect is not beyond ``effect`` on its more probable side; (p,).
 
-    Of several classes it is the size of the effects on these, the root of the sum of their squares. The effect of a level of a category is relative to the other levels, since its coefficient alone is not known.
+    Of several classes it is the size of the effects on these, the root of the sum of their squares. The effect of a
+    level of a category is relative to the other levels, since its coefficient alone is not known.
 
     effect : a number, or (p,). scale : (p,) the changes of the columns; None for one standard deviation each.
     """
     draws, ess = model.coef_draws_, np.atleast_2d(model.ess_).min(axis=0)
-    n_chains, n_draws, *of_classes, p = draws.shape
+    _, _, *of_classes, p = draws.shape
     wrong, effect = np.empty(p), np.broadcast_to(effect, p)
     scale = model._column_sd if scale is None else scale
 

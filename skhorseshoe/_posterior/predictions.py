@@ -89,8 +89,9 @@ class PredictionsMixin(PosteriorMixin):
         Returns
         -------
         samples : ndarray of shape (n_samples, n_draws_used), float64
-            Probabilities of ``classes_[1]``, or of more than two classes of each, (n_samples, n_draws_used, n_classes); the draws of the first chain come first. Every row uses the same
-            draws, so columns can be compared and summed over rows.
+            Probabilities of ``classes_[1]``, or of more than two classes of each, (n_samples, n_draws_used, n_classes);
+            the draws of the first chain come first. Every row uses the same draws, so columns can be compared and
+            summed over rows.
 
         Raises
         ------

@@ -71,9 +71,9 @@ def by_shrinkage(model, judged):
 def by_interval(model, level, judged):
     """Terms whose interval excludes zero.
 
-    A column of several classes has the intervals of its coefficients of each. A term with several columns has the intervals of its r principal components over the rows, which depend only on X,
+    A term with several columns has the intervals of its r principal components over the rows, which depend only on X,
     each at level 1 - (1 - level) / r. So the probability that any claimed sign is wrong is at most half of 1 - level,
-    as for a column.
+    as for a column. Of several classes each has these intervals, at a level for all of them.
     """
     support, rank = sure_signs(model, level)
 
