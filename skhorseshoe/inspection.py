@@ -15,7 +15,7 @@ from ._posterior.claim_errors import EFFECT
 from ._posterior.comparisons import number_needed_to_treat
 from ._posterior.contributions import contributions
 from ._posterior.decisions import calibration, net_benefit
-from ._posterior.derived import at_least, with_prevalence
+from ._posterior.derived import against, at_least, with_prevalence
 from ._posterior.input_rows import input_names
 from ._posterior.loo import LeaveOneOut, leave_one_out
 from ._posterior.marginal_effects import marginal_effects
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LeaveOneOut",
+    "against",
     "at_least",
     "calibration",
     "contributions",

@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from ._backends import device
 from ._data import validation
 from ._posterior.claim_errors import EFFECT, check_bounds, check_draws, check_share, prob_columns_wrong
+from ._posterior.classes import refuse_several
 from ._posterior.column_sets import checked_sets
 from ._posterior.correlated import central, clusters, trees
 from ._posterior.correlations import ROUNDING, among, correlations_of
@@ -235,6 +236,7 @@ def credible_sets(
     {'x0 and 1 more': ['x0', 'x5'], 'x1': ['x1']}
     """
     steps, classifier = unwrap(model)
+    refuse_several(classifier, "credible_sets")
     classifier = population(classifier)
     check_share("level", level)
     check_share("q", q)

@@ -89,13 +89,13 @@ class RowsOfContrasts:
 
     def information(self, beta, spare=()):
         """The Fisher information averaged over some of the rows of beta (m, q d)."""
-        of_rows, d = self._information_of_rows(beta), self.d
-        diagonal = [self.rows.gram(weight=of_rows[:, a, a]) for a in range(d)]
+        of_rows, d = np.ascontiguousarray(np.moveaxis(self._information_of_rows(beta), 0, 2)), self.d
+        diagonal = [self.rows.gram(weight=of_rows[a, a]) for a in range(d)]
         H = np.empty((len(diagonal[0]), d, len(diagonal[0]), d))
         for a in range(d):
             H[:, a, :, a] = diagonal[a]
             for b in range(a):  # the sum of both contrasts has a weight that is not negative
-                weight = of_rows[:, a, a] + of_rows[:, b, b] + 2 * of_rows[:, a, b]
+                weight = of_rows[a, a] + of_rows[b, b] + 2 * of_rows[a, b]
                 both = self.rows.gram(weight=np.maximum(weight, 0.0)) - diagonal[a] - diagonal[b]
                 H[:, a, :, b] = H[:, b, :, a] = both / 2
         return H.reshape(len(diagonal[0]) * d, -1)

@@ -14,6 +14,7 @@ from .._model.horseshoe import each_slab, log_density_of_tau, log_half_cauchy
 from .._utils.names import names_of
 from .._version import __version__
 from . import predict
+from .classes import is_several
 from .group_effects import labels_of_groups
 from .grouped_prediction import is_grouped
 from .ordered import cut_names, cut_points, is_ordered
@@ -30,6 +31,7 @@ def from_model(model, rows, max_draws):
         draws["group_scale"] = model.group_scale_draws_
         if model.group_effect_draws_.shape[1] == model.intercept_draws_.shape[1]:
             draws["group_effect"] = model.group_effect_draws_
+    of_classes = ["class"] if is_several(model) else []
     if is_ordered(model):
         draws["cut_points"] = cut_points(model)
     groups = {"posterior": {name: predict.evenly(values, max_draws) for name, values in draws.items()}}
@@ -42,7 +44,9 @@ def from_model(model, rows, max_draws):
     columns = [str(name) if isinstance(name, tuple) else name for name in names_of(model)]
     free = [name for name, kappa in zip(columns, model.shrinkage_, strict=True) if kappa == 0]
     coords = {"feature": columns, "unpenalized_feature": free}
-    dims = {"coef": ["feature"], "unpenalized": ["unpenalized_feature"], "y": ["row"], "group_effect": ["group"]}
+    dims = {"coef": [*of_classes, "feature"], "unpenalized": ["unpenalized_feature"], "y": ["row"]}
+    dims |= {"group_effect": ["group"]} | ({"intercept": of_classes} if of_classes else {})
+    coords |= {"class": model.classes_.tolist()} if of_classes else {}
     dims["cut_points"] = ["cut"]
     if is_ordered(model):
         coords["cut"] = cut_names(model)
@@ -79,12 +83,15 @@ def log_prior(model, max_draws):
         unit = np.where(spread > 0, spread, 1.0)[free]
         own = model.prior_.get("prior_scale", np.full(len(free), np.inf))[free]
         own = own / unit if model._fit_facts["standardize"] else own
-        terms["unpenalized"] = _log_normal(coef[..., free], np.where(np.isinf(own), WIDE / unit, own))
+        square = coef[..., free] ** 2 if d == 1 else (coef[..., free] ** 2).sum(axis=2)
+        terms["unpenalized"] = _log_normal(square, np.where(np.isinf(own), WIDE / unit, own), d)
     if model._fit_facts["fit_intercept"]:
-        at_mean = intercept + np.einsum("cmp,p->cm", coef, mean)
-        terms["intercept"] = _log_normal(at_mean, WIDE)
+        square = (intercept + coef @ mean) ** 2
+        name = "intercept" if d == 1 else "intercepts"  # of all classes together
+        terms[name] = _log_normal(square if d == 1 else square.sum(axis=-1), WIDE, d)
     return terms
 
 
-def _log_normal(x, sd):
-    return -((x / sd) ** 2 + log(2 * pi)) / 2 - np.log(sd)
+def _log_normal(square, sd, d):
+    """Of d contrasts of classes, whose squares have the sum of those of the classes."""
+    return -(square / sd**2 + d * log(2 * pi)) / 2 - d * np.log(sd)

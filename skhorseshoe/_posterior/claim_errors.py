@@ -74,7 +74,7 @@ def indicator_sets_of(model):
 def prob_columns_wrong(model, effect, scale=None):
     """The probability, for each column, that its effect is not beyond ``effect`` on its more probable side; (p,).
 
-    Of several classes it is the size of the effects on these, the root of the sum of their squares. The effect of a
+    Of several classes, whose effects are a vector, the side is the direction of its posterior mean. The effect of a
     level of a category is relative to the other levels, since its coefficient alone is not known.
 
     effect : a number, or (p,). scale : (p,) the changes of the columns; None for one standard deviation each.
@@ -86,7 +86,7 @@ def prob_columns_wrong(model, effect, scale=None):
 
     def judge(columns, sized):
         if of_classes:
-            sized = np.linalg.norm(sized, axis=2)
+            sized = _in_their_direction(sized)
         wrong[columns] = wrong_contrast(sized, ess[columns], effect[columns])
 
     for columns in cut(0, p, max(1, _DRAWS_AT_A_TIME // draws[..., 0].size)):
@@ -96,6 +96,13 @@ def prob_columns_wrong(model, effect, scale=None):
         ess[indicators.columns] = np.atleast_2d(ess_bulk(sized)).min(axis=0)
         judge(indicators.columns, sized)
     return wrong
+
+
+def _in_their_direction(draws):
+    """Lengths of effects (n_chains, n_draws, K, k) on classes along their posterior means; (n_chains, n_draws, k)."""
+    mean = draws.mean(axis=(0, 1), dtype=np.float64)
+    length = np.linalg.norm(mean, axis=0)
+    return np.einsum("cmjk,jk->cmk", draws, mean / np.where(length > 0, length, 1.0))
 
 
 def wrong_contrast(draws, ess, effect):

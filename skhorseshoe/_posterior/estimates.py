@@ -42,7 +42,7 @@ def means(model):
     several classes (K, p) and (K,)."""
     coef, intercept = model.coef_draws_, model.intercept_draws_
     if model.moments_ is None:
-        return (draws.mean(axis=(0, 1), dtype=np.float64) for draws in (coef, intercept))
+        return [draws.mean(axis=(0, 1), dtype=np.float64) for draws in (coef, intercept)]
     n = coef[0, 0].size
     mean = model.moments_["mean"]
     return mean[:n].reshape(coef.shape[2:]), mean[n:-1].reshape(intercept.shape[2:])

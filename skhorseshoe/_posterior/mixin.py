@@ -110,8 +110,9 @@ class PosteriorMixin:
 
             Of several classes without ``of``: the mean and the ends of the interval of the size of a column, the root
             of the sum of its squared coefficients over the classes; means of the coefficients by class, of up to 12;
-            probability (that one standard deviation of the column has an effect of a size above 0.1, at most 1 - 1 /
-            ess), shrinkage, and the smallest ess and the largest rhat over the classes.
+            probability (that one standard deviation of the column has an effect above 0.1 in its most probable
+            direction, that of its posterior mean; at most 1 - 1 / ess), shrinkage, and the smallest ess and the largest
+            rhat over the classes.
 
         Raises
         ------

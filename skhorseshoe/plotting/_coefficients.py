@@ -10,6 +10,7 @@ from pandas import DataFrame
 
 from .._posterior import estimates
 from .._posterior.claim_errors import check_share
+from .._posterior.classes import refuse_several
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import named_classifier
 from .._utils.names import names_of
@@ -68,6 +69,7 @@ class CoefficientsDisplay(IntervalsDisplay):
             Largest absolute mean first, by name, or as in X.
         """
         classifier = named_classifier(estimator)
+        refuse_several(classifier, "CoefficientsDisplay")
         level = level_of(classifier, level)
         if selected is not None:
             selected = np.asarray(selected)

@@ -1,0 +1,278 @@
+"""Classifiers of several classes without an order: what they answer, what they refuse, and the law of their draws."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from scipy.stats import kstest
+from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, disk, inspection, plotting, sets, terms
+from skhorseshoe._backends import device
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc.class_contrasts import RowsOfContrasts
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem, Run, Settings
+from skhorseshoe._model.multinomial_probit import MultinomialProbit, simplex
+from skhorseshoe._utils.threads import Threads
+
+ALONE = Threads(1)
+RNG = np.random.default_rng(0)
+LABELS = np.array(["ash", "elm", "oak"])
+X = pd.DataFrame(RNG.standard_normal((240, 4)), columns=list("abcd"))
+COEF = np.array([[1.2, -0.6, 0, 0], [-0.6, 1.2, 0, 0], [-0.6, -0.6, 0, 0]])
+Y = LABELS[(X.to_numpy() @ COEF.T + RNG.standard_normal((240, 3))).argmax(axis=1)]
+FAST = {"n_iter": 200, "burn_in": 100, "random_state": 0}
+
+
+@pytest.fixture(scope="module")
+def model():
+    return HorseshoeProbitClassifier(**FAST).fit(X, Y)
+
+
+def test_coefficients_are_beside_the_mean_of_all_classes(model):
+    assert model.coef_.shape == (3, 4)
+    assert model.intercept_.shape == (3,)
+    assert model.coef_draws_.shape == (4, 200, 3, 4)
+    assert model.rhat_.shape == model.ess_.shape == (3, 4)
+    np.testing.assert_allclose(model.coef_draws_.sum(axis=2), 0, atol=1e-12)
+    np.testing.assert_allclose(model.intercept_draws_.sum(axis=2), 0, atol=1e-12)
+    sd = model.coef_draws_.std(axis=(0, 1))
+    assert (abs(model.coef_ - COEF) < 4 * sd + 0.1).all()
+    assert (model.shrinkage_[:2] < 0.5).all()
+
+
+def test_probabilities_are_those_of_the_draws(model):
+    coef, intercept = model.coef_draws_.reshape(-1, 3, 4), model.intercept_draws_.reshape(-1, 3)
+    eta = np.einsum("ij,mkj->imk", X.to_numpy(), coef) + intercept
+    wanted = model._likelihood.probabilities(eta @ simplex(3).T)
+    proba = model.predict_proba(X)
+    np.testing.assert_allclose(proba, wanted.mean(axis=1), rtol=1e-7)
+    np.testing.assert_allclose(proba.sum(axis=1), 1, atol=1e-9)
+    utilities = eta[:5, ::20, None] + np.random.default_rng(0).standard_normal((5, 40, 20000, 3))
+    shares = (utilities.argmax(axis=-1)[..., None] == np.arange(3)).mean(axis=2)
+    np.testing.assert_allclose(shares, wanted[:5, ::20], atol=5 * 0.5 / np.sqrt(20000))
+    assert (model.predict(X) == LABELS[proba.argmax(axis=1)]).all()
+    assert (model.decision_function(X).argmax(axis=1) == proba.argmax(axis=1)).all()
+    np.testing.assert_allclose(model.predict_interval(X, 0.8)[:, 1], np.quantile(wanted[..., 1], [0.1, 0.9], axis=1).T)
+    samples = model.predict_proba_samples(X[:3], max_draws=40)
+    assert samples.shape == (3, 40, 3)
+    np.testing.assert_allclose(model.predict_proba_samples(X[:3]), wanted[:3], rtol=1e-6)
+    place = np.searchsorted(LABELS, Y)
+    logs = np.log(np.take_along_axis(wanted, np.tile(place[:, None, None], (1, 800, 1)), 2)[..., 0])
+    data = model.to_arviz(X, Y)
+    np.testing.assert_allclose(np.asarray(data.log_likelihood["y"]).reshape(-1, 240).T, logs, rtol=1e-6, atol=1e-9)
+    assert data.posterior["coef"].dims == ("chain", "draw", "class", "feature")
+    assert inspection.loo(model, X, Y).n_rows == 240
+
+
+def test_one_class_against_another_is_a_model_of_two(model):
+    pair = inspection.against(model, "elm", "ash")
+    assert pair.classes_.tolist() == ["ash", "elm"]
+    difference = model.coef_draws_[:, :, 1] - model.coef_draws_[:, :, 0]
+    np.testing.assert_allclose(pair.coef_draws_, difference / np.sqrt(2))
+    eta = X.to_numpy() @ difference.reshape(-1, 4).T
+    eta += (model.intercept_draws_[..., 1] - model.intercept_draws_[..., 0]).ravel()
+    noise = np.random.default_rng(1).standard_normal((2, 200_000))
+    above = [(eta[0, m] + noise[0] > noise[1]).mean() for m in range(5)]  # of the utilities of two
+    np.testing.assert_allclose(pair.predict_proba_samples(X[:1])[0, :5], above, atol=6e-3)
+    for ask in (inspection.marginal_effects, inspection.contributions):
+        assert len(ask(pair, X[:50]))
+    assert "elm" in inspection.summary(pair).attrs["header"]
+    assert len(sets.credible_sets(pair, X).sets)
+    with pytest.raises(ValueError, match="the log score of a row"):
+        inspection.loo(pair, X, Y)
+    for labels, words in {
+        ("elm", "elm"): "twice",
+        ("elm", "fir"): "one of the classes",
+        ("fir", "elm"): "'fir'",
+    }.items():
+        with pytest.raises(ValueError, match=words):
+            inspection.against(model, *labels)
+    with pytest.raises(ValueError, match="this model has two"):
+        inspection.against(pair, "elm", "ash")
+
+
+def test_summaries_have_sizes_and_one_class(model):
+    table = inspection.summary(model, sort_by="mean")
+    size = np.linalg.norm(model.coef_draws_, axis=2)
+    np.testing.assert_allclose(table.loc[list("abcd"), "mean"], size.mean(axis=(0, 1)))
+    np.testing.assert_allclose(table.loc[list("abcd"), "elm"], model.coef_[1])
+    assert table.loc[["a", "b"], "probability"].min() > 0.98
+    assert table.loc[["c", "d"], "probability"].max() < 0.9
+    assert set(table.index[:2]) == {"a", "b"}
+    assert len(str(table))
+    one = model.summary(of="elm")
+    np.testing.assert_allclose(one.loc[list("abcd"), "mean"], model.coef_[1])
+    assert "'elm' beside the mean of all classes" in " ".join(one.attrs["header"].split())
+    with pytest.raises(ValueError, match="of takes one of the classes"):
+        model.summary(of="fir")
+    found = terms.summary(model)
+    np.testing.assert_allclose(found.loc["a", "mean"], (size[..., 0] * model._column_sd[0]).mean())
+
+
+@pytest.mark.parametrize("rule", ["fsr", "interval"])
+def test_rules_select_the_columns_that_matter(model, rule):
+    assert HorseshoeSelector(model, rule=rule, prefit=True).fit(X).get_support().tolist() == [True, True, False, False]
+
+
+def test_what_is_not_there_says_what_to_do(model):
+    asks = {
+        "marginal_effects": lambda: inspection.marginal_effects(model, X),
+        "contributions": lambda: inspection.contributions(model, X[:2]),
+        "summary_of_sets": lambda: model.summary_of_sets({"both": ["a", "b"]}),
+        "credible_sets": lambda: sets.credible_sets(model, X),
+        "CoefficientsDisplay": lambda: plotting.CoefficientsDisplay.from_estimator(model),
+        "A display of probabilities": lambda: plotting.PosteriorCalibrationDisplay.from_estimator(model, X, Y),
+    }
+    for what, ask in asks.items():
+        with pytest.raises(
+            ValueError, match=rf"{what} is of two classes, .*inspection\.against\(model, 'elm', 'ash'\)"
+        ):
+            ask()
+    with pytest.raises(ValueError, match="take 'interval' or 'fsr'"):
+        HorseshoeSelector(model, prefit=True).fit(X, Y)
+    for how, words in {"groups": "Groups of rows cannot have", "offset": "An offset is for two classes"}.items():
+        with pytest.raises(ValueError, match=words):
+            HorseshoeProbitClassifier(**FAST).fit(X, Y, **{how: np.arange(240) % 20})
+    with pytest.raises(ValueError, match="Use sampler='hmc' or 'auto'"):
+        HorseshoeProbitClassifier(sampler="gibbs").fit(X, Y)
+    with pytest.raises(ValueError, match="at most 255"):
+        HorseshoeProbitClassifier().fit(np.zeros((300, 1)), np.arange(300))
+
+
+def test_an_order_that_is_not_used_is_told():
+    y = pd.Categorical(Y, ["oak", "elm", "ash"], ordered=True)
+    with pytest.warns(UserWarning, match=r"y is ordered, 'oak' < 'elm' < 'ash', .*ordered=True"):
+        HorseshoeProbitClassifier(n_iter=10, burn_in=10, random_state=0).fit(X, y)
+
+
+def test_rows_of_every_kind_give_the_same_posterior(model, tmp_path):
+    on_disk = disk.convert(pd.concat([X, pd.Series(Y, name="y")], axis=1), tmp_path / "rows", y="y")
+    weight = np.ones(240)
+    weight[::3] = 2.0
+    often, twice = np.repeat(X.to_numpy(), weight.astype(int), axis=0), np.repeat(Y, weight.astype(int))
+    same = HorseshoeProbitClassifier(**FAST).fit(often, twice)
+    np.testing.assert_allclose(HorseshoeProbitClassifier(**FAST).fit(X.to_numpy(), Y, weight).coef_, same.coef_)
+    np.testing.assert_allclose(HorseshoeProbitClassifier(**FAST).fit(*on_disk).coef_, model.coef_, atol=0.1)
+    as_csr = HorseshoeProbitClassifier(**FAST).fit(csr_array(X.to_numpy()), Y)
+    np.testing.assert_allclose(as_csr.coef_, model.coef_, atol=0.1)
+
+
+def test_going_on_gives_the_draws_of_one_run_and_saving_keeps_them(tmp_path):
+    rng = np.random.default_rng(0)
+    for columns in (X.to_numpy()[:60], rng.standard_normal((60, 100))):
+        how = {"burn_in": 60, "random_state": 1, "max_draws": 16}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            whole = HorseshoeProbitClassifier(n_iter=40, **how).fit(columns, Y[:60])
+            parts = HorseshoeProbitClassifier(n_iter=20, warm_start=True, **how)
+            parts.fit(columns, Y[:60]).fit(columns, Y[:60])
+            HorseshoeProbitClassifier(n_iter=20, checkpoint=tmp_path / str(columns.shape[1]), **how).fit(
+                columns, Y[:60]
+            )
+            again = HorseshoeProbitClassifier(n_iter=40, checkpoint=tmp_path / str(columns.shape[1]), **how)
+            again.fit(columns, Y[:60])
+        np.testing.assert_array_equal(parts.coef_draws_, whole.coef_draws_)
+        np.testing.assert_array_equal(again.coef_draws_, whole.coef_draws_)
+        np.testing.assert_allclose(whole.coef_.sum(axis=0), 0, atol=1e-10)
+        saved = pickle.loads(pickle.dumps(whole))
+        np.testing.assert_array_equal(saved.predict_proba(columns), whole.predict_proba(columns))
+
+
+def test_iris_converges_without_a_warning():
+    flowers, species = load_iris(return_X_y=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted = make_pipeline(StandardScaler(), HorseshoeProbitClassifier(random_state=0)).fit(flowers, species)
+    assert fitted.score(flowers, species) > 0.95
+
+
+@pytest.mark.slow
+def test_scikit_learn_accepts_it():
+    check_estimator(HorseshoeProbitClassifier(n_iter=20, burn_in=20, n_chains=2, random_state=0))
+
+
+def rows_of(seed, n=14, k=3, p=2):
+    rng = np.random.default_rng(seed)
+    return Rows(
+        rng.standard_normal((n, p)) + np.arange(p), rng.integers(0, k, n).astype(np.uint8), True,
+        device.resolve("cpu").ops, ALONE, likelihood=MultinomialProbit(k),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("k", [3, 5])
+def test_the_score_of_contrasts_is_the_gradient_and_lines_are_its_integral(k):
+    rows, rng = RowsOfContrasts(rows_of(k, k=k)), np.random.default_rng(1)
+    beta, step = rng.standard_normal((2, 3 * (k - 1))), rng.standard_normal((2, 3 * (k - 1))) * 1e-5
+    (up, _), (down, _), (at, score) = rows.score(beta + step), rows.score(beta - step), rows.score(beta)
+    np.testing.assert_allclose((up - down) / 2, (score * step).sum(axis=1), rtol=1e-6)
+    np.testing.assert_allclose(rows.line(beta, step, np.array([[0.0, 1.0]] * 2)), np.column_stack([at, up]), rtol=1e-10)
+
+
+def test_the_information_of_contrasts_is_the_mean_square_of_scores():
+    k, d, rng = 3, 2, np.random.default_rng(2)
+    inner = rows_of(3, n=5)
+    rows, beta = RowsOfContrasts(inner), rng.standard_normal((1, 6))
+    eta = inner.predictors(beta.reshape(3, d).T.copy())
+    total = np.zeros((6, 6))
+    for i, p in enumerate(inner.likelihood.probabilities(eta)):
+        for label in range(k):
+            one = Rows(
+                inner.X, np.full(5, label, np.uint8), True, inner.ops, ALONE, likelihood=inner.likelihood,
+                weight=(np.arange(5) == i) + 0.0,
+            )  # fmt: skip
+            one.columns = one._translate = inner.columns
+            score = RowsOfContrasts(one).score(beta)[1]
+            total += p[label] * score.T @ score
+    np.testing.assert_allclose(rows.information(beta), total, rtol=1e-5, atol=1e-8)
+
+
+SLAB, WIDE, N_CHAINS, EACH = 2.0, 1.5, 4, 20
+
+
+def of_prior(rng, d):
+    """tau and the contrasts of two columns: with a slab tau is rarer the more it leaves to that."""
+    while True:
+        tau, *lam = abs(np.tan(np.pi * (rng.random(3) - 0.5)))
+        square = (tau * np.array(lam)) ** 2
+        if rng.random() < np.prod((1 + square / SLAB**2) ** (-0.5 * d)):
+            return tau, rng.standard_normal((2, d)) / np.sqrt(1 / square + SLAB**-2)[:, None]
+
+
+def ranks_of(seed, kind, k=3):
+    """The ranks, among draws, of the truth from which few rows of k classes are simulated; in (0, 1)."""
+    rng, C = np.random.default_rng(seed), simplex(k)
+    X = rng.standard_normal((14, 2))
+    X -= X.mean(axis=0)
+    tau, gamma = of_prior(rng, k - 1)
+    intercept = rng.standard_normal(k - 1) * WIDE
+    y = ((X @ gamma + intercept) @ C + rng.standard_normal((14, k))).argmax(axis=1).astype(np.uint8)
+    rows = Rows(X, y, True, device.resolve("cpu").ops, ALONE, likelihood=MultinomialProbit(k))
+    settings = Settings(kind, 1500, 300, N_CHAINS, 1, None, None, None, "float64")
+    key = rng.integers(2**32, size=2, dtype=np.uint32)
+    run = Run(Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), 1.0, key), settings)
+    with np.errstate(all="ignore"):  # of trajectories that are rejected
+        run.go(lambda t: False)
+    draws, coef, offset = run.draws, gamma @ C, intercept @ C
+    ours = [draws.coef[..., 0, 0], draws.coef[..., 2, 1], np.linalg.norm(draws.coef, axis=2)[..., 0]]
+    ours += [draws.global_scale, draws.intercept[..., 1]]
+    truth = [coef[0, 0], coef[1, 2], np.linalg.norm(coef[0]), tau, offset[1]]
+    spaced = np.linspace(0, 1499, EACH).astype(int)
+    below = np.array([(a[:, spaced] < b).sum() for a, b in zip(ours, truth, strict=True)])
+    return (below + rng.random(len(below))) / (N_CHAINS * EACH + 1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "n_sets"), [("hmc", 40), (PRIOR_COORDINATES, 40)])
+def test_ranks_of_the_truth_are_uniform(kind, n_sets):
+    ranks = np.array([ranks_of(seed, kind) for seed in range(n_sets)])
+    found = [float(kstest(values, "uniform").pvalue) for values in ranks.T]
+    print(kind, np.round(found, 3))
+    assert min(found) > 1e-4, found
