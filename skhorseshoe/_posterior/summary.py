@@ -8,7 +8,7 @@ import pandas as pd
 from .._mcmc.prior import PER_CONTRAST, SLAB_TEXT, WIDE
 from .._utils.names import class_texts, name_of_levels, names_of, printable, with_article
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
-from .claim_errors import column_intervals, indicator_sets_of, lfsr
+from .claim_errors import EFFECT, column_intervals, indicator_sets_of, lfsr
 from .column_sets import checked_sets
 from .estimates import excludes_zero, interval, other_quantities
 from .grouped_prediction import group_roots, is_grouped
@@ -112,6 +112,7 @@ def header(model, frame, level):
         if shrunk.any()
         else f"no column is shrunk; N(0, {WIDE:g}^2) per standard deviation of each{_own_scales(model)}, beside which "
         "tau tells nothing",
+        "Before data": shrunk.any() and _before_data(prior, shrunk.sum()),
         "Weights": asked["weights"],  # None for none
         "Groups": is_grouped(model) and _groups_text(model, level),
         "Sampler": model.sampler_ + (f" ({tuning})" if tuning else ""),
@@ -169,6 +170,20 @@ def _slab(model):
         return f", slab of standard deviation {slab_scale:g}"
     why = ", chosen because columns outnumber rows" if model._fit_facts.get("slab_scale") == "auto" else ""
     return f", slab of {SLAB_TEXT}{why}"
+
+
+def _before_data(prior, n):
+    """What the prior says before any data, in words. n : number of shrunk columns.
+
+    Where most rows are certain, it says what to do. It is no warning: without a slab the default prior says so for a
+    dozen columns, and data of some size outweigh it.
+    """
+    share = prior["share_certain"]
+    less = ": most rows are certain; where data are few, slab_scale or expected_nonzero says less"
+    return (
+        f"a median of {prior['n_relevant']:.0f} of {n} effects are above {EFFECT:g}, and the columns alone take "
+        f"{100 * share:.0f} % of rows beyond probabilities of 0.01 and 0.99{less if share > 0.5 else ''}"
+    )
 
 
 def _own_scales(model):

@@ -18,6 +18,8 @@ _LONGEST, _LETTERS = 100, (30, 24, 20, 17, 14)  # most letters of a name, and li
 _FORMATS = {"n_columns": "{:.0f}", "m_eff": "{:.1f}", "shrinkage": "{:.2f}", "ess": "{:.0f}", "rhat": "{:.3f}"}
 _FORMATS |= {"value": "{:z.4g}", "reference": "{:z.4g}", "weight": "{:z.4g}"}
 _FORMATS |= {"lfsr": "{:.2g}", "probability": "{:.4f}", "purity": "{:.2f}"}
+for _name in ("prior", "likelihood"):  # of ``inspection.sensitivity``
+    _FORMATS |= {_name: "{:.2f}", f"{_name}_shift": "{:z.2f}", f"{_name}_error": "{:.2f}"}
 _OWN = "value", "reference"  # columns that may hold the user's values
 _USUAL_ESS, _FEW_ESS = 1000.0, 4.0  # sample size to assume for tables without a column "ess", and for a missing value
 _MOST_DECIMALS, _LARGEST_PLAIN = 6, 1e7  # limits beyond which a number is written with a power of ten

@@ -8,6 +8,7 @@ from ._chains import AutocorrelationDisplay, TraceDisplay
 from ._coefficients import CoefficientsDisplay, CredibleSetsDisplay, ShrinkageDisplay
 from ._contributions import ContributionsDisplay
 from ._effects import EffectsDisplay, GroupEffectsDisplay
+from ._prior import PriorDisplay
 from ._probabilities import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
 from ._selection import ModelSizeDisplay, SelectionPathDisplay
 
@@ -20,6 +21,7 @@ __all__ = [
     "GroupEffectsDisplay",
     "ModelSizeDisplay",
     "PosteriorCalibrationDisplay",
+    "PriorDisplay",
     "ProbabilityIntervalDisplay",
     "SelectionPathDisplay",
     "ShrinkageDisplay",

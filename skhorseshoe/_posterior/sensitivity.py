@@ -1,0 +1,158 @@
+"""How far the posterior moves where the prior or the likelihood is raised to a power, from the draws by weights.
+
+Power scaling as in Kallioinen, Paananen, Bürkner & Vehtari (2024), Statistics and Computing 34, 57. What is scaled of
+the prior are the parts that have a number of their own: the laws of tau, intercept, cut points, unpenalized coefficients
+and the scale of groups, and the slab. The law of a coefficient given tau stays: in a hierarchy it is the top that is
+scaled. A power of the density of beta given tau would have the factor tau^(1 - power) for each column, and so another
+law of tau, of no mass or of infinite mass near 0 from some twenty columns on; one of the density of beta / tau
+would move the unit of tau. Nor does a power touch the law of effects of groups given their scale.
+"""
+
+import numpy as np
+import pandas as pd
+
+from .._mcmc.prior import WIDE
+from .._model.horseshoe import log_half_cauchy
+from .._utils.memmap import cut
+from .._utils.names import names_of
+from .._utils.warn import warn
+from ..diagnostics import mcse_mean
+from .arviz import log_normal, log_prior
+from .estimates import other_quantities
+from .grouped_prediction import draws_with_effects, is_grouped
+from .loo import LEAST_DRAWS, highest_good_k, relative_efficiency, smoothed_weights, tail_length
+from .ordered import cut_points, is_ordered
+from .predict import total_log_likelihood
+from .shrunk_columns import shrunk_columns
+from .summary import in_lines
+from .table import Summary
+
+MOVED = 0.05  # distance for a doubling of the power from which the posterior is said to move
+_NUMBERS_AT_A_TIME = 2**20
+_SEED = 0
+
+
+def sensitivity_frame(model, labelled, delta):
+    """See ``inspection.sensitivity``. labelled : None, or as from ``predict.rows_of_fit``."""
+    draws = _answers(model)
+    n_chains, n_draws = draws[0][1].shape
+    if n_chains * n_draws < LEAST_DRAWS:
+        raise ValueError(
+            f"sensitivity needs {LEAST_DRAWS} draws or more, not {n_chains * n_draws}: fit with a larger n_iter."
+        )
+    kept = draws_with_effects(model) if labelled is not None and labelled[0].codes is not None else slice(None)
+    scaled = {"prior": log_prior_of_draws(model)[:, kept]}
+    if labelled is not None:
+        scaled["likelihood"] = total_log_likelihood(model, *labelled).reshape(n_chains, -1)
+    n_tail = tail_length(scaled["prior"].size, relative_efficiency(model, None))
+    weights = {name: [smoothed_weights(c * log.ravel(), n_tail) for c in _powers(delta)] for name, log in scaled.items()}
+    rows = [_of_answer(values[:, kept], scaled, weights, delta) for _, values in draws]
+    frame = Summary(rows, index=pd.Index([name for name, _ in draws], name="feature", tupleize_cols=False))
+    frame["diagnosis"] = _diagnoses(frame)
+    k = {name: max(shape for _, shape in pair) for name, pair in weights.items()}
+    good_k = highest_good_k(scaled["prior"].size)
+    frame.attrs |= {"pareto_k": k, "good_k": good_k, "header": _header(frame, k, good_k)}
+    return frame.drop(columns=[name for name in frame if name.endswith("_noise")])
+
+
+def log_prior_of_draws(model):
+    """The logarithm of what is scaled of the prior, for each draw, up to a constant; (n_chains, n_draws)."""
+    terms, tau, shrunk = log_prior(model, None), model.global_scale_draws_, shrunk_columns(model)
+    total = log_half_cauchy((tau / model.prior_["tau_0"]) ** 2)
+    total += sum(terms[name] for name in ("intercept", "group_scale") if name in terms)
+    total += terms["unpenalized"].sum(axis=-1) if "unpenalized" in terms else 0.0
+    if is_ordered(model):  # the first cut point is minus the intercept
+        at_mean = cut_points(model)[..., 1:] - (model.coef_draws_ @ model._column_means)[..., None]
+        total += log_normal(at_mean, WIDE).sum(axis=-1)
+    for some in cut(0, len(shrunk.places), max(1, _NUMBERS_AT_A_TIME // tau.size)):
+        total -= ((model.coef_draws_[..., shrunk.places[some]] / (shrunk.slabs / shrunk.unit)[some]) ** 2).sum(axis=-1) / 2
+    return total
+
+
+def _answers(model):
+    """Pairs of the names of quantities and their draws (n_chains, n_draws)."""
+    others = other_quantities(model)[0]
+    if is_ordered(model):
+        del others["(intercept)"]
+    return [*zip(names_of(model), np.moveaxis(model.coef_draws_, 2, 0), strict=True), *others.items()]
+
+
+def _powers(delta):
+    """Both powers less 1: 1 / (1 + delta) and 1 + delta."""
+    return -delta / (1 + delta), delta
+
+
+def _of_answer(values, scaled, weights, delta):
+    """The row of a quantity with draws (n_chains, n_draws). scaled : logarithms of densities by name. weights : of the
+    draws at both powers, by name."""
+    values = values.astype(np.float64)
+    spread, doubling, row = values.std(), np.log2(1 + delta), {}
+    order, rng = np.argsort(values, axis=None, kind="stable"), np.random.default_rng(_SEED)
+    flat, mixed = values.ravel()[order], rng.permutation(values.size)
+    for name, log in scaled.items():
+        low, high = (weight[order] for weight, _ in weights[name])
+        product = (values - values.mean()) * (log - log.mean())  # its mean is the derivative of the mean by the power
+        error = float(mcse_mean(product))
+        longer = error * np.sqrt(values.size) / product.std() if spread > 0 and product.std() > 0 else 1.0
+        row |= {
+            name: (_distance(flat, low) + _distance(flat, high)) / (2 * doubling),
+            f"{name}_shift": float((high - low) @ flat) / (2 * doubling * spread) if spread > 0 else 0.0,
+            f"{name}_error": float(np.log(2) * error / spread) if spread > 0 else 0.0,
+            # What draws that have nothing to do with the weights would show.
+            f"{name}_noise": _distance(flat, high[mixed]) / doubling * max(1.0, longer),
+        }
+    return row
+
+
+def _distance(values, weight):
+    """The cumulative Jensen-Shannon distance of values (n,), ascending, to the same with weights, in [0, 1]; the larger
+    one of that and of their opposites."""
+    width, n = np.diff(values), len(values)
+    own, other = np.arange(1, n) / n, np.minimum(np.cumsum(weight)[:-1], 1.0)
+    squares = []
+    for p, q in ((own, other), (1 - own, 1 - other)):
+        p, q = np.maximum(p, 0.0), np.maximum(q, 0.0)
+        middle = (p + q) / 2
+        both = _times_log2(p, middle) + _times_log2(q, middle)
+        bound = float(width @ (p + q))
+        squares.append(max(0.0, float(width @ both)) / bound if bound > 0 else 0.0)
+    return float(np.sqrt(max(squares)))
+
+
+def _times_log2(p, q):
+    """p log2(p / q), 0 where p is."""
+    return p * np.log2(np.divide(p, q, out=np.ones_like(p), where=p > 0))
+
+
+def _diagnoses(frame):
+    """What each row says, in words."""
+    moved, unclear = {}, np.zeros(len(frame), bool)
+    for name in ("prior", "likelihood"):
+        distance = frame[name].to_numpy() if name in frame else np.zeros(len(frame))
+        noise = 2 * frame[f"{name}_noise"].to_numpy() if name in frame else np.zeros(len(frame))
+        moved[name] = (distance >= MOVED) & (distance > noise)
+        if name == "prior":
+            unclear = (distance >= MOVED) & ~moved[name]
+    words = np.full(len(frame), "", object)
+    words[unclear] = "too few draws to tell"
+    words[moved["prior"]] = "moved by the prior"
+    if "likelihood" in frame:
+        words[moved["prior"] & moved["likelihood"]] = "prior and data disagree"
+        words[moved["prior"] & ~moved["likelihood"]] = "prior says more than the data"
+    return words
+
+
+def _header(frame, k, good_k):
+    """The frame in words; a warning where weights are not to be trusted."""
+    n_moved = int((~frame["diagnosis"].isin(["", "too few draws to tell"])).sum())
+    shapes = ", ".join(f"{shape:.2f} of the {name}" for name, shape in k.items())
+    if high := [name for name, shape in k.items() if shape > good_k]:
+        warn(
+            f"Pareto k of the weights is above {good_k:.2g} ({shapes}), so the sensitivity to the {' and the '.join(high)} "
+            "is not to be trusted: take a smaller delta, or fit twice, with another prior."
+        )
+    return in_lines(
+        f"{n_moved} of {len(frame)} quantities are moved by the prior: a distance of {MOVED:g} or more for a doubling of "
+        "its power, and more than noise. Shifts are of the mean, in posterior standard deviations for a doubling, with "
+        f"their Monte Carlo error. Pareto k: {shapes} (at most {good_k:.2g})"
+    )
