@@ -5,8 +5,6 @@ prior       shifts of means by weights of the draws beside those of refits by a 
 likelihood  the same beside refits of the library, in which each row has the power as its weight
 """
 
-from types import SimpleNamespace
-
 import numpy as np
 from _measure import fit, run
 from scipy.special import ndtr, ndtri
@@ -50,7 +48,7 @@ def drawn_scale(rng, n_chains, count, squares, scale, power):
 
 
 def refit(X, y, groups, settings, power, n_chains, n_sweeps):
-    """Means of coefficients, intercept, tau and scale of groups, of each chain; (n_chains, k)."""
+    """Means of coefficients, intercept, and logarithms of tau and scale of groups, of each chain; (n_chains, k)."""
     rng, (n, p) = np.random.default_rng(0), X.shape
     free = np.isin(np.arange(p), settings.get("unpenalized", []))
     own = np.where(free, [settings.get("prior_scale", {}).get(j, 1.0) for j in range(p)], np.inf)
@@ -77,7 +75,7 @@ def refit(X, y, groups, settings, power, n_chains, n_sweeps):
             u = variance * ((z - theta @ design.T) @ members) + np.sqrt(variance) * rng.standard_normal(u.shape)
             s = drawn_scale(rng, n_chains, u.shape[1], (u**2).sum(axis=1), settings.get("group_scale", 1.0), power)
         if sweep >= n_sweeps // 5:
-            sums = sums + np.column_stack([theta, tau] + ([] if groups is None else [s]))
+            sums = sums + np.column_stack([theta, np.log(tau)] + ([] if groups is None else [np.log(s)]))
     return sums / n_sweeps
 
 
@@ -92,19 +90,21 @@ def compare(report, name, what, frame, moved, error):
     report.add(f"{name}, {what}: in standard errors ({frame.index[worst]})", float(away.max()), "errors", at_most=4.0)
 
 
-def spread_of(model):
-    draws = [*np.moveaxis(model.coef_draws_, 2, 0), model.intercept_draws_, model.global_scale_draws_]
-    return np.array([d.std() for d in (*draws, *([model.group_scale_draws_] if hasattr(model, "groups_") else []))])
+def draws_of(model):
+    """Draws of the same, (n_chains, n_draws, k)."""
+    scales = [model.global_scale_draws_, *([model.group_scale_draws_] if hasattr(model, "groups_") else [])]
+    draws = [*np.moveaxis(model.coef_draws_, 2, 0), model.intercept_draws_, *map(np.log, scales)]
+    return np.stack(draws, axis=-1)
 
 
 def prior(report, options):
     """By weights and by refits, of all quantities."""
-    n_iter, n_chains, n_sweeps = (200, 20, 50) if options.quick else (40_000, 300, 4000)
+    n_iter, n_chains, n_sweeps = (200, 20, 50) if options.quick else (40_000, 200, 2000)
     for name in NAMES:
         X, y, groups, settings = data(name)
         model = fit(X, y, {"n_iter": n_iter, "burn_in": 500, "random_state": 0, **settings}, groups=groups)
         low, high = (refit(X, y, groups, settings, power, n_chains, n_sweeps) for power in POWERS)
-        shifts = (high - low) / DOUBLINGS / spread_of(model)  # coupled by their random numbers
+        shifts = (high - low) / DOUBLINGS / draws_of(model).std(axis=(0, 1))  # coupled by their random numbers
         frame = inspection.sensitivity(model, delta=DELTA)
         compare(report, name, "prior", frame, shifts.mean(axis=0), shifts.std(axis=0) / np.sqrt(n_chains))
 
@@ -119,11 +119,9 @@ def likelihood(report, options):
         means, errors = [], []
         for seed, power in enumerate(POWERS, 1):
             again = fit(X, y, {**common, "random_state": seed}, groups=groups, sample_weight=np.full(len(y), power))
-            draws = [*np.moveaxis(again.coef_draws_, 2, 0), again.intercept_draws_, again.global_scale_draws_]
-            draws = np.stack([*draws, *([again.group_scale_draws_] if groups is not None else [])], axis=-1)
-            means.append(draws.mean(axis=(0, 1)))
-            errors.append(mcse_mean(draws))
-        unit = DOUBLINGS * spread_of(model)
+            means.append(draws_of(again).mean(axis=(0, 1)))
+            errors.append(mcse_mean(draws_of(again)))
+        unit = DOUBLINGS * draws_of(model).std(axis=(0, 1))
         frame = inspection.sensitivity(model, X, y, groups=groups, delta=DELTA)
         compare(report, name, "likelihood", frame, (means[1] - means[0]) / unit, np.hypot(*errors) / unit)
 

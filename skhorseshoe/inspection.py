@@ -163,7 +163,7 @@ def sensitivity(
     Returns
     -------
     frame : pandas.DataFrame
-        Indexed as `summary`: coefficients, the intercept or cut points, ``(global scale)``, ``(group scale)``. Columns:
+        Indexed as `summary`: coefficients, the intercept or cut points, and the logarithms of the scales. Columns:
         prior, the cumulative Jensen-Shannon distance between the posteriors for a doubling of the power, of which 0.05
         and more matters (about 0.3 standard deviations of the mean); prior_shift, by how many posterior standard
         deviations the mean moves for a doubling; prior_error, the Monte Carlo error of that; the same for the

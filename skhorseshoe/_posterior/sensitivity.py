@@ -27,6 +27,7 @@ from .shrunk_columns import shrunk_columns
 from .summary import in_lines
 from .table import Summary
 
+SCALES = "(global scale)", "(group scale)"
 MOVED = 0.05  # distance for a doubling of the power from which the posterior is said to move
 _NUMBERS_AT_A_TIME = 2**20
 _SEED = 0
@@ -70,8 +71,9 @@ def log_prior_of_draws(model):
 
 
 def _answers(model):
-    """Pairs of the names of quantities and their draws (n_chains, n_draws)."""
-    others = other_quantities(model)[0]
+    """Pairs of the names of quantities and their draws (n_chains, n_draws); of scales, which may have no variance, the
+    logarithms."""
+    others = {name: np.log(values) if name in SCALES else values for name, values in other_quantities(model)[0].items()}
     if is_ordered(model):
         del others["(intercept)"]
     return [*zip(names_of(model), np.moveaxis(model.coef_draws_, 2, 0), strict=True), *others.items()]
