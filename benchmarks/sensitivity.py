@@ -64,12 +64,14 @@ def refit(X, y, groups, settings, power, n_chains, n_sweeps):
         precision = np.tile(fixed, (n_chains, 1))
         precision[:, shrunk] += (lam * tau[:, None]) ** -2.0
         root = np.linalg.cholesky(design.T @ design + precision[:, :, None] * np.eye(p + 1))
-        half = np.linalg.solve(root, ((z - u @ members.T) @ design)[..., None]) + rng.standard_normal((n_chains, p + 1, 1))
+        half = np.linalg.solve(root, ((z - u @ members.T) @ design)[..., None])
+        half += rng.standard_normal((n_chains, p + 1, 1))
         theta = np.linalg.solve(np.swapaxes(root, 1, 2), half)[..., 0]
         beta = theta[:, shrunk]
         nu = rng.exponential(1 / (1 + lam**-2.0))
         lam = rng.exponential(1 / (nu + (beta / tau[:, None]) ** 2 / 2)) ** -0.5
-        tau = drawn_scale(rng, n_chains, len(shrunk), ((beta / lam) ** 2).sum(axis=1), settings.get("global_scale", 1.0), power)
+        scale = settings.get("global_scale", 1.0)
+        tau = drawn_scale(rng, n_chains, len(shrunk), ((beta / lam) ** 2).sum(axis=1), scale, power)
         if groups is not None:
             variance = 1 / (members.sum(axis=0) + s[:, None] ** -2)
             u = variance * ((z - theta @ design.T) @ members) + np.sqrt(variance) * rng.standard_normal(u.shape)

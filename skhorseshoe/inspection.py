@@ -7,7 +7,6 @@ before any scaler.
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import TYPE_CHECKING, Any, Literal
 
 from sklearn.pipeline import make_pipeline
@@ -16,13 +15,13 @@ from ._data.input_table import is_dask
 from ._posterior import predict
 from ._posterior.claim_errors import EFFECT
 from ._posterior.contributions import contributions
-from ._posterior.grouped_prediction import is_grouped
 from ._posterior.input_rows import input_names
 from ._posterior.loo import LeaveOneOut, leave_one_out
 from ._posterior.marginal_effects import marginal_effects
 from ._posterior.ordered import at_least as two_classes
 from ._posterior.pipeline import named, named_classifier, prepared, unwrap
-from ._posterior.sensitivity import sensitivity_frame
+from ._posterior.predictive_check import predictive_check
+from ._posterior.sensitivity import sensitivity
 from ._posterior.terms import asked_terms
 from ._utils.errstate import guarded
 from .selection import HorseshoeSelector
@@ -38,6 +37,7 @@ __all__ = [
     "marginal_effects",
     "predict_interval",
     "predict_proba_samples",
+    "predictive_check",
     "select",
     "sensitivity",
     "summary",
@@ -131,95 +131,6 @@ def loo(
         raise TypeError("loo takes rows of this process, not a Dask collection: give it rows that are computed.")
     rows, positive, weight = predict.labelled_rows(classifier, prepared(steps, X), y, sample_weight, offset)
     return leave_one_out(classifier, rows, positive, weight, max_draws)
-
-
-@guarded
-def sensitivity(
-    model: Model,
-    X: RowsLike = None,
-    y: Labels = None,
-    sample_weight: Weights = None,
-    *,
-    groups: Labels = None,
-    offset: Offsets = None,
-    delta: float = 0.01,
-) -> DataFrame:
-    """How far each answer moves if the prior, or the likelihood, is raised to a power, without a second fit.
-
-    Powers are 1 + ``delta`` and 1 / (1 + ``delta``). Draws are given weights, the largest of which are smoothed.
-
-    Parameters
-    ----------
-    model : HorseshoeProbitClassifier, Pipeline or search
-        Fitted.
-    X, y, sample_weight, groups, offset : see `loo`, default=None
-        The rows of the fit with their labels, weights, groups and offsets, for the likelihood: its power 2 counts each
-        row twice. Without them the prior alone is scaled, which needs no rows. With groups the likelihood is that given
-        their effects, and draws are those for which these are kept.
-    delta : float, default=0.01
-        In (0, 1]. It hardly changes the result, since that is for a doubling of the power; with smaller ones weights
-        are more even.
-
-    Returns
-    -------
-    frame : pandas.DataFrame
-        Indexed as `summary`: coefficients, the intercept or cut points, and the logarithms of the scales. Columns:
-        prior, the cumulative Jensen-Shannon distance between the posteriors for a doubling of the power, of which 0.05
-        and more matters (about 0.3 standard deviations of the mean); prior_shift, by how many posterior standard
-        deviations the mean moves for a doubling; prior_error, the Monte Carlo error of that; the same for the
-        likelihood; diagnosis, in words. ``frame.attrs`` has "pareto_k" of the weights by name, "good_k" and "header".
-
-    Raises
-    ------
-    ValueError
-        If one of X and y is missing, rows are not those of the fit or have no groups, ``delta`` is out of range, there
-        are fewer than 100 draws, or the model is that of `at_least`.
-
-    Warns
-    -----
-    UserWarning
-        If a Pareto k is above ``good_k``, so that weights are not to be trusted.
-
-    Notes
-    -----
-    What is scaled of the prior is what has a number: the law of tau (``global_scale``), the slab, the laws of the scale
-    of groups, intercept, cut points and unpenalized coefficients. Power a gives tau the density (1 + (tau / tau_0)^2)^-a
-    and a slab of c / sqrt(a). The horseshoe of a coefficient given tau stays, as the paper advises for hierarchies: a
-    power of it would be another law of tau, the more so the more columns there are. Where prior and likelihood both
-    move an answer, they disagree about it; where the prior alone does, it says more than the data.
-
-    References
-    ----------
-    Kallioinen, N., Paananen, T., Bürkner, P.-C. & Vehtari, A. (2024). Detecting and diagnosing prior and likelihood
-    sensitivity with power-scaling. Statistics and Computing 34, 57.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skhorseshoe import HorseshoeProbitClassifier
-    >>> from skhorseshoe.inspection import sensitivity
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.standard_normal((300, 5))
-    >>> y = X[:, 0] - 0.5 * X[:, 1] + rng.standard_normal(300) > 0
-    >>> moved = sensitivity(HorseshoeProbitClassifier(random_state=0).fit(X, y), X, y)
-    >>> bool(moved["prior"]["x0"] < 0.05), bool(moved["likelihood"]["x0"] > 0.05)
-    (True, True)
-    """
-    steps, classifier = unwrap(model)
-    if (X is None) != (y is None) or (X is None and not (sample_weight is None and groups is None and offset is None)):
-        raise ValueError("X and y are needed together: the likelihood is that of the labels y of the rows X.")
-    if isinstance(delta, bool) or not isinstance(delta, Real) or not 0 < delta <= 1:
-        raise ValueError(f"delta must be above 0 and at most 1; got {delta!r}.")
-    if hasattr(classifier, "_part_of"):
-        raise ValueError(
-            f"This is the model of {classifier._part_of} within a model of ordered classes: ask the one that was fitted."
-        )
-    labelled = None
-    if X is not None:
-        if (groups is None) != (not is_grouped(classifier)):
-            raise ValueError("Give groups= if, and only if, the model was fitted with groups: those of the rows X.")
-        labelled = predict.rows_of_fit(classifier, prepared(steps, X), y, sample_weight, offset, groups)
-    return sensitivity_frame(named(steps, classifier), labelled, float(delta))
 
 
 def at_least(model: Model, label: Any) -> Model:

@@ -135,7 +135,7 @@ def highest_good_k(n_draws):
 
 
 def smoothed_weights(log_ratio, n_tail):
-    """Importance weights (n_draws,) that sum to 1, the largest smoothed; and the shape k of their Pareto distribution."""
+    """Importance weights (n_draws,) that sum to 1, the largest smoothed; and the shape k of their Pareto law."""
     order = np.argsort(log_ratio, kind="stable")
     cutoff, tail = log_ratio[order[-n_tail - 1]], order[-n_tail:]
     with np.errstate(all="ignore"):

@@ -122,8 +122,8 @@ def each_log_likelihood(model, rows, place, weight, coef, intercept, use):
 
 
 def _log_densities(model, values, rows, place, weight, own):
-    """w_i log P(y_i) of some rows, given their linear predictors (k, m), which are overwritten. own : of ordered classes,
-    the draws of the cut points."""
+    """w_i log P(y_i) of some rows, given their linear predictors (k, m), which are overwritten. own : draws of the cut
+    points of ordered classes, or None."""
     if own is None:
         values *= np.where(place[rows], 1.0, -1.0)[:, None]
         model._likelihood.log_density(values, out=values)

@@ -17,6 +17,7 @@ _WIDTH = 79  # letters of a line, unless pandas or the terminal has another widt
 _LONGEST, _LETTERS = 100, (30, 24, 20, 17, 14)  # most letters of a name, and limits to try for narrow terminals
 _FORMATS = {"n_columns": "{:.0f}", "m_eff": "{:.1f}", "shrinkage": "{:.2f}", "ess": "{:.0f}", "rhat": "{:.3f}"}
 _FORMATS |= {"value": "{:z.4g}", "reference": "{:z.4g}", "weight": "{:z.4g}"}
+_FORMATS |= {"observed": "{:.3f}", "predicted": "{:.3f}"}
 _FORMATS |= {"lfsr": "{:.2g}", "probability": "{:.4f}", "purity": "{:.2f}"}
 for _name in ("prior", "likelihood"):  # of ``inspection.sensitivity``
     _FORMATS |= {_name: "{:.2f}", f"{_name}_shift": "{:z.2f}", f"{_name}_error": "{:.2f}"}
@@ -127,6 +128,9 @@ def _write_numbers(frame, shown):
     numbers = [name for name in frame if _is_number(frame[name])]
     for name in _FORMATS.keys() & set(numbers):
         shown[name] = [_formatted(value, _FORMATS[name]) for value in frame[name]]
+    if "observed" in numbers:  # shares and their bands
+        for name in [name for name in numbers if str(name).endswith("%")]:
+            shown[name] = [_formatted(value, "{:.3f}") for value in frame[name]]
     if "sd" not in numbers:
         return
     ess = frame["ess"].fillna(_FEW_ESS).to_numpy(float) if "ess" in numbers else _USUAL_ESS

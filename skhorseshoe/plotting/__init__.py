@@ -5,6 +5,7 @@ colour-blind readers. What is drawn is an attribute, to be restyled with Matplot
 """
 
 from ._chains import AutocorrelationDisplay, TraceDisplay
+from ._checks import PredictiveCheckDisplay
 from ._coefficients import CoefficientsDisplay, CredibleSetsDisplay, ShrinkageDisplay
 from ._contributions import ContributionsDisplay
 from ._effects import EffectsDisplay, GroupEffectsDisplay
@@ -21,6 +22,7 @@ __all__ = [
     "GroupEffectsDisplay",
     "ModelSizeDisplay",
     "PosteriorCalibrationDisplay",
+    "PredictiveCheckDisplay",
     "PriorDisplay",
     "ProbabilityIntervalDisplay",
     "SelectionPathDisplay",

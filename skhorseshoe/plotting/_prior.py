@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -87,8 +87,8 @@ class PriorDisplay(AxesDisplay):
         both, law = (of_prior, of_posterior), classifier._likelihood
         probabilities = [law.probability(predictors) for predictors, _ in both]
         prior, posterior = (np.histogram(values, _EDGES)[0] / values.size for values in probabilities)
-        certain = tuple(share_certain(predictors, law) for predictors, _ in both)
-        n_relevant = tuple(float(np.median(counts)) for _, counts in both)
+        certain: Any = tuple(share_certain(predictors, law) for predictors, _ in both)
+        n_relevant: Any = tuple(float(np.median(counts)) for _, counts in both)
         return cls(
             prior=prior, posterior=posterior, share_certain=certain, n_relevant=n_relevant, n_columns=len(shrunk.places)
         ).plot(ax=ax)
@@ -102,6 +102,7 @@ class PriorDisplay(AxesDisplay):
         muted, dark = ink(ax, MUTED), ink(ax, DARK)
         self.prior_ = ax.stairs(self.prior, at, color=muted, fill=True, alpha=0.5, label=labels[0])
         steps = np.append(self.posterior, self.posterior[-1:])
+        self.posterior_: Any
         (self.posterior_,) = ax.plot(at, steps, color=dark, linewidth=1.8, drawstyle="steps-post", label=labels[1])
         ax.set(xlim=(0, at[-1]), ylim=(0, None), xticks=at, xticklabels=[f"{edge:g}" for edge in _EDGES])
-        return self._finish("probability by the columns alone, 0.5 at their means", "share of rows and draws")
+        return self._finish("probability by the columns alone, 0.5 at their means", "share")

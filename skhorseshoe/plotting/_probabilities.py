@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _num_samples
 
-from .._data.input_table import refuse_lazy, warn_if_reordered
 from .._data.labels import is_second
 from .._posterior import estimates
 from .._posterior.claim_errors import check_share
-from .._posterior.grouped_prediction import draws_with_effects, evenly, is_grouped, matched_groups
+from .._posterior.grouped_prediction import is_grouped
 from .._posterior.mixin import level_of
-from .._posterior.ordered import refuse_classes
-from .._posterior.pipeline import prepared, unwrap
+from .._posterior.predictive_check import ALONE, matched_rows, outcomes_of_groups
+from .._utils.counts import check_count
 from .._utils.warn import warn
-from ._base import DARK, MUTED, PALE, SHARES, AxesDisplay, IntervalsDisplay, check_count, check_option, ink
+from ._base import DARK, MUTED, PALE, SHARES, AxesDisplay, IntervalsDisplay, check_option, ink
 from ._texts import class_names, known_line, percent
 
 if TYPE_CHECKING:
@@ -27,10 +25,7 @@ if TYPE_CHECKING:
 
 _HISTOGRAM_HEIGHT = 0.12  # as a share of the height of the axes
 _SHOWN = 0.95  # smallest share of the expected events to show
-_ALONE = (
-    "This model was fitted with groups. Without groups= each row is taken for a new group of its own: if rows belong "
-    "together, the band is too narrow. Give groups=, a label for each row."
-)
+_WHAT = "A display of probabilities"
 _ROW_LABELS = {"probability": "rows, the most probable first", "original": "row"}
 
 
@@ -93,7 +88,7 @@ class ProbabilityIntervalDisplay(IntervalsDisplay):
         groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
             The groups of the rows, and their offsets. The label of the axis says how many groups the fit has seen.
         """
-        classifier, matched, arguments = _matched_rows(estimator, X, y, groups, offset, new_groups)
+        classifier, matched, arguments = matched_rows(estimator, X, y, groups, offset, new_groups, _WHAT)
         level = level_of(classifier, level)
         mean = classifier.predict_proba(**arguments)[:, 1]
         if y is not None:
@@ -225,7 +220,7 @@ class PosteriorCalibrationDisplay(AxesDisplay):
             each row for a new group of its own: if rows belong together, the band is too narrow, and a warning says so.
             The label of the axis says how many groups the fit has seen.
         """
-        classifier, matched, arguments = _matched_rows(estimator, X, y, groups, offset, new_groups)
+        classifier, matched, arguments = matched_rows(estimator, X, y, groups, offset, new_groups, _WHAT)
         level = level_of(classifier, level)
         check_count("n_draws", n_draws, max(20, len(classifier.intercept_draws_)))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
@@ -234,11 +229,11 @@ class PosteriorCalibrationDisplay(AxesDisplay):
         y = is_second(y, place, classifier.classes_)
         samples = classifier.predict_proba_samples(**arguments, max_draws=n_draws)
         if matched is not None:
-            outcomes = _outcomes_of_groups(classifier, samples, n_draws, matched, rng)
+            outcomes = outcomes_of_groups(classifier, samples, n_draws, matched, rng)
         else:
             outcomes = (rng.random(len(p)) < p for p in samples.T)
             if is_grouped(classifier):
-                warn(_ALONE)
+                warn(ALONE)
         curves = [_isotonic(drawn, place, counts) for drawn in outcomes]
         return cls(
             predicted=predicted,
@@ -282,31 +277,6 @@ def _round_limit(predicted, counts):
     largest = predicted[np.searchsorted(expected, _SHOWN * expected[-1])]
     sizes = [float(f"{digit}e{power}") for power in range(-6, 0) for digit in (1, 2, 5)]
     return min((size for size in sizes if size >= largest), default=1.0)
-
-
-def _outcomes_of_groups(classifier, samples, n_draws, matched, rng):
-    """Yields outcomes (n,) bool under each draw. Rows of a group that the fit has not seen share a new u ~ N(0, s^2).
-
-    Their ``samples`` are averages over u.
-    """
-    is_new, codes = matched.codes < 0, matched.own
-    scales = evenly(classifier.group_scale_draws_[:, draws_with_effects(classifier)], n_draws).ravel()
-    for p, s in zip(samples.T, scales, strict=True):
-        shared = s * is_new
-        effects, noise = rng.standard_normal(len(codes))[codes], rng.standard_normal(len(codes))
-        yield classifier._likelihood.outcomes(p, shared * effects, shared**2, noise)
-
-
-def _matched_rows(estimator, X, y, groups, offset, new_groups):
-    """The classifier, the matched groups of the rows, and arguments for predictions, which need not say how many groups
-    are known: the label of the axis does."""
-    steps, classifier = unwrap(estimator)
-    refuse_classes(classifier, "A display of probabilities")
-    refuse_lazy(X)
-    warn_if_reordered(X, y=y)
-    rows = prepared(steps, X)
-    matched = matched_groups(classifier, None if groups is None else _num_samples(rows), groups, new_groups)
-    return classifier, matched, {"X": rows, "groups": groups, "offset": offset, "new_groups": bool(new_groups)}
 
 
 def _isotonic(y, place, counts):

@@ -31,6 +31,7 @@ def make(display, model, data, **kwargs):
     X, y = data
     needs = {plotting.ProbabilityIntervalDisplay: (X[:20], y[:20]), plotting.PosteriorCalibrationDisplay: (X, y)}
     needs[plotting.ContributionsDisplay] = (X[:1],)
+    needs[plotting.PredictiveCheckDisplay] = X, y, "age"
     needs[plotting.EffectsDisplay] = needs[plotting.PriorDisplay] = (X[:50],)
     return display.from_estimator(model, *needs.get(display, ()), **kwargs)
 
