@@ -46,7 +46,7 @@ def outcome(params, data, plan, seen, sampled, known):
     run, rows = sampled.run, sampled.run.problem.rows
     worst = None if seen.watched is None else seen.watched.worst(run.draws)
     told = {
-        "_fit_facts": _facts(params, data, rows.size(), worst),
+        "_fit_facts": {**_facts(params, data, rows.size(), worst), "one_sided": _one_sided(params, seen, rows)},
         "_fitted_rows": {"n": int(data.shape[0]), **seen.pairs},
     }
     fitted = SimpleNamespace(**known, **told, **_drawn(run), **_described(params, data, seen, run.problem, run.blocks))
@@ -70,6 +70,13 @@ def _facts(params, data, size, worst):
     facts = {name: copy(getattr(params, name)) for name in _REPORTED}
     facts |= {"weights": input_findings.weights_in_words(data, size), "slab_scale": params.slab_as_given}
     return {**facts, "watched": worst and (worst.name, float(worst.rhat), float(worst.ess))}
+
+
+def _one_sided(params, seen, rows):
+    """The names of one-sided columns whose coefficients the prior bounds, but for those that are so by chance."""
+    columns, nats, _ = seen.one_sided
+    sure = nats >= input_findings.EVIDENCE + np.log(rows.shape[1])
+    return list(map(str, seen.names[columns[sure & findings.are_bound(params.slab_scale, seen.one_sided, rows)]]))
 
 
 def _drawn(run):

@@ -121,6 +121,7 @@ def header(model, frame, level):
         "Separation": model._separated
         and f"the columns separate the classes ({model._separated} separation), so the data do not bound the "
         f"coefficients; slab_scale={PER_CONTRAST!r} bounds them",
+        "One-sided": asked.get("one_sided") and _one_sided(asked["one_sided"]),
         "Categories": _categories(model),
         "Stricter": model._rough and f"single columns are as sure as the rest with {model._rough[1]}",
         "Convergence": f"worst R-hat {_extreme(checks['rhat'], 1, 3)}, smallest ess {_extreme(checks['ess'], -1, 0)}",
@@ -207,6 +208,15 @@ def _categories(model):
         f"{', '.join(map(printable, titles[:3]))}{more}: every row has one of the columns, so no single coefficient is "
         "known, but their differences are. Above, levels count that differ from the mean over rows, as told by "
         "skhorseshoe.terms.levels"
+    )
+
+
+def _one_sided(names):
+    """Columns that separate the classes by themselves, whose coefficients the prior bounds."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return (
+        f"{', '.join(map(printable, names[:3]))}{more}: no value in one class is beyond those of the next, so the data "
+        "do not bound the coefficient: its sign is theirs, its size the prior's"
     )
 
 

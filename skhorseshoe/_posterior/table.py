@@ -18,7 +18,7 @@ _LONGEST, _LETTERS = 100, (30, 24, 20, 17, 14)  # most letters of a name, and li
 _FORMATS = {"n_columns": "{:.0f}", "m_eff": "{:.1f}", "shrinkage": "{:.2f}", "ess": "{:.0f}", "rhat": "{:.3f}"}
 _FORMATS |= {"value": "{:z.4g}", "reference": "{:z.4g}", "weight": "{:z.4g}"}
 _FORMATS |= {"observed": "{:.3f}", "predicted": "{:.3f}"}
-_FORMATS |= {"lfsr": "{:.2g}", "probability": "{:.4f}", "purity": "{:.2f}"}
+_FORMATS |= {"lfsr": "{:.2g}", "probability": "{:.4f}", "mcse": "{:.4f}", "purity": "{:.2f}"}
 for _name in ("prior", "likelihood"):  # of ``inspection.sensitivity``
     _FORMATS |= {_name: "{:.2f}", f"{_name}_shift": "{:z.2f}", f"{_name}_error": "{:.2f}"}
 _OWN = "value", "reference"  # columns that may hold the user's values
