@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from .._types import Axes, Floats, Model, RowsLike
 
 _EDGES = (0.0, 0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1.0)
+_LABELS = ["", "0.01", "", "0.1", "", "0.3", "", "0.5", "", "0.7", "", "0.9", "", "0.99", ""]  # of the edges
 _DRAWS = 400
 
 
@@ -96,7 +97,7 @@ class PriorDisplay(AxesDisplay):
     def plot(self, *, ax: Axes | None = None) -> Self:
         ax, at = self._axes(ax), np.arange(len(_EDGES))
         labels = [
-            f"{name}: {100 * share:.0f} % beyond 0.01 and 0.99,\n{count:g} of {self.n_columns} effects above {EFFECT:g}"
+            f"{name}: {100 * share:.0f} % certain,\n{count:g} of {self.n_columns} effects above {EFFECT:g}"
             for name, share, count in zip(("prior", "posterior"), self.share_certain, self.n_relevant, strict=True)
         ]
         muted, dark = ink(ax, MUTED), ink(ax, DARK)
@@ -104,5 +105,5 @@ class PriorDisplay(AxesDisplay):
         steps = np.append(self.posterior, self.posterior[-1:])
         self.posterior_: Any
         (self.posterior_,) = ax.plot(at, steps, color=dark, linewidth=1.8, drawstyle="steps-post", label=labels[1])
-        ax.set(xlim=(0, at[-1]), ylim=(0, None), xticks=at, xticklabels=[f"{edge:g}" for edge in _EDGES])
-        return self._finish("probability by the columns alone, 0.5 at their means", "share")
+        ax.set(xlim=(0, at[-1]), ylim=(0, None), xticks=at, xticklabels=_LABELS)
+        return self._finish("probability by the columns alone\n(certain: beyond 0.01 and 0.99)", "share")
