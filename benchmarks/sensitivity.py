@@ -101,7 +101,7 @@ def draws_of(model):
 
 def prior(report, options):
     """By weights and by refits, of all quantities."""
-    n_iter, n_chains, n_sweeps = (200, 20, 50) if options.quick else (40_000, 200, 2000)
+    n_iter, n_chains, n_sweeps = (200, 20, 50) if options.quick else (20_000, 200, 2000)
     for name in NAMES:
         X, y, groups, settings = data(name)
         model = fit(X, y, {"n_iter": n_iter, "burn_in": 500, "random_state": 0, **settings}, groups=groups)
@@ -113,7 +113,7 @@ def prior(report, options):
 
 def likelihood(report, options):
     """By weights and by refits of the library."""
-    n_iter = 200 if options.quick else 40_000
+    n_iter = 200 if options.quick else 20_000
     for name in NAMES:
         X, y, groups, settings = data(name)
         common = {"n_iter": n_iter, "burn_in": 500, "sampler": "hmc", **settings}

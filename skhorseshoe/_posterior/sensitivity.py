@@ -39,8 +39,9 @@ if TYPE_CHECKING:
 
 SCALES = "(global scale)", "(group scale)"
 MOVED = 0.05  # distance for a doubling of the power from which the posterior is said to move
+_BY_SHIFT = MOVED / 0.3  # distance for a shift of the mean by a standard deviation, roughly
+_TOO_FEW = "too few draws to tell"
 _NUMBERS_AT_A_TIME = 2**20
-_SEED = 0
 
 
 @guarded
@@ -155,7 +156,7 @@ def _frame(model, labelled, delta):
     k = {name: max(shape for _, shape in pair) for name, pair in weights.items()}
     good_k = highest_good_k(scaled["prior"].size)
     frame.attrs |= {"pareto_k": k, "good_k": good_k, "header": _header(frame, k, good_k)}
-    return frame.drop(columns=[name for name in frame if name.endswith("_noise")])
+    return frame
 
 
 def log_prior_of_draws(model):
@@ -188,19 +189,15 @@ def _of_answer(values, scaled, weights, delta):
     draws at both powers, by name."""
     values = values.astype(np.float64)
     spread, doubling, row = values.std(), np.log2(1 + delta), {}
-    order, rng = np.argsort(values, axis=None, kind="stable"), np.random.default_rng(_SEED)
-    flat, mixed = values.ravel()[order], rng.permutation(values.size)
+    order = np.argsort(values, axis=None, kind="stable")
+    flat = values.ravel()[order]
     for name, log in scaled.items():
         low, high = (weight[order] for weight, _ in weights[name])
         product = (values - values.mean()) * (log - log.mean())  # its mean is the derivative of the mean by the power
-        error = float(mcse_mean(product))
-        longer = error * np.sqrt(values.size) / product.std() if spread > 0 and product.std() > 0 else 1.0
         row |= {
             name: (_distance(flat, low) + _distance(flat, high)) / (2 * doubling),
             f"{name}_shift": float((high - low) @ flat) / (2 * doubling * spread) if spread > 0 else 0.0,
-            f"{name}_error": float(np.log(2) * error / spread) if spread > 0 else 0.0,
-            # What draws that have nothing to do with the weights would show.
-            f"{name}_noise": _distance(flat, high[mixed]) / doubling * max(1.0, longer),
+            f"{name}_error": float(np.log(2) * mcse_mean(product) / spread) if spread > 0 else 0.0,
         }
     return row
 
@@ -227,25 +224,19 @@ def _times_log2(p, q):
 
 def _diagnoses(frame):
     """What each row says, in words."""
-    moved, unclear = {}, np.zeros(len(frame), bool)
-    for name in ("prior", "likelihood"):
-        distance = frame[name].to_numpy() if name in frame else np.zeros(len(frame))
-        noise = 2 * frame[f"{name}_noise"].to_numpy() if name in frame else np.zeros(len(frame))
-        moved[name] = (distance >= MOVED) & (distance > noise)
-        if name == "prior":
-            unclear = (distance >= MOVED) & ~moved[name]
-    words = np.full(len(frame), "", object)
-    words[unclear] = "too few draws to tell"
-    words[moved["prior"]] = "moved by the prior"
-    if "likelihood" in frame:
-        words[moved["prior"] & moved["likelihood"]] = "prior and data disagree"
-        words[moved["prior"] & ~moved["likelihood"]] = "prior says more than the data"
+    words, likelihood = np.full(len(frame), "", object), frame.get("likelihood")
+    moved, is_clear = frame["prior"] >= MOVED, frame["prior"] > 2 * _BY_SHIFT * frame["prior_error"]
+    words[moved & ~is_clear] = _TOO_FEW
+    words[moved & is_clear] = "moved by the prior"
+    if likelihood is not None:
+        words[moved & is_clear & (likelihood >= MOVED)] = "prior and data disagree"
+        words[moved & is_clear & (likelihood < MOVED)] = "prior says more than the data"
     return words
 
 
 def _header(frame, k, good_k):
     """The frame in words; a warning where weights are not to be trusted."""
-    n_moved = int((~frame["diagnosis"].isin(["", "too few draws to tell"])).sum())
+    n_moved = int((~frame["diagnosis"].isin(["", _TOO_FEW])).sum())
     shapes = ", ".join(f"{shape:.2f} of the {name}" for name, shape in k.items())
     if high := [name for name, shape in k.items() if shape > good_k]:
         warn(
@@ -254,6 +245,6 @@ def _header(frame, k, good_k):
         )
     return in_lines(
         f"{n_moved} of {len(frame)} quantities are moved by the prior: a distance of {MOVED:g} or more for a doubling "
-        "of its power, and more than noise. Shifts are of the mean, in posterior standard deviations for a doubling, "
-        f"with their Monte Carlo error. Pareto k: {shapes} (at most {good_k:.2g})"
+        "of its power, and more than Monte Carlo error. Shifts are of the mean, in posterior standard deviations for a "
+        f"doubling, with their Monte Carlo error. Pareto k: {shapes} (at most {good_k:.2g})"
     )

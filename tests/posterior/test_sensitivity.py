@@ -54,6 +54,14 @@ def test_shifts_are_those_by_quadrature(small, name):
     np.testing.assert_allclose(by_01[f"{name}_shift"], found, atol=0.02)
 
 
+def test_a_diagnosis_says_what_moves_an_answer(small):
+    """Ten rows and a slab: the data want a larger coefficient, the prior a smaller one."""
+    both, alone = inspection.sensitivity(small, X, Y), inspection.sensitivity(small)
+    assert (both["diagnosis"]["x0"], alone["diagnosis"]["x0"]) == ("prior and data disagree", "moved by the prior")
+    assert both.attrs["pareto_k"].keys() == {"prior", "likelihood"}
+    assert " 2 of 2 quantities" in f" {both.attrs['header']}"
+
+
 def test_a_distance_is_that_of_shifted_normal_laws(small):
     """0.05 for a doubling is a shift of about 0.3 standard deviations (Kallioinen et al. 2024)."""
     values = norm.ppf((np.arange(4000) + 0.5) / 4000)
