@@ -80,8 +80,8 @@ TEMPLATES = {
         "be rather than one more step of a score, and count as amounts. {cure}"
     ),
     "components": (
-        "{columns}: not shrunk, and a principal component or a sum of the shrunk columns, so it takes from them what "
-        "they tell together, and fewer of them are found. Let it be shrunk, or give it a prior_scale. {cure}"
+        "{columns}: not shrunk, and a principal component or a sum of the shrunk columns, so it may take from them "
+        "what they tell together, and fewer of them are found. Let it be shrunk, or give it a prior_scale. {cure}"
     ),
     "many unpenalized": (
         "{free} columns are not shrunk, and the rarer class has {rows:.0f} rows, fewer than 5 for each: they explain "
