@@ -19,6 +19,7 @@ from functools import partial
 import numpy as np
 from _data import plain
 from _measure import combine, figure, fit, forget_peak, in_child, in_turns, ratio, resident, run, sweep_times, timed
+from sklearn.linear_model import LogisticRegression
 
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.row_blocks import Segment
@@ -199,6 +200,13 @@ def predictions(report, options):
         model.coef_draws_ = rng.standard_normal((4, 1000, p)) / np.sqrt(p)
         model.intercept_draws_ = rng.standard_normal((4, 1000))
         X = rng.standard_normal((100 if options.quick else 2000, p))
+        logistic = LogisticRegression().fit(X, np.arange(len(X)) % 2)
+        one = {"ours": lambda model=model, X=X: model.predict_proba(X[:1])}
+        one |= {"logistic": lambda logistic=logistic, X=X: logistic.predict_proba(X[:1])}
+        seconds = in_turns(one, 9 if options.quick else 150)
+        beside = ratio(seconds["ours"], seconds["logistic"])
+        limit = 2 if p <= 100 else None  # with more, the time is that of reading the draws
+        report.add(f"predict_proba, p={p}, a single row / LogisticRegression", beside, at_most=limit)
         for name in METHODS:
             asked = getattr(model, name)
             calls = {"one": lambda asked=asked, X=X: asked(X[:1]), "many": lambda asked=asked, X=X: asked(X)}

@@ -113,6 +113,11 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         scales have this bulk effective sample size over all chains and an R-hat of at most 1.01 (but tau only if the
         data bound all); with more columns than rows probabilities and correlated columns' sums too. None is 100 a chain
         with ``n_iter="auto"``, else no target.
+    max_time : float or None, default=None
+        Seconds from the call of ``fit`` on after which sampling ends as by Ctrl-C: with the draws made so far and a
+        warning, or before the first draw with a ``TimeoutError``. What follows, as diagnostics, takes its time. With 0
+        and a ``checkpoint`` nothing is sampled or written: the model has the draws that the folder holds, also while
+        another process goes on with it. None is no limit.
     checkpoint : path-like or None, default=None
         Folder in which the running fit is saved, created if needed. After a run was killed, the same call continues it,
         and ends with the draws of an uninterrupted run; a larger ``n_iter`` continues a run that has ended.
@@ -158,7 +163,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         fewer than four draws per chain, and R-hat for a constant column.
     n_iter_, burn_in_ : int
         Sweeps of each chain after burn-in, with those of earlier fits that were continued; and before.
-    stopped_by_ : {"n_iter", "target_ess", "interrupt", "callback"}
+    stopped_by_ : {"n_iter", "target_ess", "max_time", "interrupt", "callback"}
         Why sampling ended.
     sampler_, device_ : str
         What was used. For rows on a cluster the device is "cpu", where the sampler ran.
@@ -230,6 +235,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         device: Device = "auto",
         n_jobs: int | None = None,
         target_ess: float | None = None,
+        max_time: float | None = None,
         checkpoint: Path | None = None,
         checkpoint_interval: float = 60.0,
         warm_start: bool = False,
@@ -258,6 +264,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         self.device = device
         self.n_jobs = n_jobs
         self.target_ess = target_ess
+        self.max_time = max_time
         self.checkpoint = checkpoint
         self.checkpoint_interval = checkpoint_interval
         self.warm_start = warm_start
@@ -312,6 +319,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         RuntimeError
             If ``device`` names a GPU that cannot be used, another fit writes to the folder of ``checkpoint``, or a
             cluster is lost.
+        TimeoutError
+            If ``max_time`` has passed before the first draw; a checkpoint holds the sweeps that were made.
         numpy.linalg.LinAlgError
             If in any sweep a matrix cannot be factorised, or conjugate gradients on sparse columns do not converge; the
             message says what to do.
@@ -330,8 +339,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
             columns than rows without a slab, weights that make the fit slow or intervals too narrow, few groups, groups
             of which y tells nothing, or rows that look like groups where none are given. After it, if there is no
             ConvergenceWarning, for columns on very different scales, with values far out, too far from zero for their
-            precision, or whose means in groups matter by themselves. At any time, if ``fit`` was interrupted, will take
-            hours, or cannot write its checkpoint.
+            precision, or whose means in groups matter by themselves. At any time, if ``fit`` was interrupted, by
+            ``max_time`` too, will take hours, or cannot write its checkpoint.
         """
         with _fit.Lease() as lease, np.errstate(all="ignore"):
             fitted = _fit.fit(self, validated(self), X, RowArguments(y, sample_weight, groups, offset), lease)

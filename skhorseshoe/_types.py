@@ -33,6 +33,7 @@ Seed = int | np.random.RandomState | np.random.Generator | None
 Sampler = Literal["auto", "hmc", "pxda", "gibbs"]
 Rule = Literal["dss", "interval", "shrinkage", "fsr"]
 Missing = Literal["raise", "ignore"]
+Change = Literal["auto", "unit", "sd", "binary", "pairs"] | float  # of a column, in marginal_effects
 Order = Literal["size", "name", "original"]
 RowOrder = Literal["probability", "original"]
 Names = str | Sequence[str] | None

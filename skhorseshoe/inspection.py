@@ -14,13 +14,16 @@ from sklearn.pipeline import make_pipeline
 from ._data.input_table import is_dask
 from ._posterior import predict
 from ._posterior.claim_errors import EFFECT
+from ._posterior.comparisons import number_needed_to_treat
 from ._posterior.contributions import contributions
+from ._posterior.decisions import calibration, net_benefit
 from ._posterior.input_rows import input_names
 from ._posterior.loo import LeaveOneOut, leave_one_out
 from ._posterior.marginal_effects import marginal_effects
 from ._posterior.ordered import at_least as two_classes
 from ._posterior.pipeline import named, named_classifier, prepared, unwrap
 from ._posterior.predictive_check import predictive_check
+from ._posterior.prevalence import with_share
 from ._posterior.sensitivity import sensitivity
 from ._posterior.terms import asked_terms
 from ._utils.errstate import guarded
@@ -32,9 +35,12 @@ if TYPE_CHECKING:
 __all__ = [
     "LeaveOneOut",
     "at_least",
+    "calibration",
     "contributions",
     "loo",
     "marginal_effects",
+    "net_benefit",
+    "number_needed_to_treat",
     "predict_interval",
     "predict_proba_samples",
     "predictive_check",
@@ -42,6 +48,7 @@ __all__ = [
     "sensitivity",
     "summary",
     "summary_of_sets",
+    "with_prevalence",
 ]
 
 
@@ -171,6 +178,56 @@ def at_least(model: Model, label: Any) -> Model:
     steps, classifier = unwrap(model)
     binary = two_classes(classifier, label)
     return binary if steps is None else make_pipeline(steps, binary)
+
+
+def with_prevalence(model: Model, share: float) -> Model:
+    """The model of a population with another share of events than the fit: a fitted model of two classes.
+
+    For rows that were drawn by their label, as in a case-control study or where rows without an event were thrown away.
+    By Bayes' theorem the odds of a row in the population are those in the sample times one factor,
+    share / (1 - share) * (1 - r) / r, with r the share in the fit: this is done to the probability of each draw.
+
+    Parameters
+    ----------
+    model : HorseshoeProbitClassifier, Pipeline or search
+        Fitted to two classes, without groups.
+    share : float
+        The share of ``classes_[1]`` in the population, in (0, 1). Where the other rows were thinned out at random, that
+        in the rows before.
+
+    Returns
+    -------
+    model : HorseshoeProbitClassifier or Pipeline
+        With the draws of the fit, which is not repeated, and the steps before the classifier, if there are any. All
+        that speaks of probabilities is of the population: ``predict``, ``predict_proba``, its intervals and samples,
+        effects, displays. Coefficients, and what is selected by them, are those of the fit. ``inspection.loo`` is
+        refused, and a ``fit`` begins anew, without the correction.
+
+    Raises
+    ------
+    ValueError
+        If the model was fitted with groups or more than two classes, or share is not in (0, 1).
+
+    Notes
+    -----
+    The probability of each draw is corrected and then averaged, not the intercept: a shift of the intercept of a probit
+    model changes the odds of rows by different factors. r counts the weights of the fit, ``class_weight`` too.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skhorseshoe import HorseshoeProbitClassifier
+    >>> from skhorseshoe.inspection import with_prevalence
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(400) < 0.5  # half of the sample, one in twenty of the population
+    >>> model = HorseshoeProbitClassifier(random_state=0).fit(rng.standard_normal((400, 2)) + y[:, None], y)
+    >>> between = [[0.5, 0.5]]  # of both classes alike, so as probable as the class is frequent
+    >>> bool(abs(with_prevalence(model, 0.05).predict_proba(between)[0, 1] - 0.05) < 0.02)
+    True
+    """
+    steps, classifier = unwrap(model)
+    corrected = with_share(classifier, share)
+    return corrected if steps is None else make_pipeline(steps, corrected)
 
 
 def summary(model: Model, level: float | None = None, sort_by: str | None = None) -> DataFrame:

@@ -158,7 +158,6 @@ SIZES = {
     "bytes_of_draws": "_fit.plan._DEFAULT_BYTES_OF_DRAWS",
     "bytes_of_cholesky_factors": "_backends._gpu.memory._FACTOR_BYTES",
     "bytes_to_a_manifest": "disk._folder.BYTES_TO_A_MANIFEST",
-    "coefficients_in_the_cache": "_backends._cpu.predict._COEFFICIENTS_OF_LARGE_DRAWS",
     "columns_of_a_cholesky_factor": "_backends.limits.MOST_CHOLESKY_COLUMNS",
     "columns_of_a_diagonal": "_fit.plan._FEWEST_DIAGONAL_COLUMNS",
     "columns_of_one_block": "_backends._gpu.gaussian.THREADS",

@@ -1,5 +1,6 @@
 """What tests of the samplers share: draws from the joint law, known answers, comparisons that know their error."""
 
+import operator
 import os
 import tracemalloc
 from functools import partial
@@ -186,10 +187,11 @@ def agree(ours, theirs, level=4.0):
     assert (apart <= level * error).all(), f"differences {apart}, errors {error}"
 
 
-def effect_by_hand(model, X, column, high, low=None, weight=None):
+def effect_by_hand(model, X, column, high, low=None, weight=None, compare=operator.sub):
     """A marginal effect on the rows that have a value, under each draw; (n_draws,).
 
-    high, low : values, or functions of the column; None for the column as it is.
+    high, low : values, or functions of the column; None for the column as it is. compare : of two average
+    probabilities.
     """
     clf, has = model[-1], X[column].notna().to_numpy()
     coef = clf.coef_draws_.reshape(-1, clf.n_features_in_).astype(float)
@@ -201,7 +203,7 @@ def effect_by_hand(model, X, column, high, low=None, weight=None):
         seen = model[:-1].transform(X[has].assign(**{column: new}))
         ends.append(stats.norm.cdf(np.asarray(seen) @ coef.T + clf.intercept_draws_.ravel()))
     w = np.ones(len(X)) if weight is None else weight
-    return np.average(ends[0] - ends[1], axis=0, weights=w[has])
+    return compare(*(np.average(end, axis=0, weights=w[has]) for end in ends))
 
 
 def all_draws(model):

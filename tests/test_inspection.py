@@ -22,8 +22,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer, MaxAbsScaler, OneHotEncoder, StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
-from skhorseshoe._posterior import input_rows
-from skhorseshoe._posterior import marginal_effects as effects
+from skhorseshoe._posterior import average_changes, input_rows
 from skhorseshoe.inspection import (
     contributions,
     loo,
@@ -42,7 +41,7 @@ from skhorseshoe.sets import correlated_sets
 def test_effects_are_those_of_the_definition(model, patients, weighted, blocks, monkeypatch, seed):
     monkeypatch.setattr(input_rows, "_NUMBERS_AT_A_TIME", blocks[0])
     monkeypatch.setattr(input_rows, "_ROWS_AT_A_TIME", blocks[1])
-    monkeypatch.setattr(effects, "_NUMBERS_HELD", 2)
+    monkeypatch.setattr(average_changes, "_NUMBERS_HELD", 2)
     X = patients[0][:100]
     weight = np.random.default_rng(seed).uniform(0, 3, len(X)) if weighted else None
     sd = np.sqrt(np.cov(X["dose"], aweights=weight, ddof=0))

@@ -34,6 +34,10 @@ def answers_of_a_model() -> None:
     assert_type(model.summary_of_sets({"both": ["x0", "x1"]}), pd.DataFrame)
     assert_type(diagnostics.convergence(model.coef_draws_), diagnostics.Convergence)
     assert_type(inspection.marginal_effects(model, X, change=0.5), pd.DataFrame)
+    effects = inspection.marginal_effects(model, X, change={"x0": 10, "x1": "sd"}, comparison="odds_ratio", by="x2")
+    assert_type(inspection.number_needed_to_treat(effects, adverse=True), pd.DataFrame)
+    assert_type(inspection.net_benefit(model, X, y, [0.2]), pd.DataFrame)
+    assert_type(inspection.calibration(model, X, y), pd.DataFrame)
     assert_type(sets.credible_sets(model, X).sets, pd.DataFrame)
     assert_type(show_versions(), None)
 

@@ -33,10 +33,10 @@ class Checkpoint:
     """Reads and writes one folder, only within its context.
 
     identity : all that the draws depend on except the number of sweeps, by name; of JSON types. version : of the
-    library.
+    library. only_read : whether nothing is written, and another fit may write meanwhile.
     """
 
-    def __init__(self, folder, seconds, identity, version):
+    def __init__(self, folder, seconds, identity, version, only_read=False):
         self.folder, self.seconds = _files.path_of(folder, "checkpoint"), seconds
         self.name = f"checkpoint={str(self.folder)!r}"
         self.identity = json.loads(json.dumps({"skhorseshoe": version, **identity}))
@@ -45,10 +45,14 @@ class Checkpoint:
         self.unsure = set()  # names in a manifest that may or may not have been written
         self.sizes = {}  # bytes of the files of draws that were written or read, by name
         self.written = time.monotonic()
-        self.failed = False
+        self.failed, self.only_read, self.lock = False, only_read, None
 
     def __enter__(self):
         """Lock the folder; a ValueError if it cannot hold a checkpoint, a RuntimeError if another fit writes to it."""
+        if self.only_read:
+            if not (self.folder / _MANIFEST).exists():
+                raise ValueError(f"{self.name} holds no draws to read: a fit saves every checkpoint_interval seconds.")
+            return self
         _files.make(self.folder, self.name)
         foreign_files = _files.foreign(self.folder, (*_PREFIXES, lock_of(_TASK)))
         if foreign_files and not (self.folder / _MANIFEST).exists():
@@ -58,13 +62,26 @@ class Checkpoint:
         return self
 
     def __exit__(self, *error):
-        return self.lock.__exit__(*error)
+        return None if self.lock is None else self.lock.__exit__(*error)
 
     def load(self, n_iter):
         """The arrays with which ``Run`` goes on, or None if the folder holds nothing yet.
 
         Raises a ValueError if it holds another run, more than ``n_iter`` sweeps, or files that are damaged or foreign.
         """
+        while True:
+            manifest = self._manifest()
+            try:
+                return self._load(n_iter)
+            except ValueError:
+                if not self.only_read or self._manifest() == manifest:
+                    raise  # else the fit that writes has replaced the files that were to be read
+
+    def _manifest(self):
+        path = self.folder / _MANIFEST
+        return path.read_bytes() if path.exists() else None
+
+    def _load(self, n_iter):
         path = self.folder / _MANIFEST
         if not path.exists():
             return None
@@ -101,6 +118,8 @@ class Checkpoint:
 
     def write(self, run):
         """Write the run as it is. If the disk is full or gone, warn once: the run goes on."""
+        if self.only_read:
+            return
         try:
             self._write(run)
         except (OSError, ValueError) as error:  # a ValueError if a link has the name of a file

@@ -199,7 +199,7 @@ def unbounded_in(fitted, names, run, slab_scale, one_sided, told=()):
     spread = rows.columns.sd_of_X / rows.columns.scale
     widest = _USUAL_CONTRAST * spread[~rows.columns.unpenalized].max(initial=0.0)
     loose = _loose(fitted.coef_draws_, np.flatnonzero(rows.columns.unpenalized), rows.spread)
-    has_time = run.stopped_by != "interrupt"  # the search for planes may take long
+    has_time = run.stopped_by not in ("interrupt", "max_time")  # the search for planes may take long
     is_open = has_time and not is_bound(slab_scale, widest)
     is_normal = rows.columns.unpenalized & ~rows.columns.wide & (_USUAL_CONTRAST * spread <= FAR_SLAB)
     among = ~is_normal if is_normal.any() else None  # columns of which the prior bounds nothing
@@ -299,7 +299,7 @@ def _longer(params, chains, times_longer=1.0, far=False):
     """
     cure, changes = "", {}
     more = nice(max(_FEWEST_SWEEPS, _MARGIN * times_longer * chains.sweeps))
-    if chains.stopped_by in ("interrupt", "callback"):
+    if chains.stopped_by in ("interrupt", "max_time", "callback"):
         cure = f"The run was stopped after {chains.sweeps} sweeps: let it run longer."
     elif chains.stopped_by == "target_ess":
         changes = {"target_ess": chains.wanted}

@@ -1,6 +1,7 @@
 """Checks of the parameters of the classifier, each by itself and in combination."""
 
 import math
+import time
 from collections.abc import Hashable
 from dataclasses import make_dataclass, replace
 from numbers import Integral, Real
@@ -61,6 +62,7 @@ CONSTRAINTS = {  # each parameter by itself; scikit-learn checks them
     "ordered": ["boolean", list, tuple, np.ndarray],
     "class_weight": [dict, StrOptions({"balanced"}), None],
     "warm_start": ["boolean"],
+    "max_time": [Interval(Real, 0, None, closed="left"), None],
     "checkpoint": [str, PathLike, None],
     "checkpoint_interval": [Interval(Real, 0, None, closed="left")],
     "target_ess": [Interval(Real, 0, _LARGEST_COUNT, closed="right"), None],
@@ -77,8 +79,8 @@ CONSTRAINTS = {  # each parameter by itself; scikit-learn checks them
     "verbose": ["verbose"],
 }
 
-# Of a fit, by name; ``slab_as_given`` is ``slab_scale`` before ``settled``.
-Parameters = make_dataclass("Parameters", [*CONSTRAINTS, "likelihood", "slab_as_given"], frozen=True)
+# Of a fit, by name; ``slab_as_given`` is ``slab_scale`` before ``settled``, ``ends_at`` the time when sampling ends.
+Parameters = make_dataclass("Parameters", [*CONSTRAINTS, "likelihood", "slab_as_given", "ends_at"], frozen=True)
 
 
 def _plain(value):
@@ -88,9 +90,9 @@ def _plain(value):
 
 def validated(model):
     """The ``Parameters`` of a classifier; a ValueError where they contradict one another."""
-    params = Parameters(
-        *(_plain(getattr(model, name)) for name in CONSTRAINTS), model._of_two_classes, model.slab_scale
-    )
+    ends_at = time.monotonic() + model.max_time if model.max_time else -math.inf if model.max_time == 0 else math.inf
+    values = (_plain(getattr(model, name)) for name in CONSTRAINTS)
+    params = Parameters(*values, model._of_two_classes, model.slab_scale, ends_at)
     n_iter, thin, target, max_draws = params.n_iter, params.thin, target_ess_or_default(params), params.max_draws
     if sweeps_or_default(n_iter) < thin:
         name = f"the {DEFAULT_SWEEPS} sweeps of n_iter='auto'" if n_iter == AUTO else "n_iter"

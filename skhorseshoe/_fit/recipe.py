@@ -38,7 +38,7 @@ def recipe_of(findings, params, chains):
     if begins_anew and params.checkpoint is not None:
         changes["checkpoint"] = "<another folder>"
     words = ", ".join(f"{name}={value!r}" for name, value in changes.items())
-    return f"Fit again with {words}: about {in_time(chains.seconds_per_sweep * sweeps)}."
+    return f"Fit again with {words}{_about(':', chains.seconds_per_sweep * sweeps)}."
 
 
 def stricter(chains):
@@ -49,8 +49,13 @@ def stricter(chains):
         return None
     sweeps = times_longer * chains.sweeps
     more = f", n_iter={nice(sweeps)}" if sweeps > DEFAULT_SWEEPS else ""
-    time = in_time(chains.seconds_per_sweep * (chains.burn_in + sweeps))
-    return chains.names[-1].strip("()"), f"target_ess={chains.wanted}{more}, about {time}"
+    time = _about(",", chains.seconds_per_sweep * (chains.burn_in + sweeps))
+    return chains.names[-1].strip("()"), f"target_ess={chains.wanted}{more}{time}"
+
+
+def _about(mark, seconds):
+    """Seconds in words after a mark; "" for 0, where no sweep was timed."""
+    return f"{mark} about {in_time(seconds)}" if seconds else ""
 
 
 def in_time(seconds):

@@ -76,7 +76,7 @@ def _resume_or_start(params, problem, plan, earlier, seen, callbacks):
         run = Run(problem, settings, saved, seen.unbounded, seen.watched)
         if saved is not None:
             log_where_it_goes_on(run, "the last fit" if checkpoint is None else checkpoint.name)
-        seconds_per_sweep = _go(run, params.verbose, checkpoint, callbacks(run))
+        seconds_per_sweep = _go(run, params, checkpoint, callbacks(run))
     return Sampled(run, seconds_per_sweep, what)
 
 
@@ -88,12 +88,13 @@ def _checkpoint(params, what, key, device):
     if not isinstance(seed, Integral):  # a generator is identified by what it has drawn; a fresh seed cannot be
         seed = "fresh" if seed is None else f"a generator that draws {key.tolist()}"
     identity = {**what, "random_state": str(seed), "device": device}
-    return Checkpoint(params.checkpoint, params.checkpoint_interval, identity, __version__)
+    return Checkpoint(params.checkpoint, params.checkpoint_interval, identity, __version__, params.max_time == 0)
 
 
-def _go(run, verbose, checkpoint, callbacks):
-    """Run to the end; returns the seconds that a sweep of the second half has taken, when all kernels are compiled."""
-    log, first = reporter_of(run, verbose), run.sweep
+def _go(run, params, checkpoint, callbacks):
+    """Run to the end; returns the seconds that a sweep of the second half has taken, when all kernels are compiled; 0.0
+    if there was none."""
+    log, first = reporter_of(run, params.verbose), run.sweep
     marks = 2 * [(0, time.monotonic())]  # sweeps of this fit, about twice as many each time, and when they were done
 
     def save():
@@ -113,7 +114,7 @@ def _go(run, verbose, checkpoint, callbacks):
             return stop
 
         try:
-            run.go(report)
+            run.go(report, params.ends_at)
         except BaseException:
             with suppress(Exception):  # the error that has ended the run is the one to raise
                 save()
@@ -123,4 +124,6 @@ def _go(run, verbose, checkpoint, callbacks):
             if callbacks is not None:
                 callbacks.close()
     done, since = marks[-2]
+    if run.sweep == first:
+        return 0.0
     return (time.monotonic() - since) / max(1, run.sweep - first - done)

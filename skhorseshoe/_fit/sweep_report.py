@@ -34,7 +34,7 @@ def reporter_of(run, verbose):
         return (
             f"At {seconds_per_sweep:.2g} s a sweep, {t} of {sweeps()} sweeps are done, and the others take about "
             f"{in_time(seconds_left)}. To shorten it, set target_ess or reduce rows or columns; checkpoint saves "
-            "progress, verbose=1 reports progress, and Ctrl-C ends the fit with the draws so far."
+            "progress, verbose=1 reports progress, and Ctrl-C or max_time ends the fit with the draws so far."
         )
 
     return progress.reporter(verbose, run.expected, line, too_long)

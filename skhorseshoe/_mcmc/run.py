@@ -1,5 +1,6 @@
 """One run of the sampler: start, burn in, thin, keep; or go on with an earlier one."""
 
+import time
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -133,15 +134,20 @@ class Run:
         """Number of sweeps after burn-in."""
         return max(0, self.sweep - self.burn_in)
 
-    def go(self, report):
+    def go(self, report, ends_at=np.inf):
         """Run to the end; ``report`` is called with the number of sweeps done, and may return True to end it.
 
         Ctrl-C is heard between two sweeps, a second one at once. Before the first draw it is raised; after it, it ends
-        the run with the draws made so far.
+        the run with the draws made so far. So does the time ``ends_at``, by a TimeoutError or with the draws, after one
+        sweep at least, so that slices of time come to an end; minus infinity allows none.
         """
+        first = self.sweep + (ends_at > -np.inf)
         with ctrl_c_noted() as interrupted:
             try:
                 while self.done < self.settings.n_iter and self.stopped_by == "n_iter":
+                    if self.sweep >= first and time.monotonic() >= ends_at:
+                        self._end_early()
+                        break
                     self._step()
                     if report(self.chains.state.sweep) and self.draws.n:
                         self.stopped_by = "callback"
@@ -162,6 +168,14 @@ class Run:
             self._keep(n)
             self._stop_if_enough(n)
         self.whole = True
+
+    def _end_early(self):
+        if self.draws.n == 0:
+            raise TimeoutError(
+                f"max_time has passed after {self.sweep} sweeps, before the first draw (burn_in={self.burn_in}): there "
+                "is no model yet. Give it more time; with a checkpoint another fit goes on from here."
+            )
+        self.stopped_by = "max_time"
 
     def _keep(self, n):
         """Keep the state as the n-th draw of each chain."""
@@ -200,15 +214,16 @@ class Run:
         return self.chains.burn_in.latest(self.sweep) + self.settings.n_iter
 
     def interruption(self):
-        """The message about a run that an interrupt has ended; empty for other runs."""
+        """The message about a run that an interrupt or ``max_time`` has ended; empty for other runs."""
+        done = f"after {self.done} of {self.settings.n_iter} sweeps: the model holds the {self.draws.n} draws made so "
+        done += f"far by each of its {self.settings.n_chains} chains."
+        if self.stopped_by == "max_time":
+            return f"max_time has passed {done} With warm_start or a checkpoint another fit adds to them."
         if self.stopped_by != "interrupt":
             return ""
         torn = "" if self.whole else " The last sweep was incomplete, so warm_start cannot continue from here."
-        return (
-            f"fit was interrupted after {self.done} of {self.settings.n_iter} sweeps: the model holds the "
-            f"{self.draws.n} draws made so far by each of its {self.settings.n_chains} chains. Press "
-            f"Ctrl-C twice within two seconds to end fit at once, and with it a search or cross-validation.{torn}"
-        )
+        twice = "Press Ctrl-C twice within two seconds to end fit at once, and with it a search or cross-validation."
+        return f"fit was interrupted {done} {twice}{torn}"
 
     def arrays(self):
         """Everything but the draws that a later ``Run`` on the same problem needs to go on: NumPy arrays and numbers in

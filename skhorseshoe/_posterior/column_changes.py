@@ -31,6 +31,12 @@ class ColumnChange(NamedTuple):
             return self.values
         return np.vstack([self.values, np.zeros(len(self.columns))])[self.groups]
 
+    def of_rows(self, places):
+        """The change for those of the rows that are at these places."""
+        if self.groups is None:
+            return self._replace(values=self.values[places])
+        return self._replace(groups=self.groups[places])
+
 
 class ColumnChanger:
     """Changes rows of X, ``InputRows``, and finds how the columns behind the steps change.

@@ -58,7 +58,7 @@ def weighted_root(model, X, weight, informed=True, offset=None):
     """
     fit_intercept = model._fit_facts["fit_intercept"]
     centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
-    points, likelihood, ops = None, model._likelihood, device.resolve("cpu", sparse=issparse(X)).ops
+    points, likelihood, ops = None, model._likelihood_of_fit, device.resolve("cpu", sparse=issparse(X)).ops
     if fit_intercept:  # columns about their means keep their digits next to the intercept
         centre, _ = ops.moments(X, weight)
     if informed and (offset is not None or is_ordered(model)):

@@ -202,7 +202,7 @@ class Projection:
     """
 
     def __init__(self, model, X, weight):
-        self._likelihood = model._likelihood
+        self._likelihood = model._likelihood_of_fit
         self._X, self._weight = X, weight if len(weight) else np.ones(X.shape[0])
         self._root, self._centre = weighted_root(model, X, weight, informed=False)
         self._has_intercept = self._root.shape[1] > X.shape[1]

@@ -7,8 +7,10 @@ from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from .._utils.names import finder, name_of_levels, plain
+from .input_rows import InputRows
 from .level_columns import find_level_columns, inputs_of
 from .terms import distinct_titles
 
@@ -32,7 +34,6 @@ class Number(NamedTuple):
     name: object
     columns: tuple[int]
     codes: np.ndarray  # (n,) groups of rows that change alike; -1 for rows without a value
-    known: float  # share of rows that have a value
     contrasts: list[Contrast]
     states: list[float]  # values to set it to
     step: float | None  # to add instead of setting a value
@@ -55,7 +56,6 @@ class Category(NamedTuple):
     name: object
     columns: tuple[int, ...]
     codes: np.ndarray  # (n,) levels of the rows; -1 for rows without a level
-    known: float  # share of rows that have a level
     contrasts: list[Contrast]
     states: list[int]  # places of rows with these levels
 
@@ -71,10 +71,10 @@ class Category(NamedTuple):
         return X.taken(block, self.columns, self._places(rows, k))
 
 
-def changes_of(model, steps, X, features, change, reference, weight):
+def changes_of(model, steps, X, features, change, reference, weight, sign):
     """The changes, each a ``Number`` or a ``Category``, and the columns that are left out, in words.
 
-    X : ``InputRows``. weight : (n,) with sum 1, or None.
+    X : ``InputRows``. weight : (n,) with sum 1, or None. sign : between two levels, in labels.
     """
     share = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight
     sets = find_level_columns(model, steps, X)
@@ -95,7 +95,8 @@ def changes_of(model, steps, X, features, change, reference, weight):
     left_out += [f"{X.names[j]!r} (dates or durations)" for (j,) in times]
     for columns, level in selected:
         if columns not in sets and X.holds_numbers(columns[0]):
-            changes.append(_number_change(X, columns[0], change, weight, share))
+            own = change.get(X.names[columns[0]], "auto") if isinstance(change, Mapping) else change
+            changes.append(_number_change(X, columns[0], own, weight, share))
             continue
         if columns in sets:
             name, codes, labels = titles[columns], sets[columns], [X.names[j] for j in columns]
@@ -109,13 +110,58 @@ def changes_of(model, steps, X, features, change, reference, weight):
             continue
         _check_levels(name, labels, shares, change)
         pairs = _pairs(name, labels, shares, by_name.get(columns), change == "pairs", level)
-        changes.append(_category_change(name, columns, codes, labels, shares, pairs))
+        changes.append(_category_change(name, columns, codes, labels, pairs, sign))
+    numbers = [item.name for item in changes if isinstance(item, Number)]
+    if isinstance(change, Mapping) and (unknown := [name for name in change if name not in numbers]):
+        raise ValueError(f"change has {unknown[0]!r}, which is no column of numbers among the features: {numbers}.")
     if not changes:
         raise ValueError(
             "features is empty, or no column of X holds numbers or a category of 2 to "
             f"{_USUAL_LEVELS} levels: give one column at least."
         )
     return changes, left_out
+
+
+class Levels(NamedTuple):
+    """Levels within which effects are averaged."""
+
+    name: object
+    column: int | None  # of X
+    codes: np.ndarray  # (n,) -1 for rows without a level
+    labels: list[object]
+    reference: int  # the level that others are compared with, the most frequent one
+
+    @property
+    def others(self):
+        return [k for k in range(len(self.labels)) if k != self.reference]
+
+    def suffixes(self, sign):
+        """Of the names of effects within each level, and of those that compare other levels with the reference."""
+        within = [f" | {self.name}: {label}" for label in self.labels]
+        return within + [f"{within[k]} {sign} {self.labels[self.reference]}" for k in self.others]
+
+
+def levels_to_part(X, by, weight):
+    """The ``Levels`` of rows: of a column of X, by name or number, or of labels (n,)."""
+    if np.ndim(by) == 0:
+        j = finder([plain(name) for name in X.names], "columns of X", numbered=True)(by, "by")
+        name, (codes, labels) = X.names[j], X.levels(j)
+    elif np.shape(by) == X.shape[:1]:
+        j, name = None, getattr(by, "name", None) or "by"
+        codes, labels = InputRows(pd.DataFrame({name: np.asarray(by)})).levels(0)
+    else:
+        raise ValueError(f"by must be a column of X or a label for each of its {X.shape[0]} rows; got {by!r:.100}.")
+    is_level = np.array([label is not None for label in labels])[codes]
+    shares = np.bincount(codes[is_level], None if weight is None else weight[is_level], len(labels))
+    present = np.flatnonzero(shares)
+    if not 2 <= len(present) <= _USUAL_LEVELS:
+        raise ValueError(
+            f"by={name!r} has {len(present)} levels in these rows, and may have 2 to {_USUAL_LEVELS}: gather values in "
+            "a few levels first, as pandas.cut does for numbers."
+        )
+    places = np.full(len(labels), -1)
+    places[present] = np.arange(len(present))
+    return Levels(name, j, places[codes], [labels[k] for k in present], int(np.argmax(shares[present])))
 
 
 def _by_default(X, sets, unused):
@@ -216,13 +262,13 @@ def _pairs(name, labels, shares, reference, is_each, level):
     return [(k, origin) for k in levels if k != origin and level in (None, k)]
 
 
-def _category_change(name, columns, codes, labels, shares, pairs):
+def _category_change(name, columns, codes, labels, pairs, sign):
     used = sorted({k for pair in pairs for k in pair})
     places = {k: int(np.flatnonzero(codes == k)[0]) for k in used}
     contrasts = [
-        Contrast(f"{name}: {labels[b]} - {labels[a]}", "level", used.index(b), used.index(a)) for b, a in pairs
+        Contrast(f"{name}: {labels[b]} {sign} {labels[a]}", "level", used.index(b), used.index(a)) for b, a in pairs
     ]
-    return Category(name, columns, codes, shares.sum(), contrasts, [places[k] for k in used])
+    return Category(name, columns, codes, contrasts, [places[k] for k in used])
 
 
 def _number_change(X, j, change, weight, share):
@@ -230,8 +276,7 @@ def _number_change(X, j, change, weight, share):
     values, name = X.values(j), repr(X.names[j])
     is_missing = np.isnan(values)
     is_known = ~is_missing & (share > 0)
-    known = is_known.mean() if weight is None else weight[is_known].sum()
-    if not known > 0:
+    if not is_known.any():
         raise ValueError(
             f"Column {name} has no value in any row{'' if weight is None else ' of positive weight'}: leave it out of "
             "features."
@@ -240,9 +285,9 @@ def _number_change(X, j, change, weight, share):
     words, step = _step(values[is_known], name, change, None if weight is None else weight[is_known])
     codes, label = np.where(is_missing, -1, 0), X.names[j]
     if step is not None:
-        return Number(label, (j,), codes, known, [Contrast(label, words, 0, None)], [np.nan], step)
+        return Number(label, (j,), codes, [Contrast(label, words, 0, None)], [np.nan], step)
     codes[values == 1] = 1
-    return Number(label, (j,), codes, known, [Contrast(label, words, 1, 0)], [0.0, 1.0], None)
+    return Number(label, (j,), codes, [Contrast(label, words, 1, 0)], [0.0, 1.0], None)
 
 
 def _step(values, name, change, weight):
@@ -270,6 +315,10 @@ def _step(values, name, change, weight):
 
 def check_change(change):
     """Raise a ValueError for an invalid ``change``."""
+    if isinstance(change, Mapping):
+        for one in change.values():
+            check_change(one)
+        return
     if isinstance(change, str) and change in ("auto", "unit", "sd", "binary", "pairs"):
         return
     if isinstance(change, bool) or not isinstance(change, Real) or not np.isfinite(change):

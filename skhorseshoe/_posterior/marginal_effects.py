@@ -9,29 +9,25 @@ import pandas as pd
 
 from .._data.input_table import warn_if_reordered
 from .._data.weights import check_weights
-from .._utils.arrays import dense
 from .._utils.errstate import guarded
 from .._utils.names import printable
 from ..diagnostics import ess_bulk
-from . import predict
-from .column_changes import ColumnChanger
-from .effects_of_alike_rows import AlikeRows
-from .feature_changes import Number, changes_of, check_change
-from .grouped_prediction import given_rows, offset_factors, on_average, population
-from .input_rows import InputRows, blocks_behind
+from .average_changes import Parts, average_changes
+from .comparisons import COMPARISONS, SIGNS, check_comparison, contrast_draws, difference_of, statistics
+from .feature_changes import Number, changes_of, check_change, levels_to_part
+from .grouped_prediction import given_rows, on_average, population
+from .input_rows import InputRows
 from .level_columns import inputs_of
 from .mixin import level_of
 from .ordered import refuse_classes
 from .pipeline import unwrap
-from .summary import described, in_lines
-from .table import Summary
+from .summary import in_lines
+from .table import TableOfDraws
 
 if TYPE_CHECKING:
-    from .._types import DataFrame, Model, Offsets, RowsLike, Sequence, Weights
+    from .._types import Change, DataFrame, Mapping, Model, Offsets, RowsLike, Sequence, Weights
 
 _ROUNDING = 1e-12
-_ZERO = 1e-16  # effects below this are set to 0, since rounding determines their sign
-_NUMBERS_HELD = 2**21  # numbers of column changes of these rows to hold at a time
 
 
 @guarded
@@ -40,8 +36,10 @@ def marginal_effects(
     X: RowsLike,
     features: str | int | Sequence[str | int] | None = None,
     *,
-    change: Literal["auto", "unit", "sd", "binary", "pairs"] | float = "auto",
+    change: Change | Mapping[str, Change] = "auto",
     reference: Any = None,
+    comparison: Literal["difference", "ratio", "odds_ratio"] = "difference",
+    by: Any = None,
     level: float | None = None,
     sample_weight: Weights = None,
     offset: Offsets = None,
@@ -51,9 +49,9 @@ def marginal_effects(
 
     In all rows one column is changed and the others stay as they are: a number by a step, a category from one level to
     another. Under each draw of the coefficients the probabilities of all rows are averaged, before the change and after
-    it; the table describes the differences. It is in the units of X: the changed rows pass through the steps before the
-    classifier, whatever these are, so that all columns that a step makes of one change together. Of a model with groups
-    the probabilities are those of new groups.
+    it; the table describes their differences, or their ratios. It is in the units of X: the changed rows pass through
+    the steps before the classifier, whatever these are, so that all columns that a step makes of one change together.
+    Of a model with groups the probabilities are those of new groups.
 
     Parameters
     ----------
@@ -70,15 +68,22 @@ def marginal_effects(
         ``X.astype({"code": "category"})``. Dates must be numbers in X before the fit, such as days since a date. Where
         X has a column for every level, as from ``pandas.get_dummies``, these are one category, which their common
         beginning names ("ward" of ward_a and ward_b), and the name of one of them is that level alone.
-    change : {"auto", "unit", "sd", "binary", "pairs"} or float, default="auto"
+    change : {"auto", "unit", "sd", "binary", "pairs"}, float or dict, default="auto"
         What each column of numbers changes by: "auto" and "unit" add one, "sd" the standard deviation of the column in
         X, and a number adds itself; "binary" compares 1 with 0 for all rows, as is done for booleans and for columns of
         zeros and ones whatever is asked. Of a category each level is compared with the reference; with "pairs", which
-        is "auto" for numbers, each pair of levels, of 50 at most.
+        is "auto" for numbers, each pair of levels, of 50 at most. A dict has changes by column, such as {"age": 10};
+        other columns have "auto".
     reference : object, dict or None, default=None
         The level that others are compared with, where features have one category; or a dict of names of categories and
         levels. None is the most frequent level, by weight; of a level column that is named, the most frequent of the
         others.
+    comparison : {"difference", "ratio", "odds_ratio"}, default="difference"
+        Of the averages p after the change and q before it: p - q, p / q (risk ratio), or p / (1 - p) / (q / (1 - q)).
+    by : str, int, array-like of shape (n_samples,) or None, default=None
+        A column of X, by name or number, or labels, with 2 to 50 levels: effects are averaged over the rows of each,
+        "age | sex: f", and compared with those within the most frequent level, "age | sex: f - m", by a difference, or
+        of ratios by their ratio, "age | sex: f / m". So they tell subgroups apart. Rows without a label do not count.
     level : float or None, default=None
         Level of the credible interval, in (0, 1); None takes ``credible_level`` of the classifier.
     sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -95,7 +100,10 @@ def marginal_effects(
         Indexed by feature, one row for each contrast of a category: "ward: b - a". Columns: change ("+1", "0 to 1",
         "level" of a category), mean, sd, the ends of the equal-tailed interval, prob_positive (posterior probability
         that the effect is above zero; a draw in which it is below 1e-16, as where nearly all rows are sure of their
-        class, is half one) and ess (bulk). It is printed as that of `summary <skhorseshoe.inspection.summary>`, and
+        class, is half one) and ess (bulk). Of ratios it has median in place of mean and sd, since the mean of an odds
+        ratio need not exist, and prob_above_1. ``frame.draws`` are the draws, a frame with a column for each row, from
+        which other questions are answered: ``(frame.draws["a"] - frame.draws["b"]).quantile([0.05, 0.95])``. It is
+        printed as that of `summary <skhorseshoe.inspection.summary>`, and
         `EffectsDisplay <skhorseshoe.plotting.EffectsDisplay>` draws it.
 
     Raises
@@ -107,7 +115,9 @@ def marginal_effects(
     ValueError
         If X has other columns than the model, a feature is unknown, has no value in any row that counts, one level or
         too many, a column does not suit ``change``, ``reference`` is no level in these rows or belongs to no category
-        among the features, or a parameter has a value that is not listed above.
+        among the features, ``by`` has no two levels, or too many, or a column has no value within one; if an average
+        probability of a ratio is within 1e-9 of 0 under some draw, or of odds of 1; or a parameter has a value that is
+        not listed above.
 
     Notes
     -----
@@ -115,6 +125,10 @@ def marginal_effects(
     column alone. Columns that go together seldom do so: ``summary_of_sets`` asks what they do together.
 
     A missing value is no level. To compare with it, give it a name of its own before the fit, as "unknown".
+
+    Ratios are those of averages, as "ratioavg" and "lnoravg" (which is the logarithm) of R's marginaleffects, not
+    averages of the ratios of rows. Such a marginal odds ratio is nearer to 1 than the odds ratio of one row, which
+    exp(coefficient) of a logistic regression is, the more so the more the rows differ.
 
     Where all rows, or all of a level, move by the same score, one pass over the rows serves every contrast: by Taylor's
     series of the normal distribution function, to 1e-13.
@@ -138,12 +152,15 @@ def marginal_effects(
     {'age': '+10', 'ward: b - a': 'level', 'ward: c - a': 'level'}
     >>> bool(0.15 < effects.loc["age", "mean"] < 0.35)
     True
+    >>> marginal_effects(model, X, change=10, comparison="odds_ratio").index.tolist()
+    ['age', 'ward: b / a', 'ward: c / a']
     """
     steps, classifier = unwrap(model)
     refuse_classes(classifier, "marginal_effects")
     level = level_of(classifier, level)
     model = population(classifier)
     check_change(change)
+    check_comparison(comparison)
     warn_if_reordered(X, sample_weight=sample_weight, offset=offset)
     X = InputRows(X)
     weight, offset = None, given_rows(model, X, None, offset).offset
@@ -152,30 +169,69 @@ def marginal_effects(
         if not weight.sum() > 0:
             raise ValueError("sample_weight is 0 for all rows: there is nothing to average over.")
         weight = weight / weight.sum()
-    changes, left_out = changes_of(model, steps, X, features, change, reference, weight)
-    draws, moved = _average_changes(model, steps, X, changes, weight, offset, max_draws)
+    changes, left_out = changes_of(model, steps, X, features, change, reference, weight, SIGNS[comparison])
+    levels = None if by is None else levels_to_part(X, by, weight)
+    if levels is not None and features is None:
+        changes = [item for item in changes if levels.column not in item.columns] or changes
+    parts = Parts(np.zeros(X.shape[0], int) if levels is None else levels.codes, weight)
+    effects, shares, moved = _effects(model, steps, X, changes, comparison, levels, parts, offset, max_draws)
+    used = [*range(len(changes))]
     if features is None and moved:  # steps may not tell what they use
         made_of, _ = inputs_of(model, steps, X)
-        is_used = [i in moved or not made_of.isdisjoint(item.columns) for i, item in enumerate(changes)]
-        left_out += [f"{item.name!r} (changes nothing)" for i, item in enumerate(changes) if not is_used[i]]
-        draws = draws[..., [is_used[i] for i, item in enumerate(changes) for _ in item.contrasts]]
-        changes = [item for i, item in enumerate(changes) if is_used[i]]
-    contrasts = [contrast for item in changes for contrast in item.contrasts]
-    frame = Summary(
-        {"change": [item.words for item in contrasts], **described(draws, level), "ess": ess_bulk(draws)},
-        index=pd.Index([item.label for item in contrasts], name="feature", tupleize_cols=False),
+        used = [i for i in used if i in moved or not made_of.isdisjoint(changes[i].columns)]
+        left_out += [f"{item.name!r} (changes nothing)" for i, item in enumerate(changes) if i not in used]
+    where = [""] if levels is None else levels.suffixes(SIGNS[comparison])
+    rows = [(changes[i], contrast, suffix) for i in used for contrast in changes[i].contrasts for suffix in where]
+    labels = [f"{contrast.label}{suffix}" if suffix else contrast.label for _, contrast, suffix in rows]
+    draws = np.concatenate([effects[i] for i in used]).reshape(len(rows), len(model.coef_draws_), -1)
+    draws = np.moveaxis(draws, 0, 2)
+    frame = TableOfDraws(
+        {"change": [row[1].words for row in rows], **statistics(comparison, draws, level), "ess": ess_bulk(draws)},
+        index=pd.Index(labels, name="feature", tupleize_cols=False),
     )
+    frame._draws = labels, draws
     mean = "average" if weight is None else "weighted average"
-    known = "" if min(item.known for item in changes) > 1 - _ROUNDING else " (of those that have a value)"
-    by_sd = _by_sd([item.step for item in changes if isinstance(item, Number)]) if change == "sd" else ""
-    over = f"{mean} of {X.shape[0]} row{'s' * (X.shape[0] > 1)}{known}"
-    text = f"Change of P(y = {printable(model.classes_[1])}), {over}, if one column changes"
+    known = "" if shares[used].min() > 1 - _ROUNDING else " (of those that have a value)"
+    by_sd = _by_sd([changes[i].step for i in used if isinstance(changes[i], Number)]) if change == "sd" else ""
+    within = "" if levels is None else f" within the levels of {printable(levels.name)}"
+    over = f"{mean} of {X.shape[0]} row{'s' * (X.shape[0] > 1)}{known}{within}"
+    text = f"{COMPARISONS[comparison]} of P(y = {printable(model.classes_[1])}), {over}, if one column changes"
     more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
     out = f"; left out: {', '.join(map(printable, left_out[:3]))}{more}" if left_out else ""
     frame.attrs["header"] = in_lines(f"{text}{by_sd}{out}{on_average(model)}")
-    whose = {str(contrast.label): str(item.name) for item in changes for contrast in item.contrasts}
-    frame.attrs |= {"features": whose, "classes": model.classes_.tolist()}
+    whose = {str(label): str(item.name) for label, (item, _, _) in zip(labels, rows, strict=True)}
+    frame.attrs |= {"features": whose, "classes": model.classes_.tolist(), "comparison": comparison}
+    is_between = [suffix in where[parts.sizes().size :] for *_, suffix in rows]
+    frame.attrs["between"] = [label for label, between in zip(labels, is_between, strict=True) if between]
     return frame
+
+
+def _effects(model, steps, X, changes, comparison, levels, parts, offset, max_draws):
+    """The effects of each change, (contrasts, parts, draws), with those between levels behind the parts; the shares of
+    rows that have a value, by change and part; and the numbers of the changes that have changed the classifier's
+    columns."""
+    known = np.array([item.codes >= 0 for item in changes])
+    keys = [has.tobytes() for has in known]
+    sets = [keys.index(key) for key in dict.fromkeys(keys)]  # few: most columns have a value in the same rows
+    shares = np.array([parts.sizes(has) for has in known]) / parts.sizes()
+    unchanged = None if comparison == "difference" else known[sets]
+    sums, moved = average_changes(model, steps, X, changes, parts, offset, max_draws, unchanged)
+    if not shares.all():
+        i, k = np.argwhere(shares == 0)[0]
+        raise ValueError(
+            f"Column {changes[i].name!r} has no value in the rows whose {levels.name} is {levels.labels[k]!r}: leave "
+            "it out of features."
+        )
+    effects, first = [], 0
+    for i, item in enumerate(changes):
+        states, first = sums[:, first : first + len(item.states)], first + len(item.states)
+        base = None if unchanged is None else sums[:, sets.index(keys.index(keys[i])) - len(sets)]
+        own = np.array([contrast_draws(comparison, one, states, base, shares[i][:, None]) for one in item.contrasts])
+        if levels is not None:
+            between = difference_of(comparison, own[:, levels.others], own[:, [levels.reference]])
+            own = np.concatenate([own, between], axis=1)
+        effects.append(own)
+    return effects, shares, moved
 
 
 def _by_sd(steps):
@@ -183,76 +239,3 @@ def _by_sd(steps):
     if all(step is None for step in steps):
         return ""
     return " by one standard deviation" + (", or from 0 to 1 where it has no other values" if None in steps else "")
-
-
-def _average_changes(model, steps, X, changes, weight, offset, max_draws):
-    """The effect of each contrast on the average probability of the rows, by draw, (n_chains, m, contrasts); and the
-    numbers of the changes that have changed a column of the classifier."""
-    coef, intercept = predict.flat_draws(model, max_draws)
-    scale = offset_factors(model, max_draws)
-    changer = ColumnChanger(model, steps, X, changes, np.abs(coef).max(axis=0).astype(np.float64))
-    first = np.cumsum([0, *(len(item.states) for item in changes)])
-    states = np.zeros((first[-1], len(coef)))  # each relative to the unchanged rows
-    for rows, block, base in blocks_behind(model, steps, X):
-
-        def fixed(draws, rows=rows):
-            shift = 0.0 if offset is None else scale[draws, None] * offset[rows]
-            return intercept[draws, None] + shift
-
-        share = base.shape[0] / X.shape[0] if weight is None else weight[rows]
-        held, numbers = [], 0
-        for column_change in changer.column_changes(rows, block, base):
-            held.append(column_change)
-            groups, values = column_change.groups, column_change.values
-            numbers += values.size + (0 if groups is None or len(values) == 1 else len(groups))
-            if numbers > _NUMBERS_HELD:
-                _add_effects(model, dense(base), held, first, share, coef, fixed, states)
-                held, numbers = [], 0
-        _add_effects(model, dense(base), held, first, share, coef, fixed, states)
-    if not np.isfinite(states).all():
-        raise ValueError(
-            "X is too large to predict, or holds NaN, as it is or changed: are its columns on the scale of the fit?"
-        )
-    out = []
-    for i, item in enumerate(changes):
-        for contrast in item.contrasts:
-            effect = states[first[i] + contrast.high] - (0 if contrast.low is None else states[first[i] + contrast.low])
-            effect[np.abs(effect) < _ZERO] = 0.0
-            # Rows without a value do not change: they add nothing to the sum, and do not count in the mean.
-            out.append(effect / item.known)
-    return np.stack(out, axis=1).reshape(len(model.coef_draws_), -1, len(out)), changer.moved
-
-
-def _add_effects(model, X, column_changes, first, share, coef, fixed, states):
-    """Add to the states the effects of column changes on the sum of probabilities over the rows X, under each draw.
-
-    first : number of the first state of each change. share : of these rows among all, or (n,) of each of them. fixed :
-    function of the draws that returns intercept plus offset, (k, n) or (k, 1).
-    """
-    likelihood, shares = model._likelihood, share / len(X) * np.ones(len(X)) if np.ndim(share) == 0 else share
-    alike = AlikeRows(column_changes, shares, coef.shape[1], likelihood)
-    one_by_one = [column_change for column_change in column_changes if column_change.groups is None]
-
-    def use(eta, draws, ops):
-        def average(eta):
-            if np.ndim(share) == 0:
-                return share * ops.average_probabilities(eta, likelihood)[:, 1]
-            return likelihood.probability(eta, ops) @ ops.to_device(share)
-
-        # Blocks of draws with all rows, not of rows with all draws, so that each sum over rows is made in one place.
-        eta += ops.to_device(fixed(draws))
-        block_coef, remaining = coef[draws].astype(np.float64), [*one_by_one]
-        for column_change, total in alike.effects(eta, block_coef, ops):
-            if total is None:
-                remaining.append(column_change)
-            else:
-                states[first[column_change.feature_change] + column_change.state, draws] += total
-        unchanged = average(eta) if remaining else None
-        for column_change in remaining:
-            by_column = np.ascontiguousarray(column_change.by_row().T)
-            shift = ops.to_device(block_coef[:, column_change.columns]) @ ops.to_device(by_column)
-            state = first[column_change.feature_change] + column_change.state
-            states[state, draws] += ops.to_host(average(eta + shift) - unchanged)
-
-    if column_changes:
-        predict.each_product(model, coef, X, use)

@@ -15,6 +15,7 @@ _LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
+    "\N{INFINITY}": r"$\infty$",
 }
 
 

@@ -11,6 +11,7 @@ from .._data import validation
 from .._data.input_table import warn_if_reordered
 from .._model import PROBIT
 from .._model.ordered_probit import OrderedProbit
+from .._model.resampled import Resampled
 from .._utils.errstate import guarded
 from . import ordered
 from . import predict as _predict
@@ -56,10 +57,15 @@ class PosteriorMixin:
     _of_two_classes = PROBIT  # the likelihood of two classes
 
     @property
-    def _likelihood(self):
-        """The likelihood of a fitted model."""
+    def _likelihood_of_fit(self):
+        """The likelihood of the rows of the fit."""
         ordered = getattr(self, "ordered_classes_", None)
         return self._of_two_classes if ordered is None else OrderedProbit(len(ordered))
+
+    @property
+    def _likelihood(self):
+        """The likelihood of new rows, which ``with_prevalence`` may have taken from another population."""
+        return Resampled(self._odds_factor) if hasattr(self, "_odds_factor") else self._likelihood_of_fit
 
     @property
     def cut_points_draws_(self) -> Floats:

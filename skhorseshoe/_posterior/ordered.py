@@ -60,7 +60,7 @@ def at_least(model, label):
     binary.intercept_ = np.atleast_1d(binary.intercept_draws_.mean())
     binary.classes_, binary.ordered = np.array([False, True]), False
     binary.moments_ = None  # those of the intercept are another's
-    binary._saved_run, binary._part_of = None, f"y >= {label!r}"
+    binary._saved_run, binary._derived = None, f"of y >= {label!r} within a model of ordered classes"
     del binary.ordered_classes_, binary._own_draws
     return binary
 
@@ -91,8 +91,8 @@ def cut_rows(model):
 def information_of(model, eta, max_draws):
     """The Fisher information of rows about their linear predictors (n, m), of at most so many draws."""
     if not is_ordered(model):
-        return model._likelihood.information(eta)
-    return model._likelihood.fisher_information(eta, own_draws(model, max_draws))[0]
+        return model._likelihood_of_fit.information(eta)
+    return model._likelihood_of_fit.fisher_information(eta, own_draws(model, max_draws))[0]
 
 
 def levels_or_none(model):

@@ -1,5 +1,7 @@
 """Probabilities of rows under the draws, in blocks of rows with one matrix product each."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import sklearn
 
@@ -8,7 +10,7 @@ from .._data.labels import places_of
 from .._data.weights import check_weights
 from .._utils.arrays import first_not_finite
 from .._utils.memory import check_result
-from .._utils.threads import count_threads, open_threads
+from .._utils.threads import Threads, count_threads, open_threads
 from .fitted_rows import check_fitted_on
 from .grouped_prediction import DrawsForRows, draws_with_effects, evenly, given_rows, group_roots, is_grouped
 from .ordered import is_ordered, own_draws
@@ -85,10 +87,10 @@ def log_likelihood(model, rows, place, weight, max_draws):
 def labelled_rows(model, X, y, sample_weight, offset):
     """The user's rows of the fit, checked: ``GivenRows``, the place of each label among the classes in their order
     (n,), and weights (n,) or None."""
-    if hasattr(model, "_part_of"):
+    if hasattr(model, "_derived"):
         raise ValueError(
-            f"This is the model of {model._part_of} within a model of ordered classes, and the log score of a row is "
-            "that of its class: ask the model that was fitted."
+            f"This is the model {model._derived}, and the log score of a row of the fit is that of the model that was "
+            "fitted: ask that."
         )
     if is_grouped(model):
         raise ValueError(
@@ -126,10 +128,10 @@ def _log_densities(model, values, rows, place, weight, own):
     points of ordered classes, or None."""
     if own is None:
         values *= np.where(place[rows], 1.0, -1.0)[:, None]
-        model._likelihood.log_density(values, out=values)
+        model._likelihood_of_fit.log_density(values, out=values)
     else:
         at = np.broadcast_to(place[rows, None], values.shape)
-        values = model._likelihood.log_density_of_class(values, at, own)
+        values = model._likelihood_of_fit.log_density_of_class(values, at, own)
     if weight is not None:
         values *= weight[rows, None]
     return values
@@ -173,14 +175,14 @@ def each_predictor(model, rows, coef, intercept, use, scale=1.0):
             )
         use(eta, block, ops)
 
-    each_product(model, rows.X, coef, shifted)
+    alone = nullcontext(Threads(1)) if rows.X.shape[0] == 1 else None  # opening some takes long relative to one row
+    each_product(model, rows.X, coef, shifted, alone)
 
 
-def each_product(model, a, b, use):
+def each_product(model, a, b, use, threads=None):
     """Call use(product, rows, ops) with blocks of the product a b', which may be overwritten, and the slice of the rows
-    of ``a``. Blocks are on the device of the back end ``ops``."""
+    of ``a``. Blocks are on the device of the back end ``ops``. threads : a context; by default those of ``n_jobs``."""
     ops, name, _ = device.for_answers(model.device, model.device_, a)
     budget = int(sklearn.get_config()["working_memory"] * 2**20)
-    n_threads = 1 if a.shape[0] == 1 else count_threads(model.n_jobs)  # counting would take long relative to one row
-    with open_threads(n_threads) as threads, ops.using(name):
+    with threads or open_threads(count_threads(model.n_jobs)) as threads, ops.using(name):
         ops.each_block(a, b, threads, budget, lambda product, rows: use(product, rows, ops))

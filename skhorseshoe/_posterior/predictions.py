@@ -190,7 +190,7 @@ class PredictionsMixin(PosteriorMixin):
         """
 
         def quantile(proba):
-            predictor = self._likelihood.predictor
+            predictor = self._of_two_classes.predictor
             others, proba = _positive(_of_others(proba)), _positive(proba)
             decision = np.where(proba > others, -predictor(others), predictor(proba))
             return decision if is_ordered(self) else decision[:, 1]

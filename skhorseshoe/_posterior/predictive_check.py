@@ -11,42 +11,25 @@ from scipy.sparse import csr_array
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
-from .._data.input_table import refuse_lazy, warn_if_reordered
 from .._data.labels import is_second
 from .._utils.counts import check_count
 from .._utils.errstate import guarded
 from .._utils.memmap import cut
 from .._utils.names import class_texts, printable
 from .._utils.warn import warn
+from .decisions import ALONE, matched_rows
 from .estimates import interval
-from .grouped_prediction import draws_with_effects, evenly, is_grouped, matched_groups
+from .grouped_prediction import draws_with_effects, evenly, is_grouped
 from .input_rows import InputRows
 from .mixin import level_of
-from .ordered import refuse_classes
-from .pipeline import prepared, unwrap
+from .pipeline import unwrap
 from .summary import in_lines, interval_headings
 from .table import Summary, value_text
 
 if TYPE_CHECKING:
     from .._types import DataFrame, Labels, Model, NewGroups, Offsets, RowsLike, Seed
 
-ALONE = (
-    "This model was fitted with groups. Without groups= each row is taken for a new group of its own: if rows belong "
-    "together, the band is too narrow. Give groups=, a label for each row."
-)
 _NUMBERS_AT_A_TIME = 2**22  # probabilities of rows under draws
-
-
-def matched_rows(estimator, X, y, groups, offset, new_groups, what):
-    """The classifier, the matched groups of the rows, and arguments for predictions, which need not say how many groups
-    are known. what : asks for them, in words."""
-    steps, classifier = unwrap(estimator)
-    refuse_classes(classifier, what)
-    refuse_lazy(X)
-    warn_if_reordered(X, y=y)
-    rows = prepared(steps, X)
-    matched = matched_groups(classifier, None if groups is None else _num_samples(rows), groups, new_groups)
-    return classifier, matched, {"X": rows, "groups": groups, "offset": offset, "new_groups": bool(new_groups)}
 
 
 def outcomes_of_groups(classifier, samples, n_draws, matched, rng):
@@ -144,7 +127,7 @@ def predictive_check(
     proba = classifier.predict_proba(**arguments)[:, 1]
     y = is_second(y, codes, classifier.classes_)
     if matched is None and is_grouped(classifier):
-        warn(ALONE)
+        warn(ALONE.format("band is"))
     repeated = _repeated(classifier, arguments, matched, codes, len(labels), n_draws, rng) / counts
     shares = {"observed": np.bincount(codes, y) / counts, "predicted": np.bincount(codes, proba) / counts}
     band = interval(repeated[None], level)

@@ -13,7 +13,10 @@ from .mixin import PosteriorMixin
 
 TO_PREDICT = {"classes_", "device_", "sampler_", "n_features_in_", *(f"{name}_draws_" for name in STORED)}
 OF_GROUPS = "groups_", "group_scale_draws_", "group_effect_draws_", "group_effect_moments_", "_group_stride"
-OF_SOME_FITS = "feature_names_in_", "_column_labels", "_has_offset", "ordered_classes_", "_own_draws", *OF_GROUPS
+OF_SOME_FITS = (
+    *("feature_names_in_", "_column_labels", "_has_offset", "ordered_classes_", "_own_draws", *OF_GROUPS),
+    *("_derived", "_odds_factor"),  # of models that are made of a fitted one
+)
 OF_A_FIT = TO_PREDICT | PosteriorMixin.__annotations__.keys() - {*OF_SOME_FITS}
 OF_A_FIT |= {"_column_means", "_column_sd", "_fit_facts", "_saved_run", "_separated", "_rough"}
 OF_A_FIT |= {"_fitted_rows", "_factors"}

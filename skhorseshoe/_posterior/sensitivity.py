@@ -122,11 +122,8 @@ def sensitivity(
         raise ValueError("X and y are needed together: the likelihood is that of the labels y of the rows X.")
     if isinstance(delta, bool) or not isinstance(delta, Real) or not 0 < delta <= 1:
         raise ValueError(f"delta must be above 0 and at most 1; got {delta!r}.")
-    if hasattr(classifier, "_part_of"):
-        raise ValueError(
-            f"This is the model of {classifier._part_of} within a model of ordered classes: ask the one that was "
-            "fitted."
-        )
+    if hasattr(classifier, "_derived"):
+        raise ValueError(f"This is the model {classifier._derived}: ask the one that was fitted.")
     labelled = None
     if X is not None:
         if (groups is None) != (not is_grouped(classifier)):

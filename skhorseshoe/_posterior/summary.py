@@ -114,6 +114,7 @@ def header(model, frame, level):
         "tau tells nothing",
         "Before data": shrunk.any() and _before_data(prior, shrunk.sum()),
         "Weights": asked["weights"],  # None for none
+        "Model": hasattr(model, "_derived") and f"{model._derived}; coefficients are those of the fit",
         "Groups": is_grouped(model) and _groups_text(model, level),
         "Sampler": model.sampler_ + (f" ({tuning})" if tuning else ""),
         "Draws": f"{n_made}burn_in={model.burn_in_}, thin={asked['thin']}, ended by {model.stopped_by_} after "

@@ -5,6 +5,7 @@ from itertools import count, product, zip_longest
 from math import floor, inf, log10
 from numbers import Real
 from shutil import get_terminal_size
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -22,9 +23,12 @@ _FORMATS |= {"lfsr": "{:.2g}", "probability": "{:.4f}", "mcse": "{:.4f}", "purit
 for _name in ("prior", "likelihood"):  # of ``inspection.sensitivity``
     _FORMATS |= {_name: "{:.2f}", f"{_name}_shift": "{:z.2f}", f"{_name}_error": "{:.2f}"}
 _OWN = "value", "reference"  # columns that may hold the user's values
+_ESTIMATES = "median", "estimate", "net_benefit", "treat_all"  # beside an interval, with digits as a mean has
+_WIDTH_IN_SD = 3.3  # of an interval of 90 %, where a table has no sd
 _USUAL_ESS, _FEW_ESS = 1000.0, 4.0  # sample size to assume for tables without a column "ess", and for a missing value
 _MOST_DECIMALS, _LARGEST_PLAIN = 6, 1e7  # limits beyond which a number is written with a power of ten
 _LONG, _ABOVE, _BELOW = "prob_positive", "prob_", "positive"  # a long heading, and its two lines
+_PROBABILITIES = _LONG, "prob_above_1", "prob_useful"
 
 
 class Summary(pd.DataFrame):
@@ -88,6 +92,32 @@ class Summary(pd.DataFrame):
         return [_is_number(self.iloc[:, j]) for j in range(self.shape[1])]
 
 
+class TableOfDraws(Summary):
+    """A table whose rows may be cut and sorted, with the ``draws`` that they describe."""
+
+    _metadata = ["_draws"]  # noqa: RUF012 (pandas passes on what it names)
+    _draws: Any = None  # the names of all rows, and (n_chains, n_draws, k)
+
+    @property
+    def _constructor(self):
+        return TableOfDraws
+
+    @property
+    def draws(self):
+        """The draws, a frame with a column for each row of the table, indexed by chain and draw."""
+        labels, values = self._draws or ([], np.empty((0, 0, 0)))
+        at = {label: k for k, label in enumerate(labels)}
+        if len(at) < len(labels) or not all(label in at for label in self.index):
+            raise ValueError(
+                "The rows of this table do not have the names that they were computed with, each once, by which their "
+                "draws are found: ask the table as it was computed, or some of its rows."
+            )
+        n_chains, n_draws, _ = values.shape
+        index = pd.MultiIndex.from_product([range(n_chains), range(n_draws)], names=["chain", "draw"])
+        chosen = values.reshape(len(index), -1)[:, [at[label] for label in self.index]]
+        return pd.DataFrame(chosen, index=index, columns=self.index)
+
+
 def _as_texts(frame):
     """A plain frame with texts in place of names and of numbers whose format is known."""
     shown = pd.DataFrame(frame).copy()
@@ -128,24 +158,26 @@ def _write_numbers(frame, shown):
     numbers = [name for name in frame if _is_number(frame[name])]
     for name in _FORMATS.keys() & set(numbers):
         shown[name] = [_formatted(value, _FORMATS[name]) for value in frame[name]]
+    ends = frame[[name for name in numbers if str(name).endswith("%")]].astype(float)
     if "observed" in numbers:  # shares and their bands
-        for name in [name for name in numbers if str(name).endswith("%")]:
+        for name in ends:
             shown[name] = [_formatted(value, "{:.3f}") for value in frame[name]]
-    if "sd" not in numbers:
+        return
+    if "sd" not in numbers and ends.shape[1] != 2:
         return
     ess = frame["ess"].fillna(_FEW_ESS).to_numpy(float) if "ess" in numbers else _USUAL_ESS
+    sd = frame["sd"] if "sd" in numbers else (ends.iloc[:, 1] - ends.iloc[:, 0]) / _WIDTH_IN_SD
     with np.errstate(all="ignore"):  # in tables of sums and differences, sd may be negative
-        errors = frame["sd"].to_numpy(float) / np.sqrt(ess)
-    ends = frame[[name for name in numbers if str(name).endswith("%")]].astype(float)
+        errors = sd.to_numpy(float) / np.sqrt(ess)
     signed = ((ends.min(axis=1) > 0) | (ends.max(axis=1) < 0)).to_numpy()
-    for name in ("mean", *ends, "sd"):
+    for name in ("mean", *_ESTIMATES, *ends, "sd"):
         if name in numbers:
             shown[name] = list(map(_number_text, frame[name], errors, signed & (name != "sd")))
-    if _LONG in numbers:
-        p = frame[_LONG].to_numpy(float)
+    for name in (name for name in _PROBABILITIES if name in numbers):
+        p = frame[name].to_numpy(float)
         with np.errstate(all="ignore"):
             errors = np.sqrt(p * (1 - p) / ess)
-        shown[_LONG] = list(map(_probability_text, p, errors))
+        shown[name] = list(map(_probability_text, p, errors))
 
 
 def _number_text(value, error, signed):

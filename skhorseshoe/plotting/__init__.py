@@ -8,6 +8,7 @@ from ._chains import AutocorrelationDisplay, TraceDisplay
 from ._checks import PredictiveCheckDisplay
 from ._coefficients import CoefficientsDisplay, CredibleSetsDisplay, ShrinkageDisplay
 from ._contributions import ContributionsDisplay
+from ._decisions import DecisionCurveDisplay
 from ._effects import EffectsDisplay, GroupEffectsDisplay
 from ._prior import PriorDisplay
 from ._probabilities import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
@@ -18,6 +19,7 @@ __all__ = [
     "CoefficientsDisplay",
     "ContributionsDisplay",
     "CredibleSetsDisplay",
+    "DecisionCurveDisplay",
     "EffectsDisplay",
     "GroupEffectsDisplay",
     "ModelSizeDisplay",

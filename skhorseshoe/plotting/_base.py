@@ -59,10 +59,10 @@ def spaced(candidates, place, limits, gap):
 
 
 def table_intervals(table):
-    """Means and intervals (2, n) in a table with ends like 5% and 95%, and the level of these in words."""
+    """Means, or medians, and intervals (2, n) in a table with ends like 5% and 95%, and the level in words."""
     ends = [name for name in table.columns if str(name).endswith("%")]
     low, high = (float(name.removesuffix("%")) for name in ends)
-    mean, *interval = table[["mean", *ends]].to_numpy(np.float64).T
+    mean, *interval = table[["mean" if "mean" in table else "median", *ends]].to_numpy(np.float64).T
     return mean, np.array(interval), f"{high - low:.5g} %"  # the headings have six digits
 
 

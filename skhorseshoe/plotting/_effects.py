@@ -7,35 +7,40 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
+from .._posterior.estimates import excludes_zero
 from .._posterior.marginal_effects import marginal_effects
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import unwrap
 from .._utils.counts import check_count
-from ._base import MAX_NAMES, PALE, IntervalsDisplay, ink, table_intervals
+from ._base import MAX_NAMES, PALE, IntervalsDisplay, ink, spaced, table_intervals
 from ._texts import class_names, favoured_line
 
 if TYPE_CHECKING:
-    from .._types import Axes, DataFrame, Model, NDArray, Offsets, RowsLike, Sequence, Weights
+    from .._types import Axes, DataFrame, Model, NDArray, RowsLike, Sequence
+
+_RATIOS = 1, 2, 5, 3, 1.5, 0.7, 1.2, 0.8, 1.1, 0.9, 1.05, 0.95, 1.02, 0.98, 1.01, 0.99  # as ticks, the first ones first
 
 
 class EffectsDisplay(IntervalsDisplay):
-    """Average marginal effects with their intervals, in percentage points: a forest plot.
+    """Average marginal effects with their intervals: a forest plot.
 
     A row is a column of numbers and what it changes by, or two levels of a category; the contrasts of one column stand
-    together between thin lines.
+    together between thin lines. Differences are in percentage points, ratios on a scale of logarithms.
 
     Parameters
     ----------
     names : sequence of str of length n_rows
         Names of the rows, with what the numbers change by.
     mean : ndarray of shape (n_rows,)
-        Posterior means, as differences of probabilities, in [-1, 1].
+        Posterior means, as differences of probabilities, in [-1, 1]; of ratios medians.
     level : str
         Level of the intervals, in words.
     features : sequence of str of length n_rows
         The column of each row.
     classes : sequence of length 2 or None, default=None
         The labels; the effects are on the probability of the second one, as the axis then says.
+    comparison : {"difference", "ratio", "odds_ratio"}, default="difference"
+        What the effects are.
 
     Examples
     --------
@@ -49,6 +54,7 @@ class EffectsDisplay(IntervalsDisplay):
     level: str
     features: list[str]
     classes: list[Any] | None = None
+    comparison: Literal["difference", "ratio", "odds_ratio"] = "difference"
 
     @classmethod
     def from_estimator(
@@ -57,13 +63,8 @@ class EffectsDisplay(IntervalsDisplay):
         X: RowsLike,
         features: str | int | Sequence[str | int] | None = None,
         *,
-        change: Literal["auto", "unit", "sd", "binary", "pairs"] | float = "auto",
-        reference: Any = None,
-        level: float | None = None,
-        sample_weight: Weights = None,
-        offset: Offsets = None,
-        max_draws: int | None = None,
         ax: Axes | None = None,
+        **options: Any,
     ) -> Self:
         """Compute the effects and draw them.
 
@@ -71,12 +72,10 @@ class EffectsDisplay(IntervalsDisplay):
         ----------
         X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The rows to average over.
-        features, change, reference, level, sample_weight, offset, max_draws : see `inspection.marginal_effects`
-            The columns, what they change by, and how the effects are computed.
+        features, options : see `inspection.marginal_effects`
+            The columns, and all else that it takes, such as ``comparison``.
         """
-        options = {"change": change, "reference": reference, "level": level, "offset": offset}
-        frame = marginal_effects(estimator, X, features, sample_weight=sample_weight, max_draws=max_draws, **options)
-        return cls.from_frame(frame, ax=ax)
+        return cls.from_frame(marginal_effects(estimator, X, features, **options), ax=ax)
 
     @classmethod
     def from_frame(cls, frame: DataFrame, *, ax: Axes | None = None) -> Self:
@@ -89,35 +88,57 @@ class EffectsDisplay(IntervalsDisplay):
             by side, without names.
         """
         ends = [name for name in getattr(frame, "columns", ()) if str(name).endswith("%")]
-        if len(ends) != 2 or not {"change", "mean"} <= {*frame.columns}:
+        if len(ends) != 2 or "change" not in frame or not {"mean", "median"} & {*frame.columns}:
             raise ValueError(
-                "frame must be a table of inspection.marginal_effects, with the columns change, mean and the ends of "
-                f"an interval; got {type(frame).__name__} with {[*getattr(frame, 'columns', ())]!r:.100}."
+                "frame must be a table of inspection.marginal_effects, with the columns change, mean or median and the "
+                f"ends of an interval; got {type(frame).__name__} with {[*getattr(frame, 'columns', ())]!r:.100}."
             )
         known = frame.attrs.get("features", {})
         features = [known.get(str(label), str(label)) for label in frame.index]
         names = [
-            f"{label} ({change})" if str(label) == feature else str(label)
+            str(label) if change == "level" else str(label).replace(feature, f"{feature} ({change})", 1)
             for label, feature, change in zip(frame.index, features, frame["change"], strict=True)
         ]
         mean, interval, level = table_intervals(frame)
-        classes = frame.attrs.get("classes")
-        display = cls(names=names, mean=mean, interval=interval, level=level, features=features, classes=classes)
+        known = {name: frame.attrs[name] for name in ("classes", "comparison") if name in frame.attrs}
+        display = cls(names=names, mean=mean, interval=interval, level=level, features=features, **known)
         return display.plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
-        of_class = "" if self.classes is None else f" of {class_names(self.classes)[1]}"
-        label = f"change of the probability{of_class}\nin percentage points: mean and {self._what}"
-        rows, marks = np.arange(len(self.mean)), self._clear()
-        self._draw(
-            ax, rows, 100 * self.mean, 100 * self.interval, marks=marks, label=label, row_label="columns and contrasts"
+        of_class, rows = (
+            "" if self.classes is None else f" of {class_names(self.classes)[1]}",
+            np.arange(len(self.mean)),
         )
+        if self.comparison == "difference":
+            label = f"change of the probability{of_class}\nin percentage points: mean and {self._what}"
+            values, ends, marks, line = 100 * self.mean, 100 * self.interval, self._clear(), 0
+        else:
+            what = {"ratio": "ratio of probabilities", "odds_ratio": "odds ratio"}[self.comparison]
+            label = f"{what}{of_class}: median and {self._what}"
+            values, ends, line = self.mean, self.interval, 1
+            marks = excludes_zero(np.log(ends)), (f"{self._what} excludes 1", "includes 1")
+        self._draw(ax, rows, values, ends, marks=marks, label=label, row_label="columns and contrasts", line=line)
+        if line:
+            self._scale_of_ratios()
         several = {feature for feature in self.features if self.features.count(feature) > 1}
         if len(self.mean) <= MAX_NAMES:
             for k, pair in enumerate(pairwise(self.features)):
                 if pair[0] != pair[1] and several & {*pair}:
                     self.ax_.axhline(k + 0.5, color=ink(self.ax_, PALE), linewidth=0.8, zorder=0)
         return self
+
+    def _scale_of_ratios(self):
+        """A scale of logarithms, with round ratios as ticks."""
+        ends = np.log([*self.interval.ravel(), 1.0])
+        margin = 0.04 * max(np.ptp(ends), 0.02)
+        limits = ends.min() - margin, ends.max() + margin
+        powers = [float(f"1e{power}") for power in range(-9, 10)]
+        candidates = [1.0, *(ratio * power for ratio in _RATIOS for power in powers)]
+        ticks = spaced(candidates, np.log, limits, 0.13 * np.ptp(limits))
+        ax, along = self.ax_, "x" if len(self.mean) <= MAX_NAMES else "y"
+        ax.set(**{f"{along}scale": "log", f"{along}lim": np.exp(limits)})
+        ax.minorticks_off()
+        ax.set(**{f"{along}ticks": ticks, f"{along}ticklabels": [f"{tick:.4g}" for tick in ticks]})
 
 
 class GroupEffectsDisplay(IntervalsDisplay):

@@ -85,7 +85,7 @@ class PriorDisplay(AxesDisplay):
         size = shrunk.unit * shrunk.sd
         of_prior = before_data(classifier.prior_["tau_0"], shrunk.slabs, some, mean, shrunk.unit, shrunk.sd, EFFECT)
         of_posterior = some @ coef.T - coef @ mean, (np.abs(coef) * size > EFFECT).sum(axis=1)
-        both, law = (of_prior, of_posterior), classifier._likelihood
+        both, law = (of_prior, of_posterior), classifier._likelihood_of_fit
         probabilities = [law.probability(predictors) for predictors, _ in both]
         prior, posterior = (np.histogram(values, _EDGES)[0] / values.size for values in probabilities)
         certain: Any = tuple(share_certain(predictors, law) for predictors, _ in both)

@@ -12,20 +12,19 @@ from sklearn.utils import check_random_state
 from .._data.labels import is_second
 from .._posterior import estimates
 from .._posterior.claim_errors import check_share
+from .._posterior.decisions import ALONE, calibration_of, matched_rows, round_limit
 from .._posterior.grouped_prediction import is_grouped
 from .._posterior.mixin import level_of
-from .._posterior.predictive_check import ALONE, matched_rows, outcomes_of_groups
+from .._posterior.predictive_check import outcomes_of_groups
 from .._utils.counts import check_count
 from .._utils.warn import warn
 from ._base import DARK, MUTED, PALE, SHARES, AxesDisplay, IntervalsDisplay, check_option, ink
 from ._texts import class_names, known_line, percent
 
 if TYPE_CHECKING:
-    from .._types import Axes, Floats, Labels, Model, NDArray, NewGroups, Offsets, RowOrder, RowsLike, Seed
+    from .._types import Axes, DataFrame, Floats, Labels, Model, NDArray, NewGroups, Offsets, RowOrder, RowsLike, Seed
 
 _HISTOGRAM_HEIGHT = 0.12  # as a share of the height of the axes
-_SHOWN = 0.95  # smallest share of the expected events to show
-_WHAT = "A display of probabilities"
 _ROW_LABELS = {"probability": "rows, the most probable first", "original": "row"}
 
 
@@ -88,7 +87,7 @@ class ProbabilityIntervalDisplay(IntervalsDisplay):
         groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
             The groups of the rows, and their offsets. The label of the axis says how many groups the fit has seen.
         """
-        classifier, matched, arguments = matched_rows(estimator, X, y, groups, offset, new_groups, _WHAT)
+        classifier, matched, arguments = matched_rows(estimator, X, y, groups, offset, new_groups)
         level = level_of(classifier, level)
         mean = classifier.predict_proba(**arguments)[:, 1]
         if y is not None:
@@ -142,6 +141,9 @@ class PosteriorCalibrationDisplay(AxesDisplay):
         Level of the band at each point, in (0, 1).
     label : object
         Label of the second class.
+    calibration : pandas.DataFrame or None, default=None
+        The calibration slope and intercept of `inspection.calibration`, which stand in the corner; None where the rows
+        do not tell them.
 
     Attributes
     ----------
@@ -179,6 +181,7 @@ class PosteriorCalibrationDisplay(AxesDisplay):
     level: float
     label: object
     known_groups: tuple[int, int] | None = None
+    calibration: DataFrame | None = None
 
     @classmethod
     def from_estimator(
@@ -220,20 +223,21 @@ class PosteriorCalibrationDisplay(AxesDisplay):
             each row for a new group of its own: if rows belong together, the band is too narrow, and a warning says so.
             The label of the axis says how many groups the fit has seen.
         """
-        classifier, matched, arguments = matched_rows(estimator, X, y, groups, offset, new_groups, _WHAT)
+        classifier, matched, arguments = matched_rows(estimator, X, y, groups, offset, new_groups)
         level = level_of(classifier, level)
         check_count("n_draws", n_draws, max(20, len(classifier.intercept_draws_)))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         proba = classifier.predict_proba(**arguments)[:, 1]
         predicted, place, counts = np.unique(proba, return_inverse=True, return_counts=True)
         y = is_second(y, place, classifier.classes_)
+        codes = np.arange(len(y)) if matched is None else matched.own
         samples = classifier.predict_proba_samples(**arguments, max_draws=n_draws)
         if matched is not None:
             outcomes = outcomes_of_groups(classifier, samples, n_draws, matched, rng)
         else:
             outcomes = (rng.random(len(p)) < p for p in samples.T)
             if is_grouped(classifier):
-                warn(ALONE)
+                warn(ALONE.format("band is"))
         curves = [_isotonic(drawn, place, counts) for drawn in outcomes]
         return cls(
             predicted=predicted,
@@ -243,10 +247,11 @@ class PosteriorCalibrationDisplay(AxesDisplay):
             level=level,
             label=classifier.classes_[1],
             known_groups=matched and matched.counts,
+            calibration=calibration_of(proba, y, codes, level, 0),
         ).plot(limit=limit, ax=ax)
 
     def plot(self, *, limit: float | None = None, ax: Axes | None = None) -> Self:
-        end: float = _round_limit(self.predicted, self.counts) if limit is None else limit
+        end: float = round_limit(self.predicted, self.counts) if limit is None else limit
         if not isinstance(end, Real) or not 0 < end <= 1:
             raise ValueError(f"limit must be above 0 and at most 1, or None; got {limit!r}.")
         ax = self._axes(ax, height=5.2)
@@ -264,19 +269,15 @@ class PosteriorCalibrationDisplay(AxesDisplay):
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
             axis.set_major_formatter("{x:g}")
+        if self.calibration is not None:
+            rows = self.calibration.itertuples()
+            text = "\n".join(f"{name} {value:z.2f} ({low:z.2f} to {high:z.2f})" for name, value, low, high in rows)
+            ax.text(0.02, 0.98, text, transform=ax.transAxes, va="top", zorder=4)
         (label,), n_beyond = class_names([self.label]), self.counts[self.predicted > end].sum()
         beyond = f"\n({n_beyond:.0f} of {self.counts.sum():.0f} rows are beyond)" if n_beyond else ""
         return self._finish(
             f"predicted probability of {label}{beyond}{known_line(self.known_groups)}", f"observed share of {label}"
         )
-
-
-def _round_limit(predicted, counts):
-    """The smallest of 1, 0.5, 0.2, 0.1, ... below which a share ``_SHOWN`` of the events is expected."""
-    expected = np.cumsum(predicted * counts)
-    largest = predicted[np.searchsorted(expected, _SHOWN * expected[-1])]
-    sizes = [float(f"{digit}e{power}") for power in range(-6, 0) for digit in (1, 2, 5)]
-    return min((size for size in sizes if size >= largest), default=1.0)
 
 
 def _isotonic(y, place, counts):

@@ -194,8 +194,8 @@ def test_another_run_is_refused_and_the_difference_named(problem, folder, params
 
 @pytest.mark.parametrize("what", ["device", "skhorseshoe"])
 def test_a_run_of_another_device_or_version_is_refused(problem, tmp_path, what, monkeypatch):
-    def elsewhere(self, folder, seconds, described, version, plain=Checkpoint.__init__):
-        plain(self, folder, seconds, {**described, what: "elsewhere"}, version)
+    def elsewhere(self, folder, seconds, described, *more, plain=Checkpoint.__init__):
+        plain(self, folder, seconds, {**described, what: "elsewhere"}, *more)
 
     with monkeypatch.context() as patched:
         patched.setattr(Checkpoint, "__init__", elsewhere)

@@ -37,6 +37,10 @@ def made(display, names=NAMES, label="well"):
             **{"predicted": p, "observed": p, "band": np.stack([p, p]), "counts": np.ones(9)},
             **{"level": 0.9, "label": label},
         },
+        "DecisionCurve": {
+            **{"thresholds": p, "net_benefit": 0.3 - 0.1 * p, "interval": np.stack([0.2 - 0.1 * p, 0.4 - 0.1 * p])},
+            **{"treat_all": 0.3 - p, "level": 0.9, "label": label},
+        },
         "SelectionPath": {
             **{"names": names, "supports": np.tri(n, n, -1, bool), "distances": np.geomspace(9, 0.1, n)},
             **{"radius": 2.0, "level": 0.5},

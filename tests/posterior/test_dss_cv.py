@@ -20,7 +20,7 @@ def model_of(draws, fit_intercept=True, unpenalized=()):
     shrinkage = np.full(p, 0.5)
     shrinkage[list(unpenalized)] = 0.0
     return SimpleNamespace(
-        _likelihood=PROBIT,
+        _likelihood_of_fit=PROBIT,
         coef_draws_=draws[..., :p],
         intercept_draws_=draws[..., p] * fit_intercept,
         shrinkage_=shrinkage,

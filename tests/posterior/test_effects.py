@@ -25,8 +25,7 @@ from sklearn.preprocessing import (
 
 from skhorseshoe import terms
 from skhorseshoe._model import phi_series
-from skhorseshoe._posterior import column_changes, input_rows
-from skhorseshoe._posterior import marginal_effects as effects
+from skhorseshoe._posterior import average_changes, column_changes, input_rows
 from skhorseshoe.inspection import marginal_effects
 
 
@@ -98,7 +97,7 @@ def test_the_way_of_computing_makes_no_difference(model, table, far, weighted, m
     given = {"sample_weight": weight, "change": far}
     usual = marginal_effects(model, X, **given)
     agree(usual.loc["age"], effect_by_hand(model, X, "age", lambda old: old + far, weight=weight))
-    ways = [(phi_series, "FURTHEST", 0.0), (effects, "_NUMBERS_HELD", 1), (input_rows, "_ROWS_AT_A_TIME", 57)]
+    ways = [(phi_series, "FURTHEST", 0.0), (average_changes, "_NUMBERS_HELD", 1), (input_rows, "_ROWS_AT_A_TIME", 57)]
     ways += [(column_changes, "_ALIKE", -1.0), (column_changes, "_outputs", lambda *_: {})]
     for module, name, value in ways:
         with monkeypatch.context() as patch:

@@ -76,11 +76,8 @@ def test_level_is_checked(fitted, problem, level):
         fitted.predict_interval(problem[0], level=level)
 
 
-@pytest.mark.parametrize("large", [2**20, 1])
 @pytest.mark.parametrize("method", METHODS)
-def test_a_row_does_not_depend_on_the_rows_with_it(fitted, problem, seed, method, large, sizes):
-    """Nor where a model counts as large, and its blocks are of fewer rows."""
-    sizes(coefficients_in_the_cache=large)
+def test_a_row_does_not_depend_on_the_rows_with_it(fitted, problem, seed, method):
     X, rng = problem[0], np.random.default_rng(seed)
     answer = getattr(fitted, method)
     whole = answer(X)
@@ -90,21 +87,19 @@ def test_a_row_does_not_depend_on_the_rows_with_it(fitted, problem, seed, method
         assert np.array_equal(answer(X[subset]), whole[subset])
 
 
-@pytest.mark.parametrize(("n_draws", "p"), [(1, 1), (601, 300), (7, 40_000)])
+@pytest.mark.parametrize(("n_draws", "p"), [(1, 1), (601, 300), (7, 40_000), (8, 3)])
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_products_of_few_rows_are_those_of_the_library(n_draws, p, dtype, seed):
-    """Draws of any number, in their own dtype, in groups of many and of four."""
+def test_linear_predictors_are_those_of_the_library(n_draws, p, dtype, seed):
+    """Draws, rows and columns of any number, in tiles and what is left of them, and draws in their own dtype."""
     rng = np.random.default_rng(seed)
-    X, coef = rng.standard_normal((3, p)), rng.standard_normal((n_draws, p)).astype(dtype)
-    out = np.full((3, n_draws), np.nan)
-    predict.predictors_of_few_rows(X, coef, out)
+    X, coef = rng.standard_normal((11, p)), rng.standard_normal((n_draws, p)).astype(dtype)
+    out = np.full((11, n_draws), np.nan)
+    predict.linear_predictors(X, coef, out)
     np.testing.assert_allclose(out, X @ coef.T.astype(np.float64), rtol=0, atol=1e-12 * p)
 
 
-@pytest.mark.parametrize("large", [2**20, 1])
 @pytest.mark.parametrize("rows", [np.asarray, np.float32, csr_array], ids=["float64", "float32", "sparse"])
-def test_draws_in_float32_answer_as_the_same_numbers_in_float64(fitted, problem, rows, large, sizes):
-    sizes(coefficients_in_the_cache=large)
+def test_draws_in_float32_answer_as_the_same_numbers_in_float64(fitted, problem, rows):
     X, narrow, wide = rows(problem[0]), copy.copy(fitted), copy.copy(fitted)
     narrow.coef_draws_ = fitted.coef_draws_.astype(np.float32)
     wide.coef_draws_ = narrow.coef_draws_.astype(np.float64)

@@ -1,7 +1,7 @@
 """Linear predictors and probabilities of blocks of rows for all draws, on the GPU, with one block there at a time."""
 
 import cupy as cp
-from cupyx.scipy import special  # noqa: F401 - part of what a back end offers
+from cupyx.scipy import special
 
 from .cuda import THREADS
 from .dense_passes import widened
@@ -16,6 +16,8 @@ _BLOCK_NUMBERS = 2**25  # largest number of linear predictors, or of elements of
 def average_probabilities(eta, likelihood):
     """As ``cpu.average_probabilities``."""
     means = cp.empty((len(eta), 2))
+    if likelihood.number is None:
+        return likelihood.averages(eta, special, means)
     function = kernel("answers", "mean_probabilities")
     launch(function, len(eta), eta, means, i32(eta.shape[1]), shared_bytes=8 * THREADS // 32)
     return means

@@ -3,54 +3,87 @@
 #include "four_chains.hpp"
 #include "on_likelihood.hpp"
 
+// Rows, draws and columns whose products are summed side by side: as many as fit the registers and the nearest cache.
+#ifdef __AVX512VL__
+constexpr i64 TILE_ROWS = 8;
+#else
+constexpr i64 TILE_ROWS = 4;
+#endif
+constexpr i64 TILE_DRAWS = 8, TILE_COLUMNS = 256;
+
 HD Four<double> wide_four(const double* from) { return load_four(from); }
 HD Four<double> wide_four(const float* from) { return __builtin_convertvector(load_four(from), Four<double>); }
 
-// Four sums over j of x[j] coef[s][j], each in eight partial sums, which share the loads of x.
-template <class C>
-static void multiply_four(const double* __restrict x, const C* const* coef, i64 p, double* __restrict out) {
-    CONTRACT
-    Four<double> low[4] = {}, high[4] = {};
+// to[TILE_DRAWS j + k] = from[k][j] for four draws and p columns.
+template <class C> static void interleave(const C* const* from, i64 p, double* __restrict to) {
     i64 j = 0;
-    for (; j + 8 <= p; j += 8)
+    for (; j + 4 <= p; j += 4) {
+        const Four<double> a = wide_four(from[0] + j), b = wide_four(from[1] + j), c = wide_four(from[2] + j),
+                           d = wide_four(from[3] + j);
+        const Four<double> ab = __builtin_shufflevector(a, b, 0, 4, 2, 6), ba = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+        const Four<double> cd = __builtin_shufflevector(c, d, 0, 4, 2, 6), dc = __builtin_shufflevector(c, d, 1, 5, 3, 7);
+        store_four(to + j * TILE_DRAWS, Four<double>(__builtin_shufflevector(ab, cd, 0, 1, 4, 5)));
+        store_four(to + (j + 1) * TILE_DRAWS, Four<double>(__builtin_shufflevector(ba, dc, 0, 1, 4, 5)));
+        store_four(to + (j + 2) * TILE_DRAWS, Four<double>(__builtin_shufflevector(ab, cd, 2, 3, 6, 7)));
+        store_four(to + (j + 3) * TILE_DRAWS, Four<double>(__builtin_shufflevector(ba, dc, 2, 3, 6, 7)));
+    }
+    for (; j < p; ++j)
+        for (int k = 0; k < 4; ++k) to[j * TILE_DRAWS + k] = double(from[k][j]);
+}
+
+// Adds to ``out``, where it is not the first, the products of some rows with a tile of draws, interleaved.
+template <int ROWS>
+static void multiply_tile(const double* X, const double* draws, i64 p, i64 columns, bool is_first, double* out, i64 stride) {
+    Four<double> low[ROWS] = {}, high[ROWS] = {};
+    for (int r = 0; r < ROWS && !is_first; ++r)
+        low[r] = load_four(out + r * stride), high[r] = load_four(out + r * stride + 4);
+    for (i64 j = 0; j < columns; ++j) {
+        const Four<double> c = load_four(draws + j * TILE_DRAWS), d = load_four(draws + j * TILE_DRAWS + 4);
 #pragma unroll
-        for (int s = 0; s < 4; ++s) {
-            low[s] += load_four(x + j) * wide_four(coef[s] + j);
-            high[s] += load_four(x + j + 4) * wide_four(coef[s] + j + 4);
+        for (int r = 0; r < ROWS; ++r)
+            low[r] = add_times(low[r], c, X[r * p + j]), high[r] = add_times(high[r], d, X[r * p + j]);
+    }
+    for (int r = 0; r < ROWS; ++r) store_four(out + r * stride, low[r]), store_four(out + r * stride + 4, high[r]);
+}
+
+// Tiles of rows and draws; the last draws may be in two of them, with the same bits. n_draws : TILE_DRAWS or more.
+template <class C>
+static void multiply_tiles(const double* X, const C* coef, i64 n, i64 n_draws, i64 p, double* out) {
+    double tile[TILE_DRAWS * TILE_COLUMNS];
+    for (i64 s = 0; s < n_draws; s += TILE_DRAWS)
+        for (i64 j = 0; j < p; j += TILE_COLUMNS) {
+            const i64 columns = least(TILE_COLUMNS, p - j);
+            const i64 first = least(s, n_draws - TILE_DRAWS);
+            const C* from[TILE_DRAWS];
+            for (i64 k = 0; k < TILE_DRAWS; ++k) from[k] = coef + (first + k) * p + j;
+            interleave(from, columns, tile), interleave(from + 4, columns, tile + 4);
+            i64 i = 0;
+            for (; i + TILE_ROWS <= n; i += TILE_ROWS)
+                multiply_tile<TILE_ROWS>(X + i * p + j, tile, p, columns, !j, out + i * n_draws + first, n_draws);
+            for (; i < n; ++i)
+                multiply_tile<1>(X + i * p + j, tile, p, columns, !j, out + i * n_draws + first, n_draws);
         }
-    for (; j + 4 <= p; j += 4)
-#pragma unroll
-        for (int s = 0; s < 4; ++s) low[s] += load_four(x + j) * wide_four(coef[s] + j);
-    for (int s = 0; s < 4; ++s) {
-        const Four<double> both = low[s] + high[s];
-        double total = (both[0] + both[2]) + (both[1] + both[3]);
-        for (i64 k = j; k < p; ++k) total += x[k] * double(coef[s][k]);
-        out[s] = total;
-    }
 }
 
-template <class C> static void multiply_rows(const double* X, const C* coef, i64 n, i64 n_draws, i64 p, double* out) {
-    constexpr i64 CACHED = i64(1) << 15;  // coefficients of draws that stay in cache for all rows
-    const i64 n_cached = largest(i64(4), CACHED / p / 4 * 4);
-    for (i64 first = 0; first < n_draws; first += n_cached) {
-        const i64 last = least(n_draws, first + n_cached) - 1;
-        for (i64 i = 0; i < n; ++i)
-            for (i64 s = first; s <= last; s += 4) {
-                const C* draws[4];
-                double product[4];
-                for (int k = 0; k < 4; ++k) draws[k] = coef + least(s + k, last) * p;
-                multiply_four(X + i * p, draws, p, product);
-                for (int k = 0; k < 4 && s + k <= last; ++k) out[i * n_draws + s + k] = product[k];
-            }
+template <class C> static i32 multiply_rows(const double* X, const C* coef, i64 n, i64 n_draws, i64 p, double* out) {
+    if (n_draws >= TILE_DRAWS) {
+        multiply_tiles(X, coef, n, n_draws, p, out);
+        return 0;
     }
-}
-
-// out = X coef' for few rows, four draws at a time; X (n, p), coef (n_draws, p), float32 if is_single, out (n, n_draws).
-EXPORT i32 predictors_of_few_rows(const double* X, i32 is_single, const void* coef, i64 n, i64 n_draws, i64 p,
-                                  double* out) {
-    if (is_single) multiply_rows(X, static_cast<const float*>(coef), n, n_draws, p, out);
-    else multiply_rows(X, static_cast<const double*>(coef), n, n_draws, p, out);
+    Scratch<double> wide(TILE_DRAWS * n);
+    Scratch<C> repeated(TILE_DRAWS * p);
+    if (wide.failed() || repeated.failed()) return NO_MEMORY;
+    for (i64 k = 0; k < TILE_DRAWS; ++k) memcpy(repeated + k * p, coef + least(k, n_draws - 1) * p, sizeof(C) * size_t(p));
+    multiply_tiles(X, static_cast<const C*>(repeated), n, TILE_DRAWS, p, wide);
+    for (i64 i = 0; i < n; ++i) memcpy(out + i * n_draws, wide + i * TILE_DRAWS, sizeof(double) * size_t(n_draws));
     return 0;
+}
+
+// out = X coef'; X (n, p), coef (n_draws, p), float32 if is_single, out (n, n_draws). A product is the sum over the columns
+// in their order, whatever the other rows and draws are.
+EXPORT i32 linear_predictors(const double* X, i32 is_single, const void* coef, i64 n, i64 n_draws, i64 p, double* out) {
+    return is_single ? multiply_rows(X, static_cast<const float*>(coef), n, n_draws, p, out)
+                     : multiply_rows(X, static_cast<const double*>(coef), n, n_draws, p, out);
 }
 
 // Averages of P(y = 0) and P(y = 1) over the draws, eta (n_rows, n_draws), out (n_rows, 2). Both are summed, so that a

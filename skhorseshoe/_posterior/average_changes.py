@@ -1,0 +1,113 @@
+"""Average probabilities of rows under each draw, as the rows are and with one column changed."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._utils.arrays import dense
+from . import predict
+from .column_changes import ColumnChanger
+from .effects_of_alike_rows import AlikeRows
+from .grouped_prediction import offset_factors
+from .input_rows import blocks_behind
+
+_NUMBERS_HELD = 2**21  # numbers of column changes of these rows to hold at a time
+
+
+class Parts(NamedTuple):
+    """Rows that are averaged over apart: those of each level of a column, or all."""
+
+    codes: np.ndarray  # (n,) the part of each row, -1 for none
+    weight: np.ndarray | None  # (n,)
+
+    def sizes(self, of=None):
+        """The weight of each part, or of those of its rows where ``of`` (n,) holds."""
+        counted = self.codes >= 0 if of is None else (self.codes >= 0) & of
+        weight, number = None if self.weight is None else self.weight[counted], self.codes.max() + 1
+        return np.bincount(self.codes[counted], weight, number)
+
+
+def average_changes(model, steps, X, changes, parts, offset, max_draws, known=None):
+    """The changes of average probabilities, (parts, states of all changes, draws), relative to the rows as they are;
+    and the numbers of the changes that have changed a column of the classifier.
+
+    X : ``InputRows``. parts : ``Parts``. known : (k, n) sets of rows, whose averages as they are stand behind the
+    states; or None. All are sums over some rows of a part, divided by the weight of all its rows.
+    """
+    coef, intercept = predict.flat_draws(model, max_draws)
+    scale = offset_factors(model, max_draws)
+    changer = ColumnChanger(model, steps, X, changes, np.abs(coef).max(axis=0).astype(np.float64))
+    first, sizes = np.cumsum([0, *(len(item.states) for item in changes)]), parts.sizes()
+    sums = np.zeros((len(sizes), first[-1] + (0 if known is None else len(known)), len(coef)))
+    for rows, block, base in blocks_behind(model, steps, X):
+
+        def add(column_changes, of_rows, rows=rows, base=base):
+            for part, size in enumerate(sizes):
+                inside = np.flatnonzero(parts.codes[rows] == part)
+                places = rows.start + inside
+                if not len(places):
+                    continue
+
+                def fixed(draws, places=places):
+                    shift = 0.0 if offset is None else scale[draws, None] * offset[places]
+                    return intercept[draws, None] + shift
+
+                inside = slice(None) if len(inside) == base.shape[0] else inside  # without a copy
+                share = (len(places) if parts.weight is None else parts.weight[places]) / size
+                held = [column_change.of_rows(inside) for column_change in column_changes]
+                sets = None if of_rows is None else of_rows[:, places]
+                _add_effects(model, dense(base[inside]), held, first, share, coef, fixed, sums[part], sets)
+
+        held, numbers = [], 0
+        for column_change in changer.column_changes(rows, block, base):
+            held.append(column_change)
+            groups, values = column_change.groups, column_change.values
+            numbers += values.size + (0 if groups is None or len(values) == 1 else len(groups))
+            if numbers > _NUMBERS_HELD:
+                add(held, None)
+                held, numbers = [], 0
+        add(held, known)
+    if not np.isfinite(sums).all():
+        raise ValueError(
+            "X is too large to predict, or holds NaN, as it is or changed: are its columns on the scale of the fit?"
+        )
+    return sums, changer.moved
+
+
+def _add_effects(model, X, column_changes, first, share, coef, fixed, sums, known):
+    """Add to the sums the effects of column changes on the sum of probabilities over the rows X, under each draw.
+
+    first : number of the first state of each change. share : of these rows among all, or (n,) of each of them. fixed :
+    function of the draws that returns intercept plus offset, (k, n) or (k, 1). known : (k, n) or None, see
+    ``average_changes``.
+    """
+    likelihood, shares = model._likelihood, share / len(X) * np.ones(len(X)) if np.ndim(share) == 0 else share
+    alike = AlikeRows(column_changes, shares, coef.shape[1], likelihood)
+    one_by_one = [column_change for column_change in column_changes if column_change.groups is None]
+    share_of_sets = share if known is None or (len(known) == 1 and known.all()) else (known * shares).T
+
+    def use(eta, draws, ops):
+        def average(eta, share=share):
+            if np.ndim(share) == 0:
+                return share * ops.average_probabilities(eta, likelihood)[:, 1]
+            return likelihood.probability(eta, ops) @ ops.to_device(share)
+
+        # Blocks of draws with all rows, not of rows with all draws, so that each sum over rows is made in one place.
+        eta += ops.to_device(fixed(draws))
+        block_coef, remaining = coef[draws].astype(np.float64), [*one_by_one]
+        for column_change, total in alike.effects(eta, block_coef, ops):
+            if total is None:
+                remaining.append(column_change)
+            else:
+                sums[first[column_change.feature_change] + column_change.state, draws] += total
+        unchanged = average(eta) if remaining else None
+        for column_change in remaining:
+            by_column = np.ascontiguousarray(column_change.by_row().T)
+            shift = ops.to_device(block_coef[:, column_change.columns]) @ ops.to_device(by_column)
+            state = first[column_change.feature_change] + column_change.state
+            sums[state, draws] += ops.to_host(average(eta + shift) - unchanged)
+        if known is not None:
+            sums[first[-1] :, draws] += np.atleast_2d(ops.to_host(average(eta, share_of_sets)).T)
+
+    if column_changes or known is not None:
+        predict.each_product(model, coef, X, use)

@@ -1,0 +1,250 @@
+"""What a model's probabilities are worth: the net benefit of acting on them, and their calibration in two numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+from scipy.special import expit, logit
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _num_samples
+
+from .._data.input_table import refuse_lazy, warn_if_reordered
+from .._data.labels import is_second
+from .._utils.errstate import guarded
+from .._utils.names import printable
+from .._utils.warn import warn
+from .estimates import interval
+from .grouped_prediction import is_grouped, matched_groups
+from .mixin import level_of
+from .ordered import refuse_classes
+from .pipeline import prepared, unwrap
+from .summary import in_lines, interval_headings
+from .table import TableOfDraws
+
+if TYPE_CHECKING:
+    from .._types import ArrayLike, DataFrame, Labels, Model, NewGroups, Offsets, RowsLike, Seed
+
+_N_DRAWS = 1000
+_SHOWN = 0.95  # smallest share of the expected events to show
+_NUMBERS_HELD = 2**22  # of draws times rows
+_ROUNDING, _CERTAIN = 1e-12, 1e-16
+_NEWTON_STEPS, _LONGEST_STEP, _CONVERGED = 100, 4.0, 3e-4  # the next step would be some 1e-7
+ALONE = (
+    "This model was fitted with groups. Without groups= each row is taken for a new group of its own: if rows belong "
+    "together, the {} too narrow. Give groups=, a label for each row."
+)
+
+
+@guarded
+def net_benefit(
+    model: Model,
+    X: RowsLike,
+    y: Labels = None,
+    thresholds: ArrayLike | None = None,
+    *,
+    level: float | None = None,
+    groups: Labels = None,
+    offset: Offsets = None,
+    new_groups: NewGroups = None,
+    random_state: Seed = 0,
+) -> DataFrame:
+    """The net benefit of acting where the probability is a threshold or more: a decision curve as numbers.
+
+    At the threshold t it is TP / n - FP / n * t / (1 - t), of n rows: the true positives, less the false ones at the
+    rate at which one trades them by acting from t on (Vickers & Elkin 2006). Acting on nobody has 0.
+
+    Parameters
+    ----------
+    model : HorseshoeProbitClassifier, Pipeline or search
+        Fitted. Of ordered classes, ask that of `at_least`.
+    X : array-like, table or sparse matrix of shape (n_samples, n_features)
+        The rows to act on. With ``y`` they should be others than those of the fit, on which it is too good.
+    y : array-like of shape (n_samples,) or None, default=None
+        Their labels. None is what the model expects before they are known.
+    thresholds : array-like of shape (k,) or None, default=None
+        In (0, 1). None is 49 to below the smallest of 1, 0.5, 0.2, 0.1, ... that 95 % of the events are expected below.
+    level : float or None, default=None
+        Level of the intervals, in (0, 1). None is the classifier's ``credible_level``.
+    groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
+        The groups of the rows, and their offsets.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the draws with ``y``.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        Indexed by threshold, with the columns net_benefit, the ends of its interval, treat_all (that of acting on
+        everybody) and prob_useful (that it is above both that and 0). ``frame.draws`` are the draws, which are paired
+        for models that are asked of the same rows: subtract them to compare models.
+
+    Notes
+    -----
+    One acts on the average over the draws, so that is the rule whose net benefit is told. With ``y`` the 1000 draws are
+    of the population that the rows are from, by Rubin's (1981) Bayesian bootstrap of rows or, where given, of whole
+    groups. Without ``y`` they are the posterior draws: the outcomes of these rows have the probabilities of each.
+
+    References
+    ----------
+    Vickers, A. J. & Elkin, E. B. (2006). Decision curve analysis. Medical Decision Making 26, 565-574.
+
+    Rubin, D. B. (1981). The Bayesian bootstrap. Annals of Statistics 9, 130-134.
+    """
+    classifier, matched, arguments = matched_rows(model, X, y, groups, offset, new_groups, "net_benefit")
+    level = level_of(classifier, level)
+    p = classifier.predict_proba(**arguments)[:, 1]
+    t = round_limit(np.sort(p)) * np.arange(1, 50) / 50 if thresholds is None else np.asarray(thresholds, float).ravel()
+    if not (len(t) and ((t > 0) & (t < 1)).all() and len({*t}) == len(t)):
+        raise ValueError(f"thresholds must be different numbers between 0 and 1; got {thresholds!r:.100}.")
+    acts, odds = np.column_stack([p[:, None] >= t, np.ones((len(p), len(t)))]), np.tile(t / (1 - t), 2)
+    if y is None:
+        samples = classifier.predict_proba_samples(**arguments).T
+        draws = samples @ (acts * (1 + odds)) / len(p) - odds * acts.mean(axis=0)
+        means = draws.mean(axis=0)
+    else:
+        values = acts * np.where(is_second(y, p, classifier.classes_)[:, None], 1, -odds)
+        codes, draws, means = _codes(classifier, matched, len(p)), [], values.mean(axis=0)
+        totals = np.array([np.bincount(codes, column) for column in [np.ones(len(p)), *values.T]]).T
+        for weights in _weights(len(totals), len(totals), random_state):
+            sums = weights @ totals
+            draws.append(sums[:, 1:] / sums[:, [0]])
+        draws = np.concatenate(draws)
+    model_draws, of_all = np.split(draws, 2, axis=1)
+    useful = (model_draws > np.maximum(of_all, 0) + _ROUNDING).mean(axis=0)
+    ends = dict(zip(interval_headings(level), interval(model_draws[None], level), strict=True))
+    of_model, of_everybody = np.split(means, 2)
+    frame = TableOfDraws(
+        {"net_benefit": of_model, **ends, "treat_all": of_everybody, "prob_useful": useful},
+        index=pd.Index(t, name="threshold"),
+    )
+    n_chains = 1 if y is not None else len(classifier.intercept_draws_)
+    frame._draws = t.tolist(), model_draws.reshape(n_chains, -1, len(t))
+    expected = "expected" if y is None else "observed"
+    name = printable(classifier.classes_[1])
+    frame.attrs["header"] = in_lines(f"Net benefit of acting on P(y = {name}) >= threshold, {expected}, {len(p)} rows")
+    frame.attrs["about"] = {"label": classifier.classes_[1], "level": level}
+    return frame
+
+
+def calibration(
+    model: Model,
+    X: RowsLike,
+    y: Labels,
+    *,
+    level: float | None = None,
+    groups: Labels = None,
+    offset: Offsets = None,
+    new_groups: NewGroups = None,
+    random_state: Seed = 0,
+) -> DataFrame:
+    """The calibration slope and intercept of predicted probabilities p, in logits (Cox 1958).
+
+    The slope is b of logit P(y = 1) = a + b logit(p): 1 is right, and less means that probabilities are too extreme,
+    as of a model that fits noise. The intercept ("calibration in the large") is a where b is held at 1: 0 is right, and
+    less means that they are too high.
+
+    Parameters
+    ----------
+    model : HorseshoeProbitClassifier, Pipeline or search
+        Fitted. Of ordered classes, ask that of `at_least`.
+    X, y : array-like or table of shape (n_samples, n_features), and array-like of shape (n_samples,)
+        Rows that the model has not seen, and their labels.
+    level, groups, offset, new_groups, random_state : see `net_benefit`
+        The level of the intervals, the groups of the rows, their offsets, and the seed of the draws.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        Indexed by "slope" and "intercept", with the columns estimate and the ends of the interval. ``frame.draws`` are
+        1000 draws of the population, as of `net_benefit`.
+
+    References
+    ----------
+    Cox, D. R. (1958). Two further applications of a model for binary regression. Biometrika 45, 562-565.
+    """
+    classifier, matched, arguments = matched_rows(model, X, y, groups, offset, new_groups, "calibration")
+    p = classifier.predict_proba(**arguments)[:, 1]
+    y, codes = is_second(y, p, classifier.classes_), _codes(classifier, matched, len(p))
+    frame = calibration_of(p, y, codes, level_of(classifier, level), random_state)
+    if frame is None:
+        raise ValueError(
+            f"The calibration slope of these {len(p)} rows is not known: all have one label or one probability, or a "
+            "threshold of the probability separates the labels. Give more rows."
+        )
+    return frame
+
+
+@guarded
+def calibration_of(p, y, codes, level, random_state):
+    """See ``calibration``, of probabilities and labels (n,) bool of rows of groups with these codes; None where the
+    slope is not known."""
+    z = logit(np.clip(p, _CERTAIN, 1 - _CERTAIN))
+    first, second = z[~y], z[y]
+    if not (len(first) and len(second) and second.min() < first.max() and first.min() < second.max()):
+        return None
+    design, of_groups = np.column_stack([z, np.ones(len(z))]), _weights(codes.max() + 1, len(p), random_state)
+    free, fixed = (design, 0.0, y), (design[:, 1:], z, y)
+    starts = [_logistic(*fit, np.ones((1, len(p))), np.zeros((1, fit[0].shape[1]))) for fit in (free, fixed)]
+    draws = []
+    for weights in of_groups:
+        fits = zip((free, fixed), starts, strict=True)
+        draws.append([_logistic(*fit, weights[:, codes], start)[:, 0] for fit, start in fits])
+    draws, estimate = np.hstack(draws).T[None], [start[0, 0] for start in starts]
+    ends = dict(zip(interval_headings(level), interval(draws, level), strict=True))
+    frame = TableOfDraws({"estimate": estimate, **ends}, index=["slope", "intercept"])
+    frame._draws = ["slope", "intercept"], draws
+    frame.attrs["header"] = f"Calibration in logits by {len(p)} rows: a slope of 1 and an intercept of 0 are right"
+    return frame
+
+
+def matched_rows(model, X, y, groups, offset, new_groups, what="A display of probabilities"):
+    """The classifier, the matched groups of the rows, and arguments for predictions, which need not say how many groups
+    are known: who asks does."""
+    steps, classifier = unwrap(model)
+    refuse_classes(classifier, what)
+    refuse_lazy(X)
+    warn_if_reordered(X, y=y)
+    rows = prepared(steps, X)
+    matched = matched_groups(classifier, None if groups is None else _num_samples(rows), groups, new_groups)
+    return classifier, matched, {"X": rows, "groups": groups, "offset": offset, "new_groups": bool(new_groups)}
+
+
+def round_limit(predicted, counts=1):
+    """The smallest of 1, 0.5, 0.2, 0.1, ... below which a share ``_SHOWN`` of the events is expected. predicted : in
+    ascending order."""
+    expected = np.cumsum(predicted * counts)
+    largest = predicted[np.searchsorted(expected, _SHOWN * expected[-1])]
+    sizes = [float(f"{digit}e{power}") for power in range(-6, 0) for digit in (1, 2, 5)]
+    return min((size for size in sizes if size >= largest), default=1.0)
+
+
+def _codes(classifier, matched, n):
+    """Codes (n,) of what is drawn together: of the groups, or of the rows."""
+    if matched is not None:
+        return matched.own
+    if is_grouped(classifier):
+        warn(ALONE.format("intervals are"))
+    return np.arange(n)
+
+
+def _weights(n, n_rows, random_state):
+    """Yields blocks (k, n) of draws of weights of a Bayesian bootstrap, which need not sum to one."""
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+    size = max(1, min(_N_DRAWS, _NUMBERS_HELD // n_rows))
+    for start in range(0, _N_DRAWS, size):
+        yield rng.standard_exponential((min(size, _N_DRAWS - start), n))
+
+
+def _logistic(design, offset, y, weights, coef):
+    """The coefficients (k, d) of logistic regressions with weights (k, n) of the rows, by Newton's method from (1, d),
+    whose first step takes one exponential for each row."""
+    products = (design[:, :, None] * design[:, None]).reshape(len(design), -1)
+    for _ in range(_NEWTON_STEPS):
+        p = expit(coef @ design.T + offset)
+        hessian = (weights * (p * (1 - p)) @ products).reshape(len(weights), design.shape[1], -1)
+        step = np.linalg.solve(hessian, (weights * (y - p) @ design)[..., None])[..., 0]
+        coef = coef + np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
+        if np.abs(step).max() < _CONVERGED:
+            return coef
+    raise ValueError(f"The calibration of these {len(y)} rows is not known: they are too few, or too far from it.")

@@ -1,0 +1,189 @@
+"""A fitted model for a server that has neither Python nor this library."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ._backends.constants import ERFCX
+from ._model import PROBIT
+from ._posterior.grouped_prediction import is_grouped, refuse_offset
+from ._posterior.ordered import is_ordered, own_draws
+from ._posterior.pipeline import unwrap
+from ._posterior.predict import flat_draws
+from ._utils.names import names_of
+from ._version import __version__
+
+if TYPE_CHECKING:
+    from ._types import Model, RowsLike
+
+__all__ = ["to_onnx"]
+
+_OPSET, _IR = 17, 8  # of 2022: the newest that have been read everywhere for years
+_MOST_BYTES = 2**31 - 2**20  # of a file of ONNX, but for a megabyte
+_FAR = 37.3  # from where on the tail of the normal distribution is constant, as in the core
+_KINDS = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}  # of labels
+_NEEDED = "to_onnx needs {}: pip install onnx skl2onnx. It is in the extra skhorseshoe[onnx]."
+
+
+def to_onnx(model: Model, X: RowsLike = None, *, n_draws: int | None = None) -> Any:
+    """The probabilities and the class of a row as an ONNX model, in float64.
+
+    Parameters
+    ----------
+    model : HorseshoeProbitClassifier, Pipeline or search
+        Fitted. Steps before the classifier are converted by skl2onnx, in float64.
+    X : array or pandas.DataFrame, default=None
+        One row or more, as ``model.predict_proba`` takes them, where columns differ in type: each column of a frame
+        becomes an input of its own, of its name and type. None is one input ``X`` of float64 with all columns.
+    n_draws : int or None, default=None
+        Maximum number of draws to use, evenly spaced, equally many from each chain, as ``max_draws`` of
+        ``predict_proba_samples``; at least ``n_chains``. The file has ``8 * n_draws * n_features`` bytes, and time is
+        proportional to ``n_draws`` too. None uses all.
+
+    Returns
+    -------
+    graph : onnx.ModelProto
+        ``graph.SerializeToString()`` is the file. Its outputs are ``label`` and ``probabilities``, (n,) and
+        (n, n_classes) in the order of ``classes_``: the average over these draws, within 1e-10 but for what the steps
+        round. It cannot raise errors: a row with a missing value has probabilities nan.
+
+    Raises
+    ------
+    ImportError
+        If onnx, or for steps before the classifier skl2onnx, is not installed.
+    ValueError
+        If the model was fitted with groups or an offset, its labels are neither numbers, booleans nor strings, n_draws
+        is not a number of draws, or the file would be larger than ONNX allows, 2 GiB.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skhorseshoe import HorseshoeProbitClassifier, export
+    >>> X = np.random.default_rng(0).standard_normal((200, 3))
+    >>> clf = HorseshoeProbitClassifier(n_iter=300, random_state=0).fit(X, X[:, 0] > 0.1)
+    >>> graph = export.to_onnx(clf, n_draws=400)
+    >>> [output.name for output in graph.graph.output]
+    ['label', 'probabilities']
+    """
+    steps, classifier = unwrap(model)
+    try:
+        import onnx
+    except ImportError as error:
+        raise ImportError(_NEEDED.format("onnx")) from error
+    if is_grouped(classifier):
+        raise ValueError(
+            "to_onnx takes no model that was fitted with groups, whose rows have effects that depend on their group. "
+            "Serve predict_proba of the saved model in Python; or fit without groups, on one row of each."
+        )
+    refuse_offset(classifier, "to_onnx")
+    n_chains = len(classifier.coef_draws_)
+    if n_draws is not None and (not isinstance(n_draws, Integral) or n_draws < n_chains):
+        raise ValueError(f"n_draws must be None or a whole number from {n_chains} on, one a chain; got {n_draws!r}.")
+    before, rows, kind = None, "X", onnx.TensorProto.DOUBLE
+    if steps is not None:
+        before = _steps(steps, X)
+        rows, kind = "rows_behind_the_steps", before.graph.output[0].type.tensor_type.elem_type
+    graph = _Graph(onnx)
+    outputs = _answers(graph, classifier, graph("Cast", rows, to=onnx.TensorProto.DOUBLE), n_draws)
+    inputs = [onnx.helper.make_tensor_value_info(rows, kind, [None, classifier.n_features_in_])]
+    body = onnx.helper.make_graph(graph.nodes, "skhorseshoe", inputs, outputs, graph.constants)
+    versions = [onnx.helper.make_opsetid("", _OPSET)] if before is None else before.opset_import
+    made = onnx.helper.make_model(
+        body, opset_imports=versions, ir_version=_IR, producer_name="skhorseshoe", producer_version=__version__
+    )
+    if before is not None:
+        before.ir_version = _IR
+        made = onnx.compose.merge_models(before, made, io_map=[(before.graph.output[0].name, rows)])
+    onnx.helper.set_model_props(made, {"columns": "\n".join(map(str, names_of(classifier)))})
+    return made
+
+
+def _steps(steps, X):
+    """The steps before the classifier as an ONNX model. X : rows that tell the types of the inputs, or None."""
+    try:
+        import skl2onnx
+        from skl2onnx.common.data_types import DoubleTensorType
+    except ImportError as error:
+        raise ImportError(_NEEDED.format("skl2onnx, for the steps before the classifier")) from error
+    types = [("X", DoubleTensorType([None, steps.n_features_in_]))] if X is None else None
+    return skl2onnx.to_onnx(steps, None if X is None else X[:1], initial_types=types, target_opset=_OPSET)
+
+
+class _Graph:
+    """Calling it adds an operation on names of values, or on constants, and returns the name of its result."""
+
+    def __init__(self, onnx):
+        self.onnx, self.nodes, self.constants = onnx, [], []
+
+    def __call__(self, operation, *inputs, name=None, **attributes):
+        names = [value if isinstance(value, str) else self._constant(value) for value in inputs]
+        name = name or f"skhorseshoe_{len(self.nodes)}"
+        self.nodes.append(self.onnx.helper.make_node(operation, names, [name], **attributes))
+        return name
+
+    def _constant(self, values):
+        name = f"skhorseshoe_constant_{len(self.constants)}"
+        self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(values), name))
+        return name
+
+
+def _answers(graph, model, rows, n_draws):
+    """Adds the outputs to a graph, and describes them."""
+    onnx, (coef, intercept) = graph.onnx, flat_draws(model, n_draws)
+    if 8 * coef.size > _MOST_BYTES:
+        raise ValueError(
+            f"The {len(coef)} draws of {coef.shape[1]} coefficients take more than a file of ONNX may have, 2 GiB: "
+            f"give n_draws={_MOST_BYTES // (8 * coef.shape[1])} or less."
+        )
+    own = own_draws(model, n_draws).T if is_ordered(model) else np.empty((0, len(coef)))
+    cuts = np.vstack([np.zeros(len(coef)), own]) - intercept  # (K - 1, m)
+    products = graph("MatMul", rows, np.ascontiguousarray(coef.T, np.float64))
+    below, above = _averages(graph, model, graph("Sub", graph("Reshape", products, np.array([0, 1, -1])), cuts))
+    none = graph("Mul", graph("ReduceMean", below, axes=[1]), 0.0)
+    every = graph("Add", none, 1.0)
+    from_class = graph("Concat", every, above, axis=1)  # P(y >= k)
+    of_above = graph("Sub", from_class, graph("Concat", above, none, axis=1))
+    of_below = graph("Sub", graph("Concat", below, every, axis=1), graph("Concat", none, below, axis=1))
+    # A difference of the smaller tails keeps its digits.
+    values = graph("Where", graph("Less", from_class, 0.5), of_above, of_below)
+    labels, ordered = model.classes_.tolist(), getattr(model, "ordered_classes_", model.classes_).tolist()
+    places = np.array([ordered.index(label) for label in labels])
+    probabilities = graph("Gather", values, places, axis=1, name="probabilities")
+    labels = graph("Gather", _labels(model.classes_), graph("ArgMax", probabilities, axis=1, keepdims=0), name="label")
+    label_kind = onnx.helper.np_dtype_to_tensor_dtype(_labels(model.classes_).dtype)
+    label = onnx.helper.make_tensor_value_info(labels, label_kind, [None])
+    shape = [None, len(places)]
+    return label, onnx.helper.make_tensor_value_info(probabilities, onnx.TensorProto.DOUBLE, shape)
+
+
+def _averages(graph, model, t):
+    """Averages over draws of Phi(-t) and Phi(t); (n, K - 1) of (n, K - 1, m)."""
+    if model._of_two_classes is not PROBIT:
+        raise ValueError(f"to_onnx knows the probit likelihood, and this model has {model._of_two_classes.name!r}.")
+    size = graph("Min", graph("Abs", t), _FAR)
+    x = graph("Mul", size, np.sqrt(0.5))
+    u = graph("Div", graph("Sub", x, 3.75), graph("Add", x, 3.75))
+    value = graph("Mul", u, ERFCX[0])
+    for coefficient in ERFCX[1:-1]:
+        value = graph("Mul", graph("Add", value, coefficient), u)
+    scaled = graph("Div", graph("Add", value, ERFCX[-1]), graph("Add", graph("Mul", x, 4.0), 2.0))
+    tail = graph("Mul", scaled, graph("Exp", graph("Mul", graph("Mul", size, size), -0.5)))
+    other, is_above = graph("Sub", 1.0, tail), graph("Greater", t, 0.0)
+    sides = graph("Where", is_above, tail, other), graph("Where", is_above, other, tail)
+    if hasattr(model, "_odds_factor"):
+        odds = graph("Mul", sides[1], model._odds_factor)
+        total = graph("Add", sides[0], odds)
+        sides = graph("Div", sides[0], total), graph("Div", odds, total)
+    return [graph("ReduceMean", side, axes=[2], keepdims=0) for side in sides]
+
+
+def _labels(classes):
+    """The labels in a type that ONNX has."""
+    if classes.dtype.kind in _KINDS:
+        return classes.astype(_KINDS[classes.dtype.kind])
+    if all(isinstance(label, str) for label in classes.tolist()):
+        return classes.astype(object)
+    raise ValueError(f"The labels {classes.tolist()!r:.80} are no type of ONNX: fit with numbers, booleans or strings.")

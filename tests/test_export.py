@@ -1,0 +1,109 @@
+"""Models as ONNX: run by onnxruntime, they give the probabilities and the labels of the model."""
+
+import sys
+from copy import copy
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from skhorseshoe import HorseshoeProbitClassifier, export
+from skhorseshoe._posterior.grouped_prediction import evenly
+from skhorseshoe.export import to_onnx
+from skhorseshoe.inspection import at_least, with_prevalence
+
+onnxruntime = pytest.importorskip("onnxruntime", reason="runs models of ONNX, an optional library")
+SHORT = {"n_iter": 40, "burn_in": 20, "random_state": 0}
+
+
+def run(graph, inputs):
+    session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    return session.run(None, inputs)
+
+
+def assert_same(model, X, graph, inputs=None, rtol=1e-10):
+    label, probabilities = run(graph, {"X": X} if inputs is None else inputs)
+    assert np.array_equal(label, model.predict(X))
+    np.testing.assert_allclose(probabilities, model.predict_proba(X), rtol=rtol, atol=1e-290)
+
+
+@pytest.mark.parametrize("labels", [None, (False, True), ("no", "yes"), (1.0, 2.0)])
+def test_probabilities_and_labels_are_those_of_the_model(problem, fitted, labels):
+    """Rows far out have small probabilities, which keep their digits."""
+    model, X = copy(fitted), np.vstack([problem[0] * size for size in (1, 30, 1e9)])
+    model.classes_ = fitted.classes_ if labels is None else np.array(labels)
+    graph = to_onnx(model)
+    assert_same(model, X, graph)
+    assert [output.name for output in graph.graph.output] == ["label", "probabilities"]
+    assert {entry.key: entry.value for entry in graph.metadata_props}["columns"].split() == [f"x{j}" for j in range(8)]
+    assert run(graph, {"X": X[:1]})[1].shape == (1, 2)
+
+
+@pytest.mark.parametrize("n_draws", [3, 100, 10_000])
+def test_fewer_draws_are_those_of_samples(problem, fitted, n_draws):
+    X, expected = problem[0], fitted.predict_proba_samples(problem[0], max_draws=n_draws).mean(axis=1)
+    np.testing.assert_allclose(run(to_onnx(fitted, n_draws=n_draws), {"X": X})[1][:, 1], expected, rtol=1e-10)
+
+
+@pytest.mark.parametrize("n_draws", [None, 30])
+def test_ordered_classes(problem, short_fit, n_draws):
+    X, y = problem[0], np.array(["low", "mid", "high", "top"])[np.digitize(problem[0][:, 0], [-0.8, 0.1, 1.2])]
+    y = np.random.default_rng(0).permuted(y.reshape(20, 10), axis=0).ravel()
+    model = short_fit(X, y, ordered=["low", "mid", "high", "top"], draws_dtype="float32")
+    fewer = copy(model)
+    for name in ("coef_draws_", "intercept_draws_", "_own_draws"):
+        setattr(fewer, name, evenly(getattr(model, name), n_draws))
+    far = np.vstack([X, 20 * X])
+    assert_same(fewer, far, to_onnx(model, n_draws=n_draws))
+    part = at_least(model, "high")
+    assert_same(part, far, to_onnx(part))
+
+
+def test_another_share_of_events(problem, fitted):
+    corrected = with_prevalence(fitted, 0.003)
+    label, probabilities = run(to_onnx(corrected), {"X": problem[0]})
+    np.testing.assert_allclose(probabilities, corrected.predict_proba(problem[0]), rtol=1e-9, atol=1e-13)
+    assert np.array_equal(label, corrected.predict(problem[0]))
+
+
+def test_pipelines(patients, seed):
+    X, y = patients
+    X = X.assign(site=np.random.default_rng(seed).choice(["Oslo", "Rome", "Bergen"], len(X)))
+    encode = make_column_transformer(
+        (StandardScaler(), ["age", "dose", "sex"]), (OneHotEncoder(sparse_output=False), ["site"])
+    )
+    table = make_pipeline(encode, HorseshoeProbitClassifier(**SHORT)).set_output(transform="pandas").fit(X, y)
+    graph = to_onnx(table, X)
+    columns = {name: X[[name]].to_numpy(object if name == "site" else None) for name in X}
+    assert [entry.name for entry in graph.graph.input] == list(X)
+    assert_same(table, X, graph, columns)
+    scaled = make_pipeline(StandardScaler(), HorseshoeProbitClassifier(**SHORT)).fit(X[["age", "dose"]].to_numpy(), y)
+    numbers = X[["age", "dose"]].to_numpy()
+    assert_same(scaled, numbers, to_onnx(scaled, n_draws=1000))
+    single = numbers.astype(np.float32)
+    assert_same(scaled, single, to_onnx(scaled, single), rtol=1e-5)  # scaled in float32
+
+
+def test_what_cannot_be_exported_is_refused(problem, fitted, visits, monkeypatch):
+    X, y = problem
+    for n_draws in (2, 0, 2.5, "few"):
+        with pytest.raises(ValueError, match=r"n_draws must be None or a whole number from 3 on.*got"):
+            to_onnx(fitted, n_draws=n_draws)
+    with pytest.raises(ValueError, match=r"with groups.*Serve predict_proba of the saved model in Python"):
+        to_onnx(HorseshoeProbitClassifier(**SHORT).fit(visits[0], visits[1], groups=visits[2]))
+    with pytest.raises(ValueError, match="to_onnx takes no model that was fitted with an offset"):
+        to_onnx(HorseshoeProbitClassifier(sampler="hmc", **SHORT).fit(X, y, offset=np.zeros(200)))
+    dated = copy(fitted)
+    dated.classes_ = np.array([pd.Timestamp("2026-01-01"), pd.Timestamp("2026-02-01")])
+    with pytest.raises(ValueError, match="no type of ONNX"):
+        to_onnx(dated)
+    monkeypatch.setattr(export, "_MOST_BYTES", 8 * 8 * 100)
+    with pytest.raises(ValueError, match="give n_draws=100 or less"):
+        to_onnx(fitted)
+    assert len(to_onnx(fitted, n_draws=100).graph.node) > 10
+    monkeypatch.setitem(sys.modules, "onnx", None)
+    with pytest.raises(ImportError, match=r"to_onnx needs onnx: pip install onnx skl2onnx"):
+        to_onnx(fitted)
