@@ -22,7 +22,9 @@ from ._posterior.loo import LeaveOneOut, leave_one_out
 from ._posterior.marginal_effects import marginal_effects
 from ._posterior.ordered import at_least as two_classes
 from ._posterior.pipeline import named, named_classifier, prepared, unwrap
+from ._posterior.predictive_check import predictive_check
 from ._posterior.prevalence import with_share
+from ._posterior.sensitivity import sensitivity
 from ._posterior.terms import asked_terms
 from ._utils.errstate import guarded
 from .selection import HorseshoeSelector
@@ -41,7 +43,9 @@ __all__ = [
     "number_needed_to_treat",
     "predict_interval",
     "predict_proba_samples",
+    "predictive_check",
     "select",
+    "sensitivity",
     "summary",
     "summary_of_sets",
     "with_prevalence",

@@ -78,12 +78,13 @@ def log_prior(model, max_draws):
         unit = np.where(spread > 0, spread, 1.0)[free]
         own = model.prior_.get("prior_scale", np.full(len(free), np.inf))[free]
         own = own / unit if model._fit_facts["standardize"] else own
-        terms["unpenalized"] = _log_normal(coef[..., free], np.where(np.isinf(own), WIDE / unit, own))
+        terms["unpenalized"] = log_normal(coef[..., free], np.where(np.isinf(own), WIDE / unit, own))
     if model._fit_facts["fit_intercept"]:
         at_mean = intercept + np.einsum("cmp,p->cm", coef, mean)
-        terms["intercept"] = _log_normal(at_mean, WIDE)
+        terms["intercept"] = log_normal(at_mean, WIDE)
     return terms
 
 
-def _log_normal(x, sd):
+def log_normal(x, sd):
+    """log N(x; 0, sd)."""
     return -((x / sd) ** 2 + log(2 * pi)) / 2 - np.log(sd)

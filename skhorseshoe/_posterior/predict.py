@@ -99,8 +99,13 @@ def labelled_rows(model, X, y, sample_weight, offset):
             'y, params={"groups": groups}, cv=GroupKFold(), scoring="neg_log_loss") (user guide, "Rows that belong '
             'together").'
         )
+    return rows_of_fit(model, X, y, sample_weight, offset)
+
+
+def rows_of_fit(model, X, y, sample_weight, offset, groups=None):
+    """The same, with their groups."""
     X = model._check_rows(X)
-    rows = given_rows(model, X, None, offset)
+    rows = given_rows(model, X, groups, offset, new_groups=False)
     place = places_of(y, X, model)
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, X)
@@ -110,21 +115,41 @@ def labelled_rows(model, X, y, sample_weight, offset):
 
 def each_log_likelihood(model, rows, place, weight, coef, intercept, use):
     """Call use(values, rows) with blocks of w_i log P(y_i | x_i), (rows, m) on the host, which may be overwritten."""
-    sign, own = np.where(place, 1.0, -1.0)[:, None], own_draws(model, len(coef)) if is_ordered(model) else None
+    own = own_draws(model, len(coef)) if is_ordered(model) else None
 
     def use_predictors(eta, block, ops):
-        values = ops.to_host(eta)
-        if own is None:
-            values *= sign[block]
-            model._likelihood_of_fit.log_density(values, out=values)
-        else:
-            at = np.broadcast_to(place[block, None], values.shape)
-            values = model._likelihood_of_fit.log_density_of_class(values, at, own)
-        if weight is not None:
-            values *= weight[block, None]
-        use(values, block)
+        use(_log_densities(model, ops.to_host(eta), block, place, weight, own), block)
 
     each_predictor(model, rows, coef, intercept, use_predictors)
+
+
+def _log_densities(model, values, rows, place, weight, own):
+    """w_i log P(y_i) of some rows, given their linear predictors (k, m), which are overwritten. own : draws of the cut
+    points of ordered classes, or None."""
+    if own is None:
+        values *= np.where(place[rows], 1.0, -1.0)[:, None]
+        model._likelihood_of_fit.log_density(values, out=values)
+    else:
+        at = np.broadcast_to(place[rows, None], values.shape)
+        values = model._likelihood_of_fit.log_density_of_class(values, at, own)
+    if weight is not None:
+        values *= weight[rows, None]
+    return values
+
+
+def total_log_likelihood(model, rows, place, weight):
+    """The log-likelihood of all rows under each draw, with groups under each for which their effects are kept; (m,)."""
+    draws, own = draws_for_rows(model, rows, alike=True), own_draws(model) if is_ordered(model) else None
+    total = np.zeros(len(draws.coef))
+
+    def use(eta, block, ops):
+        numbers = np.arange(block.start, block.start + len(eta))
+        for places, scores in _new_and_known(eta, None if rows.codes is None else rows.codes[block], draws, ops):
+            values = _log_densities(model, ops.to_host(scores), numbers[places], place, weight, own)
+            total[:] += values.sum(axis=0)
+
+    each_predictor(model, rows, draws.coef, draws.intercept, use)
+    return total
 
 
 def flat_draws(model, max_draws=None):
