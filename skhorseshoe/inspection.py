@@ -20,6 +20,8 @@ from ._posterior.input_rows import input_names
 from ._posterior.loo import LeaveOneOut, leave_one_out
 from ._posterior.marginal_effects import marginal_effects
 from ._posterior.pipeline import named, named_classifier, prepared, unwrap
+from ._posterior.predictive_check import predictive_check
+from ._posterior.sensitivity import sensitivity
 from ._posterior.terms import asked_terms
 from ._utils.errstate import guarded
 from .selection import HorseshoeSelector
@@ -39,7 +41,9 @@ __all__ = [
     "number_needed_to_treat",
     "predict_interval",
     "predict_proba_samples",
+    "predictive_check",
     "select",
+    "sensitivity",
     "summary",
     "summary_of_sets",
     "with_prevalence",

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 
 from ._backends import device
 from ._data import validation
-from ._posterior.claim_errors import EFFECT, check_bounds, check_draws, check_share, prob_columns_wrong
+from ._posterior.claim_errors import EFFECT, check_bounds, check_draws, check_share
 from ._posterior.classes import refuse_several
 from ._posterior.column_sets import checked_sets
 from ._posterior.correlated import central, clusters, trees
@@ -41,9 +41,10 @@ class CredibleSets(NamedTuple):
     Parameters
     ----------
     sets : pandas.DataFrame
-        A row for each set, the most probable first, indexed by its name: that of yours, or of the column that is the
-        most probable alone, whose weight is then positive ("x5 and 3 more"). Columns: n_columns; probability, that it
-        holds a signal; mean, sd and the ends of the equal-tailed interval of its effect, the weighted sum of
+        A row for each set, the most probable first, indexed by its name: that of yours, or of its central column, which
+        is the most correlated with the others and has a positive weight ("x5 and 3 more"), so that it is the same for
+        all seeds. Columns: n_columns; probability, that it holds a signal; mcse, the Monte Carlo error of that; mean,
+        sd and the ends of the equal-tailed interval of its effect, the weighted sum of
         coefficients; purity, the least absolute correlation between two of its columns (nan where correlations are not
         known).
         ``sets.attrs["header"]`` says in words what was asked, and the share of false sets to expect;
@@ -78,8 +79,7 @@ def correlated_sets(X: RowsLike, threshold: float = 0.7, *, model: Model | None 
         Two sets become one while the mean absolute correlation of their columns is at least this, in (0, 1].
     model : HorseshoeProbitClassifier, Pipeline, search or None, default=None
         Fitted. X passes through the steps before its classifier, and the sets are of the columns behind them, as
-        ``inspection.summary_of_sets(model, sets)`` takes them. Each has the name of the column that most probably has
-        an effect, one beyond 0.1 on the score per standard deviation.
+        ``inspection.summary_of_sets(model, sets)`` takes them.
 
     Returns
     -------
@@ -87,8 +87,8 @@ def correlated_sets(X: RowsLike, threshold: float = 0.7, *, model: Model | None 
         For each set the weights of its columns, by name (by number, where X has no names). A weight is the column's
         standard deviation, with a sign as the column is correlated with the central one: the weighted sum of the
         coefficients is what all columns do to the score that move together, each by one standard deviation. A set has
-        the name of its central column, with ``model`` of another one, and the weight of that column is positive. A
-        column on its own is a set; constant columns are in none.
+        the name of its central column, whose weight is positive. A column on its own is a set; constant columns are in
+        none.
 
     Raises
     ------
@@ -123,12 +123,11 @@ def correlated_sets(X: RowsLike, threshold: float = 0.7, *, model: Model | None 
     r, sd = correlations_of(X)
     varies = np.flatnonzero(sd)
     r = r if len(varies) == len(sd) else among(r, varies)
-    wrong, sets = None if model is None else prob_columns_wrong(classifier, EFFECT)[varies], {}
+    sets = {}
     for members, signs, centre in clusters(r, len(varies), threshold, "correlated_sets"):
-        first = centre if wrong is None else wrong[members].argmin()
-        weights = signs[first] * signs * sd[varies[members]]
+        weights = signs * sd[varies[members]]
         columns = [int(j) if names is None else names[j] for j in varies[members]]
-        title = title_of(f"x{columns[first]}" if names is None else columns[first], len(members))
+        title = title_of(f"x{columns[centre]}" if names is None else columns[centre], len(members))
         sets[title] = dict(zip(columns, weights.tolist(), strict=True))
     return sets
 

@@ -144,9 +144,7 @@ def test_sets_of_a_pipeline_are_in_the_units_of_its_classifier(blocks, short_fit
     clf = short_fit(rows, y)
     whole = make_pipeline(scaler, clf)
     found, alone = correlated_sets(X, model=whole), correlated_sets(pd.DataFrame(rows, columns=X.columns))
-    for (title, one), two in zip(found.items(), alone.values(), strict=True):  # but for the column that is positive
-        sign = np.sign(two[title.split()[0]])
-        assert one == {name: sign * weight for name, weight in two.items()}
+    assert found == alone
     frame = clf.summary_of_sets(correlated_sets(rows, model=clf))
     pd.testing.assert_frame_equal(summary_of_sets(whole, found), frame.set_axis(list(found)).rename_axis("set"))
     with pytest.raises(ValueError, match="feature names"):
@@ -187,18 +185,6 @@ def test_of_two_columns_the_first_is_central(seed):
     X = np.random.default_rng(seed).standard_normal((200, 40))
     X[:, 1::2] = 0.3 * X[:, 1::2] - X[:, ::2]
     assert list(correlated_sets(X)) == [f"x{j} and 1 more" for j in range(0, 40, 2)]
-
-
-@pytest.mark.parametrize("probable", [0, 1, 2, 3])
-def test_with_a_model_the_column_that_most_probably_has_an_effect_gives_a_set_its_name(probable, short_fit, seed):
-    """On whichever side. Its weight is then positive."""
-    z = np.random.default_rng(seed).standard_normal((400, 5))
-    X, signs = z[:, [0]] + 0.5 * z[:, :4] * [0, 1, 1, 1], np.array([1, 1, -1, 1])
-    model = short_fit(X * signs, z[:, 4] > 0)
-    model.coef_draws_ = np.where(np.arange(4) == probable, -3.0, 0.01) + 0 * model.coef_draws_
-    ((title, weights),) = correlated_sets(X * signs, 0.5, model=model).items()
-    assert title == f"x{probable} and 3 more"
-    assert np.sign(list(weights.values())).tolist() == (signs * signs[probable]).tolist()
 
 
 def test_the_central_column_gives_a_set_its_name_and_its_signs(seed):

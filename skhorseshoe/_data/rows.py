@@ -256,9 +256,8 @@ class Rows:
 
     def far_out(self):
         """Numbers of the columns whose spread comes from a few values, and the ranges of their other values."""
-        weighted = self.weight is not None and len(self.weight) > 0  # None on a cluster
-        weight = sample(self.weight[:, None], 0, step_of(self.shape))[:, 0] if weighted else None
-        return far_out(self.sampled(), self.spread, weight)
+        rows, weight = self.weighted_sample()
+        return far_out(rows, self.spread, weight)
 
     def two_valued(self, columns):
         """Which of the columns with these numbers hold two values, according to a sample of the rows; bool."""
@@ -303,6 +302,12 @@ class Rows:
         """The rows that ``column_checks.sample`` takes, or at most ``limit`` evenly spaced ones, on the host."""
         step = step_of(self.shape) if limit is None else -(-self.shape[0] // limit)
         return self._total(Segment.sample, step, rows=self._input)[0]
+
+    def weighted_sample(self, limit=None):
+        """The same, and their weights, or None for none and on a cluster."""
+        step = step_of(self.shape) if limit is None else -(-self.shape[0] // limit)
+        weighted = self.weight is not None and len(self.weight) > 0
+        return self.sampled(limit), sample(self.weight[:, None], 0, step)[:, 0] if weighted else None
 
     def separation(self, among=None, within=False):
         """How planes separate the classes, see ``separation.py``; None if not known. among : (p,) bool, the columns

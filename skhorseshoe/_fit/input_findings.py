@@ -5,6 +5,7 @@ import numpy as np
 from .._data.column_checks import missing_codes
 from .._data.input_table import MATCH_BY_LABEL
 from .._data.missing_genotypes import missing_genotypes
+from .._data.spanned import spanned
 from .._mcmc.prior import PER_CONTRAST
 from .._utils.warn import fold_of
 from .findings import are_bound
@@ -12,9 +13,10 @@ from .warning_texts import Finding
 
 _SCALE_RATIO = 1e3  # largest ratio of the standard deviations of two columns
 _ROUNDING_ERROR = 1e-3  # largest rounding error of a column, in its standard deviations
-_EVIDENCE = 2.0  # nats, which a noise column exceeds by chance with probability 1 in 7
+EVIDENCE = 2.0  # nats, which a noise column exceeds by chance with probability 1 in 7
 _LIGHT_SHARE, _LIGHT_ROWS = 0.1, 20  # weights are light that sum to less than this share of rows, and to so few rows
 _EXCESS = 1.5  # excess of the weights from which on intervals are too narrow to be of use: 90 % ones cover 82 %
+_MANY, _EVENTS_EACH = 5, 5  # unpenalized columns that are many, if the rarer class has fewer rows for each
 _LIGHT_CLASS = 1  # with less weight in the rarer class, weights are light even if they sum to more than ``_LIGHT_ROWS``
 
 
@@ -57,6 +59,7 @@ def before_sampling(params, data, rows, seen):
             facts = {"values": ", ".join(map(str, values)), "first": names[first]}
             cure = "If they are, make NaN of them and impute (SimpleImputer in a Pipeline), or drop these rows."
             findings.append(Finding(kind, names[places], cure, facts))
+    findings += _about_unpenalized(rows, names, sample, rarer)
     if dependent_sets:
         more = f" (one of {len(dependent_sets)} such sets)" if len(dependent_sets) > 1 else ""
         findings.append(Finding("dependent", names[dependent_sets[0].columns], "", {"more": more}))
@@ -65,11 +68,24 @@ def before_sampling(params, data, rows, seen):
     if params.slab_scale is None and columns.n_shrunk > n:
         return [*findings, Finding("wide", [], f"{slab} bounds them.", {"p": rows.shape[1], "n": n})]
     bound = are_bound(params.slab_scale, one_sided, rows) & ~columns.wide[sided]
-    unbounded = names[sided[(one_sided.evidence >= _EVIDENCE) & ~bound]]
+    unbounded = names[sided[(one_sided.evidence >= EVIDENCE) & ~bound]]
     if len(unbounded) and not fold_of():  # a search warns of it after the fit
         free = columns.unpenalized[sided].any()
         cure = f"{'If it is not unpenalized, ' if free else ''}{slab} bounds it."
         findings.append(Finding("one-sided first", unbounded, cure, {}))
+    return findings
+
+
+def _about_unpenalized(rows, names, sample, rarer):
+    """The findings about columns with the wide prior: components of the shrunk ones, or many for the rarer class, whose
+    rows are ``rarer``."""
+    columns, findings = rows.columns, []
+    free, shrunk = np.flatnonzero(columns.unpenalized & columns.wide), np.flatnonzero(~columns.unpenalized)
+    shrunk = shrunk[np.isfinite(columns.unit[shrunk])]
+    if len(among := spanned(sample, free, shrunk, columns.unit)):
+        findings.append(Finding("components", names[among], "", {}))
+    if len(free) >= _MANY and rarer < _EVENTS_EACH * len(free):
+        findings.append(Finding("many unpenalized", [], "", {"free": len(free), "rows": rarer}))
     return findings
 
 

@@ -8,9 +8,10 @@ import numpy as np
 
 from .._mcmc.draws import STORED
 from .._mcmc.prior import SLABS
-from .._model.horseshoe import describe_prior
+from .._model.before_data import MOST_ROWS, before_data, share_certain
+from .._model.horseshoe import describe_prior, each_slab
 from .._posterior import estimates
-from .._posterior.claim_errors import column_intervals
+from .._posterior.claim_errors import EFFECT, column_intervals
 from .._utils.warn import warn
 from ..diagnostics import convergence
 from . import findings, group_findings, input_findings, warning_texts
@@ -46,7 +47,7 @@ def outcome(params, data, plan, seen, sampled, known):
     run, rows = sampled.run, sampled.run.problem.rows
     worst = None if seen.watched is None else seen.watched.worst(run.draws)
     told = {
-        "_fit_facts": _facts(params, data, rows.size(), worst),
+        "_fit_facts": {**_facts(params, data, rows.size(), worst), "one_sided": _one_sided(params, seen, rows)},
         "_fitted_rows": {"n": int(data.shape[0]), **seen.pairs},
     }
     fitted = SimpleNamespace(**known, **told, **_drawn(run), **_described(params, data, seen, run.problem, run.blocks))
@@ -73,6 +74,13 @@ def _facts(params, data, size, worst):
     return {**facts, "watched": worst and (worst.name, float(worst.rhat), float(worst.ess))}
 
 
+def _one_sided(params, seen, rows):
+    """The names of one-sided columns whose coefficients the prior bounds, but for those that are so by chance."""
+    columns, nats, _ = seen.one_sided
+    sure = nats >= input_findings.EVIDENCE + np.log(rows.shape[1])
+    return list(map(str, seen.names[columns[sure & findings.are_bound(params.slab_scale, seen.one_sided, rows)]]))
+
+
 def _drawn(run):
     """The attributes that the draws and their number tell, all NumPy."""
     draws, checks = run.draws, convergence(run.draws.coef)
@@ -94,6 +102,7 @@ def _described(params, data, seen, problem, blocks):
     prior = describe_prior(
         tau_0, fixed.slab_scale, columns.sd[: columns.n_shrunk], rows.size(), rows.rate(), rows.likelihood
     )
+    prior |= _said_before_data(rows, fixed, tau_0)
     if np.ndim(fixed.slab_scale):
         free = np.full(len(columns.order) - columns.n_shrunk, np.inf)
         prior["slab_scale"] = np.append(fixed.slab_scale, free)[columns.place]
@@ -107,6 +116,20 @@ def _described(params, data, seen, problem, blocks):
         "_column_sd": columns.sd_of_X,  # weighted; the unit of effects
         "_factors": [indicators._asdict() for indicators in seen.indicator_sets],
     }
+
+
+def _said_before_data(rows, fixed, tau_0):
+    """What the prior says of rows and columns before any data, by the names in ``prior_``."""
+    columns = rows.columns
+    moves = columns.sd[: columns.n_shrunk] > 0
+    which = columns.order[: columns.n_shrunk][moves]
+    slabs = each_slab(fixed.slab_scale, columns.n_shrunk)[moves]
+    mean = columns.mean_of_X[which] * columns.fit_intercept
+    X, weight = rows.weighted_sample(MOST_ROWS)
+    unit, sd = columns.unit[which], columns.sd[: columns.n_shrunk][moves]
+    predictors, n_relevant = before_data(tau_0, slabs, X[:, which], mean, unit, sd, EFFECT)
+    share = share_certain(predictors, rows.likelihood, weight)
+    return {"share_certain": share, "n_relevant": float(np.median(n_relevant))}
 
 
 def _estimates(params, fitted):

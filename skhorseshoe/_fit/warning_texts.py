@@ -83,6 +83,14 @@ TEMPLATES = {
         "{columns}: beside 0, 1 and 2 some values ({values} in {first!r}) are where codes for missing genotypes would "
         "be rather than one more step of a score, and count as amounts. {cure}"
     ),
+    "components": (
+        "{columns}: not shrunk, and a principal component or a sum of the shrunk columns, so it may take from them "
+        "what they tell together, and fewer of them are found. Let it be shrunk, or give it a prior_scale. {cure}"
+    ),
+    "many unpenalized": (
+        "{free} columns are not shrunk, and the rarer class has {rows:.0f} rows, fewer than 5 for each: they explain "
+        "the classes by chance. Let them be shrunk, or give them a prior_scale. {cure}"
+    ),
     "dependent": (
         "{columns}: a weighted sum of these shrunk columns is the same in every row{more}, so the data tell no "
         "coefficient of them alone. Drop one of them, or ask what they do together (skhorseshoe.terms)."

@@ -2,7 +2,7 @@
 
 Where a column has a coefficient for each of d contrasts of classes, these share its lambda_j.
 Its other half is ``_backends/core/priors/horseshoe.hpp``. Here are tau_0, the law of tau, the quantiles of a
-coefficient, and the expected number of effectively nonzero coefficients, m_eff = sum_j (1 - kappa_j).
+coefficient, draws, and the expected number of effectively nonzero coefficients, m_eff = sum_j (1 - kappa_j).
 """
 
 from functools import cache
@@ -12,6 +12,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline
 from scipy.special import exp1, gammainc, gammaincc, gammainccinv, gammaincinv, ndtri, ndtri_exp
 
+from .._utils.memmap import cut
 from .probit import PROBIT
 
 LEAST_SCALE, LARGEST_SCALE = 1e-100, 1e100  # bounds of tau_0
@@ -54,6 +55,7 @@ def scale_of_tau_prior(global_scale, expected_nonzero, p, n, rate, likelihood=PR
 _STEP, _END = 0.4, 20.0  # of a grid of log(tau / tau_0): sums over it are integrals to some eight digits
 _SLABS_AT_A_TIME = 100
 _FLAT = 25.0  # largest size of log a in the table of ``log_slab_factor``
+_NUMBERS_AT_A_TIME = 2**18  # draws of coefficients
 
 
 def describe_prior(tau_0, slab_scale, sd, n, rate, likelihood=PROBIT):
@@ -70,18 +72,39 @@ def describe_prior(tau_0, slab_scale, sd, n, rate, likelihood=PROBIT):
     """
     slabs, root = each_slab(slab_scale, len(sd)), np.sqrt(n * likelihood.information_at(rate)) * sd
     log_x, log_density = _on_grid(tau_0, slabs, likelihood.n_predictors)
-    log_density -= log_density.max()
-    m_eff, weights = _m_eff(tau_0 * np.exp(log_x), root, slabs, likelihood.n_predictors), np.exp(log_density)
-    fine = np.arange(log_x[0], log_x[-1], 0.01)
-    density = np.exp(CubicSpline(log_x, log_density)(fine))
-    below = np.cumsum(density) - density / 2
+    m_eff = _m_eff(tau_0 * np.exp(log_x), root, slabs, likelihood.n_predictors)
+    weights = np.exp(log_density - log_density.max())
     return {
         "tau_0": tau_0,
         "slab_scale": slab_scale,
-        "tau_median": float(tau_0 * np.exp(np.interp(density.sum() / 2, below, fine))),
+        "tau_median": float(_quantiles_of_tau(tau_0, log_x, log_density, 0.5)),
         "m_eff": float(weights @ m_eff / weights.sum()),
         "m_eff_at_tau_0": float(m_eff[log_x == 0][0]),
     }
+
+
+def _quantiles_of_tau(tau_0, log_x, log_density, shares):
+    """The quantiles of tau at these shares. log_x, log_density : as from ``_on_grid``."""
+    fine = np.arange(log_x[0], log_x[-1], 0.01)
+    density = np.exp(CubicSpline(log_x, log_density - log_density.max())(fine))
+    below = np.cumsum(density) - density / 2
+    return tau_0 * np.exp(np.interp(shares * density.sum(), below, fine))
+
+
+def draws_of_prior(tau_0, slabs, n, rng):
+    """Yields n draws of the coefficients, one for each of n equal shares of the law of tau; blocks (k, p) of them.
+
+    Given tau, a = tau / c and a uniform u, the standard deviation of a coefficient is tau tan(u arccos a) /
+    sqrt(1 - a^2), or tau tanh(u arccosh a) / sqrt(a^2 - 1) where a > 1: that is lambda with the slab's factor,
+    integrated and inverted. slabs : (p,), inf for none.
+    """
+    taus = _quantiles_of_tau(tau_0, *_on_grid(tau_0, slabs), (np.arange(n) + 0.5) / n)
+    for some in cut(0, n, max(1, _NUMBERS_AT_A_TIME // max(1, len(slabs)))):
+        tau = taus[some, None]
+        a, u = tau / slabs, rng.random((len(tau), len(slabs)))
+        root = np.sqrt(np.abs(a - 1)) * np.sqrt(a + 1)
+        angle = np.where(a < 1, np.tan(u * np.arctan2(root, a)), np.tanh(u * np.arcsinh(root)))
+        yield tau * np.divide(angle, root, out=u, where=root > 0) * rng.standard_normal(u.shape)
 
 
 def each_slab(slab_scale, p):

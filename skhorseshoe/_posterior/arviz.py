@@ -84,14 +84,14 @@ def log_prior(model, max_draws):
         own = model.prior_.get("prior_scale", np.full(len(free), np.inf))[free]
         own = own / unit if model._fit_facts["standardize"] else own
         square = coef[..., free] ** 2 if d == 1 else (coef[..., free] ** 2).sum(axis=2)
-        terms["unpenalized"] = _log_normal(square, np.where(np.isinf(own), WIDE / unit, own), d)
+        terms["unpenalized"] = log_normal(square, np.where(np.isinf(own), WIDE / unit, own), d)
     if model._fit_facts["fit_intercept"]:
         square = (intercept + coef @ mean) ** 2
         name = "intercept" if d == 1 else "intercepts"  # of all classes together
-        terms[name] = _log_normal(square if d == 1 else square.sum(axis=-1), WIDE, d)
+        terms[name] = log_normal(square if d == 1 else square.sum(axis=-1), WIDE, d)
     return terms
 
 
-def _log_normal(square, sd, d):
+def log_normal(square, sd, d):
     """Of d contrasts of classes, whose squares have the sum of those of the classes."""
     return -(square / sd**2 + d * log(2 * pi)) / 2 - d * np.log(sd)

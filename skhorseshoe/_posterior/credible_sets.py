@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from .._utils.names import names_of, title_of
 from ..diagnostics import ess_bulk
 from .claim_errors import at_least_one_in_ess, indicator_sets_of, prob_columns_wrong, prob_term_wrong, size_of
+from .correlated import central
 from .grouped_prediction import on_average
 from .summary import described, favoured, in_lines, interval_headings
 from .table import Summary
@@ -136,15 +137,17 @@ def set_frames(search, chosen, correlation, q, level, left_out=""):
         side = 1.0 if (total > search.effect).mean() >= (total < -search.effect).mean() else -1.0  # as for its error
         wrong = 1 - (side * contributions > search.effect).mean(axis=0)
         alone = 1 - at_least_one_in_ess(wrong, search.model.ess_[columns], len(contributions), most=1.0)
-        if title is None:
-            best = alone.argmax()
-            title = title_of(names[columns[best]], k)
-            weights, contributions, total = (np.sign(weights[best]) * each for each in (weights, contributions, total))
+        if title is None:  # the central column, which is the same for all draws
+            first = 0 if correlation is None else central(correlation(columns, columns))
+            title = title_of(names[columns[first]], k)
+            weights, contributions, total = (np.sign(weights[first]) * each for each in (weights, contributions, total))
+        independent = min(ess_bulk(total.reshape(shape[:2])), len(total))
         sets.append(
             {
                 "set": title,
                 "n_columns": k,
                 "probability": 1 - error,
+                "mcse": np.sqrt(error * (1 - error) / independent),
                 **{name: values[0] for name, values in described(total.reshape(shape), level).items()},
                 "purity": purity,
             }
@@ -158,7 +161,7 @@ def set_frames(search, chosen, correlation, q, level, left_out=""):
 
 
 def _sets(search, sets, members, q, level, left_out):
-    columns = ["n_columns", "probability", "mean", "sd", *interval_headings(level), "purity"]
+    columns = ["n_columns", "probability", "mcse", "mean", "sd", *interval_headings(level), "purity"]
     frame = Summary(sets, columns=["set", *columns]).set_index("set").astype({"n_columns": int})
     if not frame.index.is_unique:
         title = frame.index[frame.index.duplicated()][0]

@@ -13,7 +13,7 @@ from .._utils.warn import warn
 from ..diagnostics import ess_bulk
 from . import predict
 
-_LEAST_DRAWS = 100  # with fewer, no k is low enough
+LEAST_DRAWS = 100  # with fewer, no k is low enough
 _WIDEST = -np.log(np.finfo(float).tiny)  # largest range of log ratios that float64 can hold as ratios
 # Ratios within 1 % of one another weight all draws alike: leaving out such a row changes nothing, whatever the shape of
 # its tail, which is often heavy for rows of which all draws are nearly certain.
@@ -79,9 +79,9 @@ def leave_one_out(model, rows, place, weight, max_draws):
     None."""
     coef, intercept = predict.flat_draws(model, max_draws)
     n, n_draws = rows.X.shape[0], predict.n_draws_of(model, intercept)
-    if n_draws < _LEAST_DRAWS:
-        raise ValueError(f"PSIS-LOO needs {_LEAST_DRAWS} draws, not {n_draws}: take a larger n_iter or max_draws.")
-    r_eff = _relative_efficiency(model, max_draws)
+    if n_draws < LEAST_DRAWS:
+        raise ValueError(f"PSIS-LOO needs {LEAST_DRAWS} draws, not {n_draws}: take a larger n_iter or max_draws.")
+    r_eff = relative_efficiency(model, max_draws)
     n_tail = tail_length(n_draws, r_eff)
     elpd, k, all_given = np.empty((3, n))
 
@@ -94,7 +94,7 @@ def leave_one_out(model, rows, place, weight, max_draws):
             f"Row {int(np.argmin(np.isfinite(elpd)))} of X is so far on the wrong side that its log-likelihood is "
             "beyond float64. Are its columns on the scale that they had in fit?"
         )
-    good_k = min(1 - 1 / log10(n_draws), 0.7)
+    good_k = highest_good_k(n_draws)
     total, n_high = float(elpd.sum()), int((k > good_k).sum())
     counted = elpd if weight is None else elpd[weight > 0]
     if n_high:
@@ -117,7 +117,7 @@ def leave_one_out(model, rows, place, weight, max_draws):
     )
 
 
-def _relative_efficiency(model, max_draws):
+def relative_efficiency(model, max_draws):
     """Mean of the bulk effective sample sizes of quantities that vary, as a share of the draws; 1 if unknown."""
     shares = []
     for draws in (model.coef_draws_, model.intercept_draws_, model.global_scale_draws_):
@@ -127,6 +127,23 @@ def _relative_efficiency(model, max_draws):
         shares.append(ess_bulk(flat)[varies] / flat[..., 0].size)
     mean = np.concatenate(shares).mean()
     return float(mean) if np.isfinite(mean) else 1.0
+
+
+def highest_good_k(n_draws):
+    """The highest Pareto k of weights of so many draws that are to be trusted."""
+    return min(1 - 1 / log10(n_draws), 0.7)
+
+
+def smoothed_weights(log_ratio, n_tail):
+    """Importance weights (n_draws,) that sum to 1, the largest smoothed; and the shape k of their Pareto law."""
+    order = np.argsort(log_ratio, kind="stable")
+    cutoff, tail = log_ratio[order[-n_tail - 1]], order[-n_tail:]
+    with np.errstate(all="ignore"):
+        smooth, k = _smoothed(log_ratio[None, tail], np.maximum(cutoff, log_ratio[order[-1]] - _WIDEST)[None, None])
+    log_weight = log_ratio.copy()
+    log_weight[tail] = smooth[0]
+    weight = np.exp(log_weight - log_weight.max())
+    return weight / weight.sum(), 0.0 if np.ptp(log_ratio) < _EQUAL else float(k[0])
 
 
 def tail_length(n_draws, r_eff):

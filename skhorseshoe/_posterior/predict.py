@@ -99,8 +99,13 @@ def labelled_rows(model, X, y, sample_weight, offset):
             'y, params={"groups": groups}, cv=GroupKFold(), scoring="neg_log_loss") (user guide, "Rows that belong '
             'together").'
         )
+    return rows_of_fit(model, X, y, sample_weight, offset)
+
+
+def rows_of_fit(model, X, y, sample_weight, offset, groups=None):
+    """The same, with their groups."""
     X = model._check_rows(X)
-    rows = given_rows(model, X, None, offset)
+    rows = given_rows(model, X, groups, offset, new_groups=False)
     place = places_of(y, X, model)
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, X)
@@ -110,20 +115,39 @@ def labelled_rows(model, X, y, sample_weight, offset):
 
 def each_log_likelihood(model, rows, place, weight, coef, intercept, use):
     """Call use(values, rows) with blocks of w_i log P(y_i | x_i), (rows, m) on the host, which may be overwritten."""
-    sign, max_draws = np.where(place, 1.0, -1.0)[:, None], n_draws_of(model, intercept)
+    max_draws = n_draws_of(model, intercept)
 
     def use_predictors(eta, block, ops):
-        values = ops.to_host(eta)
-        if has_classes(model):
-            values = log_density_of_class(model, values, place[block], max_draws)
-        else:
-            values *= sign[block]
-            model._likelihood_of_fit.log_density(values, out=values)
-        if weight is not None:
-            values *= weight[block, None]
-        use(values, block)
+        use(_log_densities(model, ops.to_host(eta), block, place, weight, max_draws), block)
 
     each_predictor(model, rows, coef, intercept, use_predictors)
+
+
+def _log_densities(model, values, rows, place, weight, max_draws=None):
+    """w_i log P(y_i) of some rows, given their linear predictors, which are overwritten, under ``max_draws``."""
+    if has_classes(model):
+        values = log_density_of_class(model, values, place[rows], max_draws)
+    else:
+        values *= np.where(place[rows], 1.0, -1.0)[:, None]
+        model._likelihood_of_fit.log_density(values, out=values)
+    if weight is not None:
+        values *= weight[rows, None]
+    return values
+
+
+def total_log_likelihood(model, rows, place, weight):
+    """The log-likelihood of all rows under each draw, with groups under each for which their effects are kept; (m,)."""
+    draws = draws_for_rows(model, rows, alike=True)
+    total = np.zeros(n_draws_of(model, draws.intercept))
+
+    def use(eta, block, ops):
+        numbers = np.arange(block.start, block.start + len(eta))
+        for places, scores in _new_and_known(eta, None if rows.codes is None else rows.codes[block], draws, ops):
+            values = _log_densities(model, ops.to_host(scores), numbers[places], place, weight)
+            total[:] += values.sum(axis=0)
+
+    each_predictor(model, rows, draws.coef, draws.intercept, use)
+    return total
 
 
 def flat_draws(model, max_draws=None):

@@ -8,7 +8,7 @@ import pandas as pd
 from .._mcmc.prior import PER_CONTRAST, SLAB, SLAB_TEXT, WIDE
 from .._utils.names import class_texts, name_of_levels, names_of, printable, with_article
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
-from .claim_errors import indicator_sets_of, lfsr, sure_signs
+from .claim_errors import EFFECT, indicator_sets_of, lfsr, sure_signs
 from .classes import is_several, refuse_several
 from .column_sets import checked_sets
 from .estimates import interval, other_quantities
@@ -129,6 +129,7 @@ def header(model, frame, level):
         if shrunk.any()
         else f"no column is shrunk; N(0, {WIDE:g}^2) per standard deviation of each{_own_scales(model)}, beside which "
         "tau tells nothing",
+        "Before data": shrunk.any() and _before_data(prior, shrunk.sum()),
         "Weights": asked["weights"],  # None for none
         "Model": hasattr(model, "_derived") and f"{model._derived}; its draws are those of the fit",
         "Groups": is_grouped(model) and _groups_text(model, level),
@@ -138,6 +139,7 @@ def header(model, frame, level):
         "Separation": model._separated
         and f"the columns separate the classes ({model._separated} separation), so the data do not bound the "
         f"coefficients; slab_scale={PER_CONTRAST!r} bounds them",
+        "One-sided": asked.get("one_sided") and _one_sided(asked["one_sided"]),
         "Categories": _categories(model),
         "Stricter": model._rough and f"single columns are as sure as the rest with {model._rough[1]}",
         "Convergence": f"worst R-hat {_extreme(checks['rhat'], 1, 3)}, smallest ess {_extreme(checks['ess'], -1, 0)}",
@@ -191,6 +193,20 @@ def _slab(model):
     return f", slab of {SLAB_TEXT.format(size)}{why}"
 
 
+def _before_data(prior, n):
+    """What the prior says before any data, in words. n : number of shrunk columns.
+
+    Where most rows are certain, it says what to do. It is no warning: without a slab the default prior says so for a
+    dozen columns, and data of some size outweigh it.
+    """
+    share = prior["share_certain"]
+    less = ": most rows are certain; where data are few, slab_scale or expected_nonzero says less"
+    return (
+        f"a median of {prior['n_relevant']:.0f} of {n} effects are above {EFFECT:g}, and the columns alone take "
+        f"{100 * share:.0f} % of rows beyond probabilities of 0.01 and 0.99{less if share > 0.5 else ''}"
+    )
+
+
 def _own_scales(model):
     """How many columns have a ``prior_scale``, in words."""
     scales = model.prior_.get("prior_scale", ())
@@ -212,6 +228,15 @@ def _categories(model):
         f"{', '.join(map(printable, titles[:3]))}{more}: every row has one of the columns, so no single coefficient is "
         "known, but their differences are. Above, levels count that differ from the mean over rows, as told by "
         "skhorseshoe.terms.levels"
+    )
+
+
+def _one_sided(names):
+    """Columns that separate the classes by themselves, whose coefficients the prior bounds."""
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return (
+        f"{', '.join(map(printable, names[:3]))}{more}: no value in one class is beyond those of the next, so the data "
+        "do not bound the coefficient: its sign is theirs, its size the prior's"
     )
 
 

@@ -18,7 +18,10 @@ _WIDTH = 79  # letters of a line, unless pandas or the terminal has another widt
 _LONGEST, _LETTERS = 100, (30, 24, 20, 17, 14)  # most letters of a name, and limits to try for narrow terminals
 _FORMATS = {"n_columns": "{:.0f}", "m_eff": "{:.1f}", "shrinkage": "{:.2f}", "ess": "{:.0f}", "rhat": "{:.3f}"}
 _FORMATS |= {"value": "{:z.4g}", "reference": "{:z.4g}", "weight": "{:z.4g}"}
-_FORMATS |= {"lfsr": "{:.2g}", "probability": "{:.4f}", "purity": "{:.2f}"}
+_FORMATS |= {"observed": "{:.3f}", "predicted": "{:.3f}"}
+_FORMATS |= {"lfsr": "{:.2g}", "probability": "{:.4f}", "mcse": "{:.4f}", "purity": "{:.2f}"}
+for _name in ("prior", "likelihood"):  # of ``inspection.sensitivity``
+    _FORMATS |= {_name: "{:.2f}", f"{_name}_shift": "{:z.2f}", f"{_name}_error": "{:.2f}"}
 _OWN = "value", "reference"  # columns that may hold the user's values
 _ESTIMATES = "median", "estimate", "net_benefit", "treat_all"  # beside an interval, with digits as a mean has
 _WIDTH_IN_SD = 3.3  # of an interval of 90 %, where a table has no sd
@@ -156,6 +159,10 @@ def _write_numbers(frame, shown):
     for name in _FORMATS.keys() & set(numbers):
         shown[name] = [_formatted(value, _FORMATS[name]) for value in frame[name]]
     ends = frame[[name for name in numbers if str(name).endswith("%")]].astype(float)
+    if "observed" in numbers:  # shares and their bands
+        for name in ends:
+            shown[name] = [_formatted(value, "{:.3f}") for value in frame[name]]
+        return
     if "sd" not in numbers and ends.shape[1] != 2:
         return
     ess = frame["ess"].fillna(_FEW_ESS).to_numpy(float) if "ess" in numbers else _USUAL_ESS

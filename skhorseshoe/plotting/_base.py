@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, dataclass_transform
 
@@ -42,16 +41,6 @@ def ink(ax, colour):
 def check_option(name, value, allowed):
     if value not in allowed:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}; got {value!r}.")
-
-
-def check_count(name, value, smallest=1, optional=False):
-    """Raise an error unless the value is a whole number, at least the smallest, or None where it is optional."""
-    if optional and value is None:
-        return
-    if isinstance(value, bool) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be a whole number; got {value!r}.")
-    if value < smallest:
-        raise ValueError(f"{name} must be at least {smallest}; got {value}.")
 
 
 def check_axes(ax):

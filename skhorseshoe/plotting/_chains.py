@@ -9,10 +9,11 @@ from scipy.stats import rankdata
 
 from .._posterior import estimates
 from .._posterior.pipeline import named_classifier
+from .._utils.counts import check_count
 from .._utils.names import finder, names_of
 from .._utils.sklearn_compat import check_matplotlib_support
 from ..diagnostics import autocorrelation, convergence
-from ._base import MUTED, AxesDisplay, Display, check_axes, check_count, ink, is_dark
+from ._base import MUTED, AxesDisplay, Display, check_axes, ink, is_dark
 from ._texts import drawable
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from .._posterior.claim_errors import check_share
 from .._posterior.classes import refuse_several
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import named_classifier
+from .._utils.counts import check_count
 from .._utils.names import names_of
-from ._base import SHARES, IntervalsDisplay, RowsDisplay, check_count, check_option, table_intervals
+from ._base import SHARES, IntervalsDisplay, RowsDisplay, check_option, table_intervals
 from ._texts import favoured_line
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from .._posterior.contributions import contributions
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import unwrap
 from .._posterior.table import value_text
-from ._base import DARK, LETTER, MAX_NAMES, MUTED, PALE, AxesDisplay, check_count, ink, spaced, table_intervals
+from .._utils.counts import check_count
+from ._base import DARK, LETTER, MAX_NAMES, MUTED, PALE, AxesDisplay, ink, spaced, table_intervals
 from ._texts import class_names, drawable, percent
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ from .._posterior.estimates import excludes_zero
 from .._posterior.marginal_effects import marginal_effects
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import unwrap
-from ._base import MAX_NAMES, PALE, IntervalsDisplay, check_count, ink, spaced, table_intervals
+from .._utils.counts import check_count
+from ._base import MAX_NAMES, PALE, IntervalsDisplay, ink, spaced, table_intervals
 from ._texts import class_names, favoured_line
 
 if TYPE_CHECKING:

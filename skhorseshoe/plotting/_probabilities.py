@@ -13,10 +13,12 @@ from .._data.labels import is_second
 from .._posterior import estimates
 from .._posterior.claim_errors import check_share
 from .._posterior.decisions import ALONE, calibration_of, matched_rows, round_limit
-from .._posterior.grouped_prediction import draws_with_effects, evenly, is_grouped
+from .._posterior.grouped_prediction import is_grouped
 from .._posterior.mixin import level_of
+from .._posterior.predictive_check import outcomes_of_groups
+from .._utils.counts import check_count
 from .._utils.warn import warn
-from ._base import DARK, MUTED, PALE, SHARES, AxesDisplay, IntervalsDisplay, check_count, check_option, ink
+from ._base import DARK, MUTED, PALE, SHARES, AxesDisplay, IntervalsDisplay, check_option, ink
 from ._texts import class_names, known_line, percent
 
 if TYPE_CHECKING:
@@ -231,7 +233,7 @@ class PosteriorCalibrationDisplay(AxesDisplay):
         codes = np.arange(len(y)) if matched is None else matched.own
         samples = classifier.predict_proba_samples(**arguments, max_draws=n_draws)
         if matched is not None:
-            outcomes = _outcomes_of_groups(classifier, samples, n_draws, matched, rng)
+            outcomes = outcomes_of_groups(classifier, samples, n_draws, matched, rng)
         else:
             outcomes = (rng.random(len(p)) < p for p in samples.T)
             if is_grouped(classifier):
@@ -276,19 +278,6 @@ class PosteriorCalibrationDisplay(AxesDisplay):
         return self._finish(
             f"predicted probability of {label}{beyond}{known_line(self.known_groups)}", f"observed share of {label}"
         )
-
-
-def _outcomes_of_groups(classifier, samples, n_draws, matched, rng):
-    """Yields outcomes (n,) bool under each draw. Rows of a group that the fit has not seen share a new u ~ N(0, s^2).
-
-    Their ``samples`` are averages over u.
-    """
-    is_new, codes = matched.codes < 0, matched.own
-    scales = evenly(classifier.group_scale_draws_[:, draws_with_effects(classifier)], n_draws).ravel()
-    for p, s in zip(samples.T, scales, strict=True):
-        shared = s * is_new
-        effects, noise = rng.standard_normal(len(codes))[codes], rng.standard_normal(len(codes))
-        yield classifier._likelihood.outcomes(p, shared * effects, shared**2, noise)
 
 
 def _isotonic(y, place, counts):

@@ -10,9 +10,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._posterior.dss_cv import SMALL
 from .._posterior.pipeline import flat_steps, joined, named, where_it_is
+from .._utils.counts import check_count
 from .._utils.names import names_of
 from ..selection import HorseshoeSelector
-from ._base import MAX_NAMES, MUTED, PALE, MarksDisplay, RowsDisplay, check_count, ink, spaced
+from ._base import MAX_NAMES, MUTED, PALE, MarksDisplay, RowsDisplay, ink, spaced
 from ._texts import columns, percent
 
 if TYPE_CHECKING:

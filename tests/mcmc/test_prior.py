@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 from laws import ALONE
-from scipy import stats
+from scipy import sparse, stats
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.columns import Columns
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.prior import FixedPrior, slabs_of
-from skhorseshoe._model.horseshoe import describe_prior, scale_of_tau_prior
+from skhorseshoe._model.horseshoe import describe_prior, draws_of_prior, scale_of_tau_prior
 
 
 def separable(n=60, p=4):
@@ -117,7 +117,48 @@ def test_a_model_remembers_its_prior(short_fit):
     X, n, rate = X * [1, 2, 3, 4], len(y), y.mean()
     model = short_fit(X, y, expected_nonzero=2, slab_scale=3.0)
     want = describe_prior(scale_of_tau_prior(None, 2, 4, n, rate), 3.0, X.std(axis=0), n, rate)
-    assert model.prior_ == pytest.approx(want)
+    assert {name: model.prior_[name] for name in want} == pytest.approx(want)
     odd = short_fit(X, y, slab_scale=1.0, standardize=True, unpenalized=[1])
-    assert odd.prior_ == pytest.approx(describe_prior(1.0, 1.0, np.ones(3), n, rate))
+    want = describe_prior(1.0, 1.0, np.ones(3), n, rate)
+    assert {name: odd.prior_[name] for name in want} == pytest.approx(want)
     assert f"{odd.inclusion_score_[[0, 2, 3]].sum():.1f} of 3 shrunk coefficients" in odd.summary().attrs["header"]
+
+
+@pytest.mark.parametrize(("tau_0", "slabs"), [(0.5, [0.3, np.inf, 2.0]), (40.0, [1.0, 1.0, 5.0]), (1.0, [np.inf] * 3)])
+def test_draws_of_the_prior_have_its_law(tau_0, slabs, seed):
+    """That of half-Cauchy scales, of which the slab keeps a draw with the probability exp(-beta^2 / 2 c^2)."""
+    rng, n = np.random.default_rng(seed), 400_000
+    tau = tau_0 * abs(rng.standard_cauchy((n, 1)))
+    beta = tau * rng.standard_cauchy((n, 3)) * rng.standard_normal((n, 3))
+    theirs = abs(beta[rng.random(n) < np.exp(-((beta / slabs) ** 2).sum(axis=1) / 2)])
+    ours = abs(np.vstack(list(draws_of_prior(tau_0, np.array(slabs), 20_000, rng))))
+    for one, two in zip((*ours.T, ours.max(axis=1)), (*theirs.T, theirs.max(axis=1)), strict=True):
+        error = np.sqrt(0.25 / len(one) + 0.25 / len(two))
+        for at in np.quantile(one, [0.1, 0.5, 0.9]):
+            assert abs((one < at).mean() - (two < at).mean()) < 4.5 * error
+
+
+def test_before_data_the_default_says_that_most_rows_are_certain(short_fit, seed, tmp_path):
+    """By simulation 0.8 of rows of 20 columns; wherever rows are, whatever the seed, and in any unit of the prior."""
+    rng = np.random.default_rng(seed)
+    X, y = rng.standard_normal((500, 20)), rng.random(500) < 0.5
+    model = short_fit(X, y)
+    prior = model.prior_
+    tau = abs(rng.standard_cauchy((4000, 1)))
+    beta = tau * rng.standard_cauchy((4000, 20)) * rng.standard_normal((4000, 20))
+    assert prior["share_certain"] == pytest.approx((abs(X @ beta.T) > stats.norm.isf(0.01)).mean(), abs=0.04)
+    assert prior["n_relevant"] == pytest.approx(np.median((abs(beta) > 0.1).sum(axis=1)), abs=1.5)
+    header = " ".join(model.summary().attrs["header"].split())
+    assert f"a median of {prior['n_relevant']:.0f} of 20 effects are above 0.1" in header
+    assert "most rows are certain; where data are few, slab_scale or expected_nonzero says less" in header
+    on_disk = np.memmap(tmp_path / "X", dtype=float, mode="w+", shape=X.shape)
+    on_disk[:] = X
+    same = [short_fit(sparse.csr_array(X), y), short_fit(on_disk, y), short_fit(X, y, random_state=seed + 1)]
+    scales = np.exp(rng.standard_normal(20))
+    same.append(short_fit(X / scales, y, prior_scale=scales))
+    for other in same:
+        assert other.prior_["share_certain"] == pytest.approx(prior["share_certain"], abs=1e-9)
+        assert other.prior_["n_relevant"] == prior["n_relevant"]
+    bounded = short_fit(X, y, slab_scale="per_contrast")
+    assert bounded.prior_["share_certain"] < 0.3
+    assert "most rows are certain" not in bounded.summary().attrs["header"]

@@ -46,6 +46,14 @@ def made(display, names=NAMES, label="well"):
             **{"radius": 2.0, "level": 0.5},
         },
         "ModelSize": {"sizes": np.arange(9), "difference": 5 * p - 5, "se": p + 0.1, "suggested_size": 5},
+        "PredictiveCheck": {
+            **{"names": names, "observed": mean, "predicted": 0.9 * mean, "band": mean + np.array([[-0.2], [0.1]])},
+            **{"outside": np.arange(n) % 3 == 0, "level": 0.9, "label": label, "by": "age"},
+        },
+        "Prior": {
+            **{"prior": np.full(14, 1 / 14), "posterior": np.full(14, 1 / 14), "n_columns": n},
+            **{"share_certain": (0.8, 0.1), "n_relevant": (7.0, 2.0)},
+        },
         "Trace": {"names": names[:3], "draws": rng.standard_normal((min(n, 3), 4, 50))},
         "Autocorrelation": {
             **{"names": names[:8], "autocorrelations": 0.8 ** np.arange(30) * np.ones((min(n, 8), 1))},

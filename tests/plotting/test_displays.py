@@ -31,7 +31,9 @@ def make(display, model, data, **kwargs):
     X, y = data
     needs = {plotting.ProbabilityIntervalDisplay: (X[:20], y[:20]), plotting.PosteriorCalibrationDisplay: (X, y)}
     needs[plotting.ContributionsDisplay] = (X[:1],)
+    needs[plotting.PredictiveCheckDisplay] = X, y, "age"
     needs |= {plotting.EffectsDisplay: (X[:50],), plotting.DecisionCurveDisplay: (X, y)}
+    needs[plotting.PriorDisplay] = (X[:50],)
     return display.from_estimator(model, *needs.get(display, ()), **kwargs)
 
 

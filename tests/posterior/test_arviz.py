@@ -76,7 +76,7 @@ def test_columns_that_are_not_shrunk_have_their_own_coordinate(labelled, short_f
 def test_streamed_leave_one_out_is_that_of_arviz(labelled, monkeypatch, sampler, seed):
     """With 900 draws, each as good as independent, the tail has 90 of them by any rounding."""
     X, y = labelled
-    monkeypatch.setattr(loo, "_relative_efficiency", lambda *args: 1.0)
+    monkeypatch.setattr(loo, "relative_efficiency", lambda *args: 1.0)
     weight = np.random.default_rng(seed).integers(1, 4, len(y))
     model = HorseshoeProbitClassifier(n_iter=450, burn_in=100, n_chains=2, sampler=sampler, random_state=seed)
     model.fit(X, y, weight)

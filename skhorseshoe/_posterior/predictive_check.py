@@ -1,0 +1,209 @@
+"""Observed shares of the second class beside those that the model predicts, by a column or by groups of rows."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.sparse import csr_array
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import _num_samples
+
+from .._data.labels import is_second
+from .._utils.counts import check_count
+from .._utils.errstate import guarded
+from .._utils.memmap import cut
+from .._utils.names import class_texts, printable
+from .._utils.warn import warn
+from .decisions import ALONE, matched_rows
+from .estimates import interval
+from .grouped_prediction import draws_with_effects, evenly, is_grouped
+from .input_rows import InputRows
+from .mixin import level_of
+from .pipeline import unwrap
+from .summary import in_lines, interval_headings
+from .table import Summary, value_text
+
+if TYPE_CHECKING:
+    from .._types import DataFrame, Labels, Model, NewGroups, Offsets, RowsLike, Seed
+
+_NUMBERS_AT_A_TIME = 2**22  # probabilities of rows under draws
+
+
+def outcomes_of_groups(classifier, samples, n_draws, matched, rng):
+    """Yields outcomes (n,) bool under each draw. Rows of a group that the fit has not seen share a new u ~ N(0, s^2).
+
+    Their ``samples`` are averages over u.
+    """
+    is_new, codes = matched.codes < 0, matched.own
+    scales = evenly(classifier.group_scale_draws_[:, draws_with_effects(classifier)], n_draws).ravel()
+    for p, s in zip(samples.T, scales, strict=True):
+        shared = s * is_new
+        effects, noise = rng.standard_normal(len(codes))[codes], rng.standard_normal(len(codes))
+        yield classifier._likelihood.outcomes(p, shared * effects, shared**2, noise)
+
+
+@guarded
+def predictive_check(
+    model: Model,
+    X: RowsLike,
+    y: Labels,
+    by: Any,
+    *,
+    bins: int = 10,
+    level: float | None = None,
+    n_draws: int = 400,
+    random_state: Seed = 0,
+    groups: Labels = None,
+    offset: Offsets = None,
+    new_groups: NewGroups = None,
+) -> DataFrame:
+    """Does the model fit? Observed shares of the second class beside predicted ones, by a column or by groups of rows.
+
+    The band of a share is where it is if the model is right, from outcomes that are drawn under draws of the posterior:
+    it has the chance of the outcomes and the uncertainty about the model.
+
+    Parameters
+    ----------
+    model : HorseshoeProbitClassifier, Pipeline or search
+        Fitted on two classes, or from `at_least`.
+    X : array-like, table or sparse matrix of shape (n_samples, n_features)
+        Rows as the model takes them: those of the fit, or better rows that it has not seen.
+    y : array-like of shape (n_samples,)
+        Their labels.
+    by : str, int or array-like of shape (n_samples,)
+        A column of X by name or number, or a label for each row, as its hospital, which need not be in the model.
+    bins : int, default=10
+        A column of more numbers than this is cut into so many ranges with about as many rows each.
+    level : float or None, default=None
+        Level of the band, in (0, 1); None takes ``credible_level``.
+    n_draws : int, default=400
+        Draws of the posterior to draw outcomes from: at least 20, and one of each chain.
+    random_state : int, RandomState instance or None, default=0
+        Seed of the outcomes.
+    groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
+        The groups of the rows, and their offsets. Rows of a group that the fit has not seen share its effect.
+
+    Returns
+    -------
+    frame : pandas.DataFrame
+        A row for each range, level or label: n, observed, predicted, the ends of the band, and outside, whether the
+        observed share is not in it. ``frame.attrs["header"]`` says how many are, and compares the standard deviation of
+        the shares, ``frame.attrs["spread"]``, with its band: larger, where rows belong together and the model was not
+        told. `PredictiveCheckDisplay <skhorseshoe.plotting.PredictiveCheckDisplay>` draws it.
+
+    Raises
+    ------
+    ValueError
+        If ``by`` is no column of X and no label for each row, or a number is out of range; or the model has several
+        classes.
+
+    Warns
+    -----
+    UserWarning
+        If the model was fitted with groups, and none are given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skhorseshoe import HorseshoeProbitClassifier
+    >>> from skhorseshoe.inspection import predictive_check
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((2000, 3))
+    >>> y = X[:, 0] ** 2 + X[:, 1] + rng.standard_normal(2000) > 1  # a curve, and the model has a line
+    >>> check = predictive_check(HorseshoeProbitClassifier(random_state=0).fit(X, y), X, y, by="x0")
+    >>> bool(check["outside"].mean() > 0.5), bool(check["observed"].iloc[0] > check["predicted"].iloc[0])
+    (True, True)
+    """
+    level = level_of(unwrap(model)[1], level)
+    check_count("bins", bins, 2)
+    check_count("n_draws", n_draws, max(20, len(unwrap(model)[1].intercept_draws_)))
+    rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+    name, codes, labels = _cells(X, by, bins)
+    classifier, matched, arguments = matched_rows(model, X, y, groups, offset, new_groups, "A predictive check")
+    counts = np.bincount(codes, minlength=len(labels))
+    proba = classifier.predict_proba(**arguments)[:, 1]
+    y = is_second(y, codes, classifier.classes_)
+    if matched is None and is_grouped(classifier):
+        warn(ALONE.format("band is"))
+    repeated = _repeated(classifier, arguments, matched, codes, len(labels), n_draws, rng) / counts
+    shares = {"observed": np.bincount(codes, y) / counts, "predicted": np.bincount(codes, proba) / counts}
+    band = interval(repeated[None], level)
+    frame = Summary(
+        {"n": counts, **shares, **dict(zip(interval_headings(level), band, strict=True))},
+        index=pd.Index(labels, name=name, tupleize_cols=False),
+    )
+    observed = shares["observed"]
+    frame["outside"] = (observed < band[0] - 1e-12) | (observed > band[1] + 1e-12)
+    # Counts do not weigh: how far apart shares are.
+    spread, expected = observed.std(), interval(repeated.std(axis=1)[None], level)
+    frame.attrs |= {"spread": (float(spread), *map(float, expected)), "level": level}
+    frame.attrs["classes"] = classifier.classes_.tolist()
+    second, share = class_texts(classifier.classes_)[1], f"{100 * level:g} %"
+    frame.attrs["header"] = in_lines(
+        f"Shares of {second} by {printable(name)}: {frame['outside'].sum()} of {len(frame)} are outside the {share} "
+        f"band in which they are if the model is right. Their standard deviation is {spread:.3f}, and would be "
+        f"{expected[0]:.3f} to {expected[1]:.3f}"
+    )
+    return frame
+
+
+def _repeated(classifier, arguments, matched, codes, m, n_draws, rng):
+    """Counts of the second class in each cell, of outcomes drawn under each draw; (n_draws, m)."""
+    n = len(codes)
+    inside = csr_array((np.ones(n), (codes, np.arange(n))), shape=(m, n))
+    if matched is not None:
+        samples = classifier.predict_proba_samples(**arguments, max_draws=n_draws)
+        drawn = outcomes_of_groups(classifier, samples, n_draws, matched, rng)
+        return np.array([inside @ outcomes for outcomes in drawn])
+    total, offset = 0.0, arguments["offset"]
+    for rows in cut(0, n, max(1, _NUMBERS_AT_A_TIME // n_draws)):
+        of_rows = None if offset is None else np.asarray(offset)[rows]
+        p = classifier.predict_proba_samples(_safe_indexing(arguments["X"], rows), n_draws, offset=of_rows)
+        total = total + inside[:, rows] @ (rng.random(p.shape) < p)
+    return total.T
+
+
+def _cells(X, by, bins):
+    """The name of what rows are put together by, the code (n,) of each row's cell, and the labels of the cells, each of
+    which has a row."""
+    if isinstance(by, str | Integral) and not isinstance(by, bool):
+        rows = InputRows(X)
+        if by not in rows.names and not (isinstance(by, Integral) and 0 <= by < rows.shape[1]):
+            names = ", ".join(printable(repr(name)) for name in rows.names[:3])
+            raise ValueError(f"by={by!r:.80} is none of the columns of X, which are {names}, ...")
+        j = rows.names.index(by) if by in rows.names else int(by)
+        name, values = rows.names[j], None if not rows.holds_numbers(j) else rows.values(j)
+        if values is None:
+            codes, labels = rows.levels(j)
+            return _used(str(name), codes, list(map(value_text, labels)))
+        return _used(str(name), *_binned(values, bins))
+    values = np.asarray(by)
+    if values.shape != (_num_samples(X),):
+        raise ValueError(
+            "by must be the name or the number of a column of X, or a label for each of its rows; got an array of "
+            f"shape {values.shape} for {_num_samples(X)} rows."
+        )
+    codes, labels = pd.factorize(values, sort=True, use_na_sentinel=False)
+    return _used("group", codes, list(map(value_text, labels)))
+
+
+def _used(name, codes, labels):
+    used, codes = np.unique(codes, return_inverse=True)
+    return name, codes, [labels[k] for k in used]
+
+
+def _binned(values, bins):
+    """Codes and labels of the values of a column of numbers: each value, or where they are more than the bins, ranges
+    with about as many rows each; missing ones last."""
+    is_missing, known = np.isnan(values), np.unique(values[~np.isnan(values)])
+    if len(known) <= bins:
+        codes, labels = np.searchsorted(known, values), [value_text(float(value)) for value in known]
+    else:
+        edges = np.unique(np.quantile(values[~is_missing], np.linspace(0, 1, bins + 1)[1:-1]))
+        codes, of_known = (np.searchsorted(edges, some, side="right") for some in (values, known))
+        ends = [known[of_known == k] for k in range(len(edges) + 1)]
+        labels = [f"{value_text(float(e[0]))} to {value_text(float(e[-1]))}" if len(e) else "" for e in ends]
+    return np.where(is_missing, len(labels), codes), [*labels, value_text(None)]

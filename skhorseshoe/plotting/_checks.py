@@ -1,0 +1,127 @@
+"""Display of posterior predictive checks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from .._posterior.predictive_check import predictive_check
+from ._base import DARK, MAX_NAMES, RowsDisplay, ink
+from ._texts import class_names, drawable, percent
+
+if TYPE_CHECKING:
+    from .._types import Axes, Bools, DataFrame, Floats, Labels, Model, NewGroups, Offsets, RowsLike, Seed
+
+
+class PredictiveCheckDisplay(RowsDisplay):
+    """Does the model fit? Observed shares of a class beside the bands in which they are if the model is right.
+
+    A line is a band, with a small bar where the model predicts the share; the mark is what was observed, filled where
+    it is outside.
+
+    Parameters
+    ----------
+    names : sequence of str of length n_rows
+        The ranges or levels of a column, or the labels of groups.
+    observed, predicted : ndarray of shape (n_rows,)
+        Shares of the second class.
+    band : ndarray of shape (2, n_rows)
+        Lower and upper ends of the bands.
+    outside : ndarray of shape (n_rows,), bool
+        Which observed shares are outside.
+    level : float
+        Level of the bands, in (0, 1).
+    label : object
+        Label of the second class.
+    by : str
+        What the rows are put together by.
+
+    Attributes
+    ----------
+    predicted_ : matplotlib.lines.Line2D
+        The predicted shares.
+
+    Examples
+    --------
+    >>> display = plotting.PredictiveCheckDisplay.from_estimator(clf, X, y, by="x1", bins=5)
+    >>> len(display.names)
+    5
+    """
+
+    observed: Floats
+    predicted: Floats
+    band: Floats
+    outside: Bools
+    level: float
+    label: object
+    by: str
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Model,
+        X: RowsLike,
+        y: Labels,
+        by: Any,
+        *,
+        bins: int = 10,
+        level: float | None = None,
+        n_draws: int = 400,
+        random_state: Seed = 0,
+        groups: Labels = None,
+        offset: Offsets = None,
+        new_groups: NewGroups = None,
+        ax: Axes | None = None,
+    ) -> Self:
+        """Compute shares and bands and draw them.
+
+        Parameters
+        ----------
+        X, y, by, bins, n_draws, random_state, groups, offset, new_groups : see `inspection.predictive_check`
+            The rows with their labels, what to put them together by, and how the bands are computed.
+        """
+        of_rows: dict[str, Any] = {"groups": groups, "offset": offset, "new_groups": new_groups}
+        frame = predictive_check(
+            estimator, X, y, by, bins=bins, level=level, n_draws=n_draws, random_state=random_state, **of_rows
+        )
+        return cls.from_frame(frame, ax=ax)
+
+    @classmethod
+    def from_frame(cls, frame: DataFrame, *, ax: Axes | None = None) -> Self:
+        """Draw a table of shares, or some of its rows in any order.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+            As `predictive_check <skhorseshoe.inspection.predictive_check>` gives it. More than 60 rows are drawn side
+            by side, without names.
+        """
+        ends = [name for name in getattr(frame, "columns", ()) if str(name).endswith("%")]
+        if len(ends) != 2 or "level" not in frame.attrs:
+            raise ValueError(f"frame must be a table of inspection.predictive_check; got {type(frame).__name__}.")
+        return cls(
+            names=frame.index.tolist(),
+            observed=frame["observed"].to_numpy(),
+            predicted=frame["predicted"].to_numpy(),
+            band=frame[ends].to_numpy().T,
+            outside=frame["outside"].to_numpy(),
+            level=frame.attrs["level"],
+            label=frame.attrs["classes"][1],
+            by=str(frame.index.name),
+        ).plot(ax=ax)
+
+    def plot(self, *, ax: Axes | None = None) -> Self:
+        rows, few = np.arange(len(self.observed)), len(self.observed) <= MAX_NAMES
+        (label,), (by,), share = class_names([self.label]), drawable([self.by]), f"{percent(self.level)} band"
+        marks = self.outside, (f"observed, outside the {share}", "observed")
+        no_line: Any = None
+        words = f"share of {label}: observed, and predicted (bar) with its {share}"
+        self._draw(ax, rows, self.observed, self.band, marks=marks, label=words, row_label=by, line=no_line)
+        at = (self.predicted, rows) if few else (rows, self.predicted)
+        (self.predicted_,) = self.ax_.plot(
+            *at, "|" if few else "_", color=ink(self.ax_, DARK), markersize=9 if few else 3, zorder=5
+        )
+        if few:
+            self.ax_.set_ylabel(by)
+        return self
