@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from .._mcmc.blocks import SUMMARY_ROWS
 from ..diagnostics import convergence
+from .grouped_prediction import scale_draws
 from .ordered import cut_rows
+
+SCALE_ROW = "(group scale"  # begin of the names of standard deviations of groups
 
 
 def other_quantities(model):
@@ -13,7 +15,7 @@ def other_quantities(model):
     draws = {"(intercept)": model.intercept_draws_} if model._fit_facts["fit_intercept"] else {}
     draws["(global scale)"] = model.global_scale_draws_
     draws |= cut_rows(model)
-    draws |= {name: getattr(model, attribute) for name, attribute in SUMMARY_ROWS.items() if hasattr(model, attribute)}
+    draws |= {f"{SCALE_ROW}{'' if name is None else f': {name}'})": s for name, s in scale_draws(model).items()}
     checks = convergence(np.stack(list(draws.values()), axis=-1))
     return draws, np.append(model.rhat_, checks.rhat), np.append(model.ess_, checks.ess_bulk)
 

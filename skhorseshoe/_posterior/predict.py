@@ -12,7 +12,15 @@ from .._utils.arrays import first_not_finite
 from .._utils.memory import check_result
 from .._utils.threads import Threads, count_threads, open_threads
 from .fitted_rows import check_fitted_on
-from .grouped_prediction import DrawsForRows, draws_with_effects, evenly, given_rows, group_roots, is_grouped
+from .grouped_prediction import (
+    DrawsForRows,
+    by_factor,
+    draws_with_effects,
+    evenly,
+    given_rows,
+    is_grouped,
+    scale_draws,
+)
 from .ordered import is_ordered, own_draws
 
 
@@ -24,29 +32,32 @@ def values_by_row(model, rows, width, values_of, draws=None):
     draws, out = draws or draws_for_rows(model, rows), np.empty((rows.X.shape[0], width))
 
     def use(eta, block, ops):
-        for places, scores in _new_and_known(eta, None if rows.codes is None else rows.codes[block], draws, ops):
+        codes = None if rows.codes is None else rows.codes[block]
+        for places, scores in _new_and_known(eta, codes, draws, model._likelihood, ops):
             out[block][places] = ops.to_host(values_of(scores, ops))
 
     each_predictor(model, rows, draws.coef, draws.intercept, use)
     return out
 
 
-def _new_and_known(eta, codes, draws, ops):
-    """Yields places and linear predictors of the rows of a block whose group is new, and of the other rows; those of
-    all rows, if the model has no groups."""
-    if draws.root is None:
+def _new_and_known(eta, codes, draws, likelihood, ops):
+    """Yields places and linear predictors of the rows of a block whose groups are new, and of those that are of known
+    groups in the same factors; those of all rows, if the model has no groups."""
+    if draws.variances is None:
         yield slice(None), eta
         return
-    is_new = np.ones(len(eta), bool) if codes is None else codes < 0
-    for places in (np.flatnonzero(is_new), np.flatnonzero(~is_new)):
-        if len(places):
-            scores = eta if len(places) == len(eta) else eta[ops.to_device(places)]
-            if is_new[places[0]]:
-                scores = scores / ops.to_device(draws.root)
-            else:
-                scores = scores if draws.places is None else scores[:, ops.to_device(draws.places)]
-                scores = scores + ops.to_device(draws.effects[:, codes[places]].T.astype(np.float64))
-            yield places, scores
+    is_known = np.zeros((len(eta), len(draws.variances)), bool) if codes is None else codes >= 0
+    for pattern in np.unique(is_known, axis=0):
+        places = np.flatnonzero((is_known == pattern).all(axis=1))
+        scores = eta if len(places) == len(eta) else eta[ops.to_device(places)]
+        variances = draws.variances
+        if pattern.any() and draws.places is not None:
+            scores, variances = scores[:, ops.to_device(draws.places)], variances[:, draws.places]
+        for k in np.flatnonzero(pattern):
+            scores = scores + ops.to_device(draws.effects[k][:, codes[places, k]].T.astype(np.float64))
+        if not pattern.all():
+            scores = scores / ops.to_device(likelihood.shrunk_by(variances[~pattern].sum(axis=0)))
+        yield places, scores
 
 
 def draws_for_rows(model, rows, max_draws=None, alike=False):
@@ -59,15 +70,16 @@ def draws_for_rows(model, rows, max_draws=None, alike=False):
         coef, intercept = flat_draws(model, max_draws)
         return DrawsForRows(coef, intercept)
     selected = draws_with_effects(model) if alike and rows.codes is not None else slice(None)
-    draws = model.coef_draws_, model.intercept_draws_, group_roots(model)
-    coef, intercept, root = (evenly(values[:, selected], max_draws) for values in draws)
+    draws = model.coef_draws_, model.intercept_draws_, *map(np.square, scale_draws(model).values())
+    coef, intercept, *squares = (evenly(values[:, selected], max_draws) for values in draws)
     effects = places = None
     if rows.codes is not None and (rows.codes >= 0).any():
-        effects = evenly(model.group_effect_draws_, max_draws)
-        effects = effects.reshape(-1, effects.shape[2])
-        if len(effects) < root.size:
-            places = np.arange(root.size).reshape(root.shape)[:, draws_with_effects(model)].ravel()
-    return DrawsForRows(coef.reshape(-1, coef.shape[2]), intercept.ravel(), root.ravel(), effects, places)
+        effects = [evenly(values, max_draws) for values in by_factor(model, "group_effect_draws_").values()]
+        effects = [values.reshape(-1, values.shape[2]) for values in effects]
+        if len(effects[0]) < intercept.size:
+            places = np.arange(intercept.size).reshape(intercept.shape)[:, draws_with_effects(model)].ravel()
+    variances = np.stack([square.ravel() for square in squares])
+    return DrawsForRows(coef.reshape(-1, coef.shape[2]), intercept.ravel(), variances, effects, places)
 
 
 def log_likelihood(model, rows, place, weight, max_draws):
