@@ -115,7 +115,9 @@ def _one_column(name, values, n, entry, such):
         more = ", or a text that joins them, or all as factors, a table or a dict by name" if entry == "label" else ""
         raise ValueError(f"{name} is {kind} of {shape[1]} columns: give one of them, such as {name}={such}{more}.")
     if shape != (n,):
-        raise ValueError(f"{name} has the shape {shape}, and X has {n} rows: {give}.")
+        are_names = isinstance(values, list | tuple) and all(isinstance(value, str) for value in values)
+        cure = f" If these are names of columns, {name}=frame[{list(values)!r:.60}]." if are_names else ""
+        raise ValueError(f"{name} has the shape {shape}, and X has {n} rows: {give}.{cure}")
     return values
 
 

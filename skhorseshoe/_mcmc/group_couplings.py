@@ -46,7 +46,7 @@ class Couplings:
         unit = np.sqrt((products**2 / precision).mean(axis=0))
         unit = np.where(unit > 0.0, unit, 1.0)
         b = np.ascontiguousarray((products / unit).T)
-        A = -(IterativePrecision(self).solve(b, 0.0 * b).T * unit)
+        A = np.ascontiguousarray(-IterativePrecision(self).solve(b, 0.0 * b).T * unit)
         linear = A.T @ products
         H += linear + linear.T + A.T @ self.times(A.T).T
         return A, H

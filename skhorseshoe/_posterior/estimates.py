@@ -6,7 +6,7 @@ from ..diagnostics import convergence
 from .grouped_prediction import scale_draws
 from .ordered import cut_rows
 
-SCALE_ROW = "(group scale"  # begin of the names of standard deviations of groups
+SCALE_ROW = " scale)"  # end of the names of scales
 
 
 def other_quantities(model):
@@ -15,7 +15,7 @@ def other_quantities(model):
     draws = {"(intercept)": model.intercept_draws_} if model._fit_facts["fit_intercept"] else {}
     draws["(global scale)"] = model.global_scale_draws_
     draws |= cut_rows(model)
-    draws |= {f"{SCALE_ROW}{'' if name is None else f': {name}'})": s for name, s in scale_draws(model).items()}
+    draws |= {f"({name or 'group'}{SCALE_ROW}": s for name, s in scale_draws(model).items()}
     checks = convergence(np.stack(list(draws.values()), axis=-1))
     return draws, np.append(model.rhat_, checks.rhat), np.append(model.ess_, checks.ess_bulk)
 

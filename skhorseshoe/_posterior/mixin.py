@@ -99,7 +99,7 @@ class PosteriorMixin:
         -------
         frame : pandas.DataFrame
             Indexed by feature name, ``(intercept)``, ``(global scale)`` and, with groups, ``(group scale)`` last; of
-            several factors ``(group scale: name)`` for each.
+            several factors ``(name scale)`` for each.
             Columns: mean, sd, the ends of the equal-tailed interval, prob_positive (posterior probability that the
             coefficient is above zero), lfsr (local false sign rate, the probability that the more probable sign is
             wrong: min(P(beta > 0), P(beta < 0)), and 1 / ess where it is less, since the draws cannot tell smaller

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.usefixtures("blas_as_in_a_fit")
 
 
 class Case(NamedTuple):
-    """Rows of an intercept alone, beside a column of zeros, with a level of two factors, of which the second has two."""
+    """Rows of an intercept alone, beside a column of zeros, with levels of two factors; the second has two."""
 
     first: np.ndarray
     second: np.ndarray
