@@ -38,7 +38,8 @@ class PredictionsMixin(PosteriorMixin):
         groups : array-like of shape (n_samples,) or None, default=None
             Of a model that was fitted with groups, the labels of the groups. A row of a group that the fit has seen has
             the probability Phi(eta + u_g); one of another group, and every row without ``groups``, has that of a new
-            group, Phi(eta / sqrt(1 + s^2)).
+            group, Phi(eta / sqrt(1 + s^2)). Of a model with several factors a table or a dict with some or all of them;
+            each factor that is left out has a new level.
         offset : array-like of shape (n_samples,) or None, default=None
             Of a model that was fitted with an offset, that of these rows.
         new_groups : bool or None, default=None
