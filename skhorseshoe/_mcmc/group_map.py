@@ -124,6 +124,21 @@ def _moments(row_groups, predictors, mode, h, s):
     return np.concatenate(out, axis=1)
 
 
+def marginal_logliks(row_groups, predictors, s):
+    """The logarithm of the likelihood of the rows of each group, averaged over u_g ~ N(0, s^2); (n_groups,).
+
+    predictors : x beta of all rows (n, 1)."""
+    mode, h = _modes(row_groups, predictors, np.zeros(row_groups.n), s)
+    out = []
+    for first in range(0, len(mode), _GRIDS_AT_ONCE):
+        some = slice(first, first + _GRIDS_AT_ONCE)
+        u, gap = _nodes_about(mode[some], (h[some] + s**-2.0) ** -0.5, s)
+        log = row_groups.logliks_on_grid(predictors, u, first) - u**2 / (2 * s**2)
+        most = log.max(axis=1)
+        out.append(most + np.log((np.exp(log - most[:, None]) * gap).sum(axis=1)))
+    return np.concatenate(out) - np.log(s * np.sqrt(2 * np.pi))
+
+
 def _laws(row_groups, predictors, scale, reach):
     """The polynomials of ``GroupMap`` and the powers beyond them. predictors : x r of all rows (n, 1)."""
     t, mode, moments = np.linspace(-reach, reach, _SCALES), np.zeros(row_groups.n), []

@@ -96,23 +96,30 @@ def log_likelihood(model, rows, place, weight, max_draws):
     return out.reshape(len(model.intercept_draws_), -1, n)
 
 
-def labelled_rows(model, X, y, sample_weight, offset):
+def labelled_rows(model, X, y, sample_weight, offset, groups=None):
     """The user's rows of the fit, checked: ``GivenRows``, the place of each label among the classes in their order
-    (n,), and weights (n,) or None."""
+    (n,), and weights (n,) or None. groups : of the rows, or None where each row is to be scored."""
     if hasattr(model, "_derived"):
         raise ValueError(
             f"This is the model {model._derived}, and the log score of a row of the fit is that of the model that was "
             "fitted: ask that."
         )
-    if is_grouped(model):
+    several = is_grouped(model) and isinstance(model.groups_, dict)
+    if is_grouped(model) and (groups is None or several):
+        what = "by several factors" if several else "with groups"
         raise ValueError(
-            "This model was fitted with groups, and the log score of a row is asked for: leaving one row out says "
-            "little of new groups, since the others of its group stay. Hold out whole groups: cross_validate(model, X, "
+            f"This model was fitted {what}, and the log score of a row is asked for: leaving one row out says "
+            "little of new groups, since the others of its group stay. Hold out whole groups: "
+            f"{'' if several else 'loo(..., groups=groups), or '}cross_validate(model, X, "
             'y, params={"groups": groups}, cv=GroupKFold(), scoring="neg_log_loss") (user guide, "Rows that belong '
             'together").'
         )
     X = model._check_rows(X)
-    rows = given_rows(model, X, None, offset)
+    rows = given_rows(model, X, groups, offset, False)
+    if groups is not None and not np.array_equal(np.unique(rows.codes), np.arange(len(model.groups_))):
+        raise ValueError(
+            "groups must be those of the fit, a label for each row: these are not all of its labels alone."
+        )
     place = places_of(y, X, model)
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, X)
