@@ -289,6 +289,8 @@ def predict_interval(
     groups: Labels = None,
     offset: Offsets = None,
     new_groups: NewGroups = None,
+    *,
+    of_one: bool = False,
 ) -> Floats:
     """``HorseshoeProbitClassifier.predict_interval`` of rows as the model takes them.
 
@@ -302,6 +304,8 @@ def predict_interval(
         Posterior probability of the interval, in (0, 1); None takes ``credible_level``.
     groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
         The groups of the rows, and their offsets.
+    of_one : bool, default=False
+        Whether the interval of a row with a new group is for one such group, in place of the average over them.
 
     Returns
     -------
@@ -310,7 +314,7 @@ def predict_interval(
         2), of each class in the order of ``classes_``.
     """
     steps, classifier = unwrap(model)
-    return classifier.predict_interval(prepared(steps, X), level, groups, offset, new_groups)
+    return classifier.predict_interval(prepared(steps, X), level, groups, offset, new_groups, of_one=of_one)
 
 
 def predict_proba_samples(

@@ -158,3 +158,22 @@ def test_questions_about_other_factors_are_refused(model):
         model.predict_proba(X, groups=GROUPS)
     with pytest.raises(ValueError, match="one factor, which has no name"):
         fit(D).group_effects("doctor")
+
+
+@pytest.mark.parametrize("known", [(), ("doctor",)])
+def test_the_interval_for_one_new_group_is_that_of_simulated_ones(model, known):
+    rows, groups = X[:3], GROUPS[list(known)][:3] if known else None
+    eta = rows.to_numpy() @ model.coef_draws_.reshape(-1, 3).T + model.intercept_draws_.ravel()
+    u = 0.0
+    for name, labels in model.groups_.items():
+        if name in known:
+            eta += model.group_effect_draws_[name].reshape(-1, len(labels))[:, CODES[name][:3]].T
+        else:
+            s = model.group_scale_draws_[name].ravel()
+            u = u + s * RNG.standard_normal((1000, len(s)))
+    simulated = ndtr(eta[:, None] + u).reshape(3, -1)
+    found = model.predict_interval(rows, 0.8, groups=groups, new_groups=False, of_one=True)
+    shares = [(simulated < end[:, None]).mean(axis=1) for end in found.T]
+    np.testing.assert_allclose(shares, [[0.1] * 3, [0.9] * 3], atol=0.003)
+    known_rows = model.predict_interval(rows, groups=GROUPS[:3], new_groups=False, of_one=True)
+    assert (known_rows == model.predict_interval(rows, groups=GROUPS[:3], new_groups=False)).all()

@@ -24,27 +24,34 @@ from .grouped_prediction import (
 from .ordered import is_ordered, own_draws
 
 
-def values_by_row(model, rows, width, values_of, draws=None):
+def values_by_row(model, rows, width, values_of, draws=None, of_one=None):
     """The values of values_of(eta, ops) for the blocks of rows; (n, width), on the host.
 
-    rows : ``GivenRows``. draws : ``DrawsForRows``; by default all draws.
+    rows : ``GivenRows``. draws : ``DrawsForRows``; by default all draws. of_one : function of eta on the host and the
+    variance (m,) of what new groups add to it, for rows that have any; None averages over new groups.
     """
     draws, out = draws or draws_for_rows(model, rows), np.empty((rows.X.shape[0], width))
 
     def use(eta, block, ops):
         codes = None if rows.codes is None else rows.codes[block]
-        for places, scores in _new_and_known(eta, codes, draws, model._likelihood, ops):
+        for places, scores, variance in _new_and_known(eta, codes, draws, ops):
+            if variance is not None and of_one is not None:
+                out[block][places] = of_one(ops.to_host(scores), variance)
+                continue
+            if variance is not None:
+                scores = scores / ops.to_device(model._likelihood.shrunk_by(variance))
             out[block][places] = ops.to_host(values_of(scores, ops))
 
     each_predictor(model, rows, draws.coef, draws.intercept, use)
     return out
 
 
-def _new_and_known(eta, codes, draws, likelihood, ops):
+def _new_and_known(eta, codes, draws, ops):
     """Yields places and linear predictors of the rows of a block whose groups are new, and of those that are of known
-    groups in the same factors; those of all rows, if the model has no groups."""
+    groups in the same factors, with the variance (m,) of the effects of new ones, or None; those of all rows, if the
+    model has no groups."""
     if draws.variances is None:
-        yield slice(None), eta
+        yield slice(None), eta, None
         return
     is_known = np.zeros((len(eta), len(draws.variances)), bool) if codes is None else codes >= 0
     for pattern in np.unique(is_known, axis=0):
@@ -55,9 +62,7 @@ def _new_and_known(eta, codes, draws, likelihood, ops):
             scores, variances = scores[:, ops.to_device(draws.places)], variances[:, draws.places]
         for k in np.flatnonzero(pattern):
             scores = scores + ops.to_device(draws.effects[k][:, codes[places, k]].T.astype(np.float64))
-        if not pattern.all():
-            scores = scores / ops.to_device(likelihood.shrunk_by(variances[~pattern].sum(axis=0)))
-        yield places, scores
+        yield places, scores, None if pattern.all() else variances[~pattern].sum(axis=0)
 
 
 def draws_for_rows(model, rows, max_draws=None, alike=False):
