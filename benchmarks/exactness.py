@@ -174,7 +174,7 @@ def calibration(report, options):
 DATA = HERE.parent / "tests" / "data"
 PLAIN, WITH_SLAB = "gold_synthetic_300x20.npz", "gold_slab_150x8.npz"  # the second with unpenalised columns too
 LOGISTIC = "gold_logistic_150x8.npz"  # as the second
-FACTORS = "gold_factors_400x4.npz"  # three levels of nested factors, and one that is crossed with these
+FACTORS = "gold_factors_400x4.npz"  # classes in schools, and a factor that is crossed with these
 UNITS = np.array([3.0, 0.01, 1.0, 50.0, 0.2, 7.0, 1.0, 100.0])  # of its columns
 LENGTHS = {"hmc": (10_000, 2), "pxda": (20_000, 5), "gibbs": (40_000, 10)}  # sweeps, a draw is kept every
 FITS = [  # a sampler and, by their names, forms of the data

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from laws import agrees_with_gold, load_gold
 from scipy.special import ndtr
 
 from skhorseshoe import HorseshoeProbitClassifier, inspection, plotting
@@ -177,3 +178,12 @@ def test_the_interval_for_one_new_group_is_that_of_simulated_ones(model, known):
     np.testing.assert_allclose(shares, [[0.1] * 3, [0.9] * 3], atol=0.003)
     known_rows = model.predict_interval(rows, groups=GROUPS[:3], new_groups=False, of_one=True)
     assert (known_rows == model.predict_interval(rows, groups=GROUPS[:3], new_groups=False)).all()
+
+
+@pytest.mark.slow
+def test_classes_in_schools_crossed_with_questions_agree_with_nuts():
+    gold = load_gold("factors_400x4")
+    settings = {name: gold[name].tolist() for name in ("slab_scale", "global_scale", "unpenalized")}
+    groups = dict(zip(("school", "class", "question"), gold["levels"].T, strict=True))
+    model = HorseshoeProbitClassifier(random_state=0, n_iter=3000, burn_in=500, **settings)
+    agrees_with_gold(model.fit(gold["X"], gold["y"], groups=groups), gold)

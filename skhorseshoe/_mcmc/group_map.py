@@ -61,22 +61,30 @@ class GroupMap(NamedTuple):
         return (self.along @ np.ascontiguousarray(beta.T, np.float32)).astype(np.float64)
 
     def conditional(self, scale, followed):
-        """Mean of u given s (n_chains,), and the logarithm of its standard deviation; (n_groups, n_chains) each.
+        """Mean of u given s (n_chains,), its standard deviation, and the logarithm of that; (n_groups, n_chains) each.
 
         followed : how much the effects have changed while beta moved from r."""
         t = np.log(scale / self.scale)
-        within = np.clip(t, -self.reach, self.reach)
+        within = np.minimum(np.maximum(t, -self.reach), self.reach)
         powers, beyond = _powers(within), t - within
         log_sd = self.log_sd @ powers
         if beyond.any():
             log_sd += np.where(beyond < 0.0, beyond, self.power * beyond)
+        sd, mean = np.exp(log_sd), self.ratio @ powers
+        mean *= sd
         share = (self.precision + self.scale**-2.0) / (self.precision + scale**-2.0)
-        return (self.ratio @ powers) * np.exp(log_sd) + share * followed, log_sd
+        share *= followed
+        mean += share
+        return mean, sd, log_sd
 
 
 def _powers(t):
     """Powers of t from 0 to the degree; (_DEGREE + 1, len(t))."""
-    return np.vander(t, 1 + _DEGREE, increasing=True).T
+    powers = np.empty((len(t), 1 + _DEGREE))  # transposed, ``numpy.vander`` is slow for few
+    powers[:, 0] = 1.0
+    for k in range(_DEGREE):
+        np.multiply(powers[:, k], t, out=powers[:, k + 1])
+    return powers.T
 
 
 def _nodes_about(mode, sd, s):

@@ -83,11 +83,11 @@ class ScaleLine:
     def __init__(self, factor, given, followed, effects, scale):
         self.of_factor, self.given, self.scale = factor, given, scale
         self.to_beta, self.to_point = followed
-        mean, log_sd = self._conditional(scale, 1.0)
-        self.standard = (effects - mean) / np.exp(log_sd)
+        mean, sd, _ = self._conditional(scale, 1.0)
+        self.standard = (effects - mean) / sd
 
     def _conditional(self, scale, c):
-        """Mean of u and logarithm of its standard deviation at c beta; (n_groups, n_chains) each."""
+        """``GroupMap.conditional`` at c beta."""
         return self.of_factor.map.conditional(scale, c * self.to_beta - self.to_point)
 
     def factor(self, r):
@@ -101,8 +101,10 @@ class ScaleLine:
     def to(self, r):
         """c and s (n_chains,), u and the logarithm of its standard deviation (n_groups, n_chains)."""
         c, scale = self.factor(r), np.exp(r) * self.scale
-        mean, log_sd = self._conditional(scale, c)
-        return c, scale, mean + self.standard * np.exp(log_sd), log_sd
+        mean, sd, log_sd = self._conditional(scale, c)
+        sd *= self.standard
+        mean += sd
+        return c, scale, mean, log_sd
 
     def at(self, r, asked):
         """The log-likelihood, of the chains asked, and the other terms of the log-density."""
