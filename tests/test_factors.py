@@ -105,6 +105,9 @@ def test_other_answers_take_several_factors(model):
     plotting.GroupEffectsDisplay.from_estimator(model, factor="doctor")
     plotting.PosteriorCalibrationDisplay.from_estimator(model, X, Y, groups=GROUPS[["doctor"]], new_groups=True)
     assert inspection.marginal_effects(model, X).index.tolist() == list("abc")
+    by_doctors = inspection.calibration(model, X, Y, groups=GROUPS, new_groups=True, random_state=0)
+    alone = inspection.calibration(model, X, Y, groups=GROUPS[["doctor"]], new_groups=True, random_state=0)
+    pd.testing.assert_frame_equal(by_doctors, alone)  # whole groups of the factor with the fewest are drawn
     data = pytest.importorskip("arviz") and model.to_arviz()
     assert data.posterior["group_effect_doctor"].dims[-1] == "group_doctor"
     assert "group_scale_patient" in data.log_prior

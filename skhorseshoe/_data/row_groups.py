@@ -160,6 +160,11 @@ class Matched(NamedTuple):
     counts: tuple[int, int]  # how many labels are of groups of the fit, and how many there are
     told: str  # the counts in words
 
+    @property
+    def coarsest(self):
+        """The column of ``own`` with the fewest labels (n,): such rows a bootstrap draws together."""
+        return self.own[:, self.own.max(axis=0, initial=0).argmin()]
+
 
 def match_groups(groups, labels, are_new, name="groups"):
     """``Matched``. groups : of the fit. labels : of rows, from ``check_groups``. are_new : whether to match none."""
