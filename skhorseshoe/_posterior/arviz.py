@@ -14,8 +14,8 @@ from .._model.horseshoe import each_slab, log_density_of_tau, log_half_cauchy
 from .._utils.names import names_of
 from .._version import __version__
 from . import predict
-from .group_effects import labels_of_groups
-from .grouped_prediction import is_grouped
+from .group_effects import listed
+from .grouped_prediction import by_factor, is_grouped, scale_draws
 from .ordered import cut_names, cut_points, is_ordered
 
 
@@ -27,9 +27,10 @@ def from_model(model, rows, max_draws):
         raise ImportError("to_arviz needs ArviZ: pip install arviz, version 0.18 or later.") from error
     draws = {"coef": model.coef_draws_, "intercept": model.intercept_draws_, "global_scale": model.global_scale_draws_}
     if is_grouped(model):
-        draws["group_scale"] = model.group_scale_draws_
-        if model.group_effect_draws_.shape[1] == model.intercept_draws_.shape[1]:
-            draws["group_effect"] = model.group_effect_draws_
+        draws |= {f"group_scale{of(name)}": values for name, values in scale_draws(model).items()}
+        effects = by_factor(model, "group_effect_draws_").items()
+        n_draws = model.intercept_draws_.shape[1]
+        draws |= {f"group_effect{of(name)}": values for name, values in effects if values.shape[1] == n_draws}
     if is_ordered(model):
         draws["cut_points"] = cut_points(model)
     groups = {"posterior": {name: predict.evenly(values, max_draws) for name, values in draws.items()}}
@@ -42,12 +43,13 @@ def from_model(model, rows, max_draws):
     columns = [str(name) if isinstance(name, tuple) else name for name in names_of(model)]
     free = [name for name, kappa in zip(columns, model.shrinkage_, strict=True) if kappa == 0]
     coords = {"feature": columns, "unpenalized_feature": free}
-    dims = {"coef": ["feature"], "unpenalized": ["unpenalized_feature"], "y": ["row"], "group_effect": ["group"]}
+    dims = {"coef": ["feature"], "unpenalized": ["unpenalized_feature"], "y": ["row"]}
     dims["cut_points"] = ["cut"]
     if is_ordered(model):
         coords["cut"] = cut_names(model)
     if is_grouped(model):
-        coords["group"] = labels_of_groups(model)
+        for name, labels in by_factor(model, "groups_").items():
+            coords[f"group{of(name)}"], dims[f"group_effect{of(name)}"] = listed(labels), [f"group{of(name)}"]
     attrs = {
         "inference_library": "skhorseshoe",
         "inference_library_version": __version__,
@@ -70,8 +72,10 @@ def log_prior(model, max_draws):
     slabs = each_slab(model.prior_["slab_scale"], (~free).sum())
     terms = {"global_scale": log_density_of_tau(tau, model.prior_["tau_0"], slabs)}
     if is_grouped(model):
-        s, scale = predict.evenly(model.group_scale_draws_, max_draws), model.prior_["group_scale"]
-        terms["group_scale"] = log(2 / pi / scale) + log_half_cauchy((s / scale) ** 2)
+        scales = model.prior_["group_scale"]
+        for name, values in scale_draws(model).items():
+            s, scale = predict.evenly(values, max_draws), scales if name is None else scales[name]
+            terms[f"group_scale{of(name)}"] = log(2 / pi / scale) + log_half_cauchy((s / scale) ** 2)
     if not model._fit_facts["fit_intercept"]:
         spread = np.hypot(mean, spread)
     if free.any():
@@ -83,6 +87,11 @@ def log_prior(model, max_draws):
         at_mean = intercept + np.einsum("cmp,p->cm", coef, mean)
         terms["intercept"] = log_normal(at_mean, WIDE)
     return terms
+
+
+def of(name):
+    """The end of the names of what is of a factor; empty for a single one."""
+    return "" if name is None else f"_{name}"
 
 
 def log_normal(x, sd):
