@@ -131,7 +131,8 @@ def numpyro_nuts(
 ):  # fmt: skip
     """NumPyro's NUTS, the model as the documentation states it, not as our samplers see it; all scales non-centred.
 
-    free : columns that are not shrunk, N(0, (100 / sd)^2). groups : (n,) numbers of the groups of the rows, or None.
+    free : columns that are not shrunk, N(0, (100 / sd)^2). groups : (n,) numbers of the groups of the rows, (n, k) of
+    their levels of k factors, or None.
     logistic : the likelihood, in place of probit. ordered : whether y has numbers 0, 1, ... of classes in order, whose
     cut points (n_chains, n_draws, K - 1) stand for the intercept.
     """
@@ -182,8 +183,9 @@ def numpyro_nuts(
         numpyro.deterministic("intercept", middle - mean @ beta)
         score = centred @ beta + middle
         if groups is not None:
-            s = numpyro.sample("s", dist.HalfCauchy(1.0))
-            score = score + s * normal("u", 1.0, int(groups.max()) + 1)[groups]
+            for k, codes in enumerate(np.atleast_2d(groups.T)):
+                s = numpyro.sample(f"s{k}", dist.HalfCauchy(1.0))
+                score = score + s * normal(f"u{k}", 1.0, int(codes.max()) + 1)[codes]
         numpyro.factor("likelihood", (log_sigmoid if logistic else log_ndtr)(sign * score).sum())
 
     lengths = {"num_warmup": burn_in, "num_samples": n_iter, "num_chains": n_chains, "chain_method": "sequential"}
@@ -196,7 +198,8 @@ def numpyro_nuts(
     draws = {name: np.asarray(values) for name, values in mcmc.get_samples(group_by_chain=True).items()}
     divergent = int(np.asarray(mcmc.get_extra_fields()["diverging"]).sum())
     found = Run(draws["beta"], draws["intercept"], draws["tau"], *seconds, sum(compiled), divergent)
-    return found._replace(group_scale=draws.get("s"))
+    scales = [draws[name] for name in sorted(draws) if name.startswith("s") and name[1:].isdigit()]
+    return found._replace(group_scale=scales[0] if len(scales) == 1 else np.stack(scales, axis=-1) if scales else None)
 
 
 def nutpie_nuts(X, y, slab, burn_in, n_iter, seed):

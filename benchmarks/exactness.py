@@ -174,6 +174,7 @@ def calibration(report, options):
 DATA = HERE.parent / "tests" / "data"
 PLAIN, WITH_SLAB = "gold_synthetic_300x20.npz", "gold_slab_150x8.npz"  # the second with unpenalised columns too
 LOGISTIC = "gold_logistic_150x8.npz"  # as the second
+FACTORS = "gold_factors_400x4.npz"  # classes in schools, and a factor that is crossed with these
 UNITS = np.array([3.0, 0.01, 1.0, 50.0, 0.2, 7.0, 1.0, 100.0])  # of its columns
 LENGTHS = {"hmc": (10_000, 2), "pxda": (20_000, 5), "gibbs": (40_000, 10)}  # sweeps, a draw is kept every
 FITS = [  # a sampler and, by their names, forms of the data
@@ -237,6 +238,7 @@ def gold(report, options):
     """
     from _samplers import numpyro_nuts
 
+    gold_of_factors(report, options, numpyro_nuts)
     free, slab, tau_0 = [5, 7], 0.3, 0.5
     with np.load(DATA / PLAIN) as other:
         X = other["X"][:150, :8]
@@ -249,18 +251,43 @@ def gold(report, options):
         law = {"tau_0": tau_0, "free": free, "accept": 0.99, "logistic": file == LOGISTIC}
         nuts, of = numpyro_nuts(X, y, slab, *lengths, 1, **law), file.removesuffix(".npz")
         found = {"X": X, "y": y, "unpenalized": free, "slab_scale": slab, "global_scale": tau_0}
-        found["quantile_levels"] = levels
-        draws = {"beta": nuts.coef, "intercept": nuts.intercept[..., None], "logtau": np.log(nuts.tau)[..., None]}
-        for name, x in draws.items():
-            sd, ess = x.std(axis=(0, 1)), ess_bulk(x)
-            report.add(f"{of}, {name}: least ESS", float(ess.min()), at_least=2000)
-            report.add(f"{of}, {name}: worst R-hat", float(rhat(x).max()), at_most=1.01)
-            found |= {f"{name}_mean": x.mean(axis=(0, 1)), f"{name}_sd": sd, f"{name}_mcse_mean": sd / np.sqrt(ess)}
-            found[f"{name}_q"] = np.quantile(x, levels, axis=(0, 1))
+        found |= described(report, of, nuts, levels)
         pairs = zip(*nuts[:2], strict=True)
         found["prob_mean"] = np.mean([cdf(c @ X.T + b[:, None]).mean(axis=0) for c, b in pairs], axis=0)
         if not options.quick and all(row["met"] for row in report.rows if row["target"]):
             np.savez_compressed(DATA / file, **found)
+
+
+def described(report, of, nuts, levels):
+    """Means, standard deviations, errors and quantiles of the draws of NUTS, by name; ``report`` gets ESS and R-hat."""
+    draws = {"beta": nuts.coef, "intercept": nuts.intercept[..., None], "logtau": np.log(nuts.tau)[..., None]}
+    draws |= {} if nuts.group_scale is None else {"logs": np.log(nuts.group_scale)}
+    found = {"quantile_levels": levels}
+    for name, x in draws.items():
+        sd, ess = x.std(axis=(0, 1)), ess_bulk(x)
+        report.add(f"{of}, {name}: least ESS", float(ess.min()), at_least=2000)
+        report.add(f"{of}, {name}: worst R-hat", float(rhat(x).max()), at_most=1.01)
+        found |= {f"{name}_mean": x.mean(axis=(0, 1)), f"{name}_sd": sd, f"{name}_mcse_mean": sd / np.sqrt(ess)}
+        found[f"{name}_q"] = np.quantile(x, levels, axis=(0, 1))
+    return found
+
+
+def gold_of_factors(report, options, numpyro_nuts):
+    """NUTS for pupils in classes in schools, each with answers to some of eight questions. One column is of schools."""
+    rng, slab, tau_0, free = np.random.default_rng(4), 1.0, 0.5, [1]
+    school, item = np.repeat(np.arange(10), 40), rng.integers(0, 8, 400)
+    levels = np.stack([school, np.repeat(np.arange(40), 10), item], axis=1)
+    X = rng.standard_normal((400, 4))
+    X[:, 0] = rng.standard_normal(10)[school]
+    u = sum(s * rng.standard_normal(40)[codes] for s, codes in zip((0.6, 0.4, 0.8), levels.T, strict=True))
+    y = (X @ [0.5, 0.3, 0.0, 0.0] - 0.4 + u + rng.standard_normal(400) > 0).astype(np.int8)
+    lengths = (20, 20) if options.quick else (1500, 8000)
+    law = {"tau_0": tau_0, "free": free, "accept": 0.95, "groups": levels}
+    nuts = numpyro_nuts(X, y, slab, *lengths, 1, **law)
+    found = {"X": X, "y": y, "levels": levels, "unpenalized": free, "slab_scale": slab, "global_scale": tau_0}
+    found |= described(report, FACTORS.removesuffix(".npz"), nuts, np.array([0.05, 0.25, 0.5, 0.75, 0.95]))
+    if not options.quick and all(row["met"] for row in report.rows if row["target"]):
+        np.savez_compressed(DATA / FACTORS, **found)
 
 
 # Joint tests ----------------------------------------------------------------------------------------------------------

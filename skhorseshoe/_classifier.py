@@ -67,9 +67,10 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
     global_scale : float or None, default=None
         Scale tau_0 of the prior tau ~ C+(0, tau_0), from 1e-100 to 1e100. A smaller value means fewer coefficients away
         from zero. None means 1, unless ``expected_nonzero`` is given.
-    group_scale : float, default=1
+    group_scale : float or dict, default=1
         With ``groups`` in ``fit``, the scale of the prior s ~ C+(0, group_scale) of the standard deviation s of the
-        groups' effects, from 1e-100 to 1e100; the noise of a row has standard deviation 1.
+        groups' effects, from 1e-100 to 1e100; the noise of a row has standard deviation 1. With several factors it is
+        that of each, or a dict has one for each by name.
     unpenalized : array-like of names, indices or bool, or None, default=None
         Columns that are not shrunk, such as age and sex: their coefficients have the wide prior N(0, (100 / standard
         deviation of the column)^2). Names need a table with string names; a mask has n_features entries. With all
@@ -148,7 +149,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         (..., n_classes, n_features) and intercepts (..., n_classes).
     groups_, group_scale_draws_, group_effect_draws_, group_effect_moments_
         With ``groups``: labels, sorted (n_groups,); draws of s (n_chains, n_draws); float32 draws of the effects
-        (n_chains, n_kept, n_groups), as many as fit in 256 MiB; and "mean" and "sd" of all.
+        (n_chains, n_kept, n_groups), as many as fit in 256 MiB; and "mean" and "sd" of all. With several factors these
+        are dicts by factor; "mean" and "sd" too.
     ordered_classes_, cut_points_, cut_points_draws_
         Of more than two classes with ``ordered``: the classes from lowest to highest (n_classes,); posterior means of
         the cut points between them (n_classes - 1,), and their draws (n_chains, n_draws, n_classes - 1). Draws of the
@@ -228,7 +230,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         draws_dtype: Literal["float64", "float32"] = "float64",
         fit_intercept: bool = True,
         global_scale: float | None = None,
-        group_scale: float = 1.0,
+        group_scale: float | Mapping[str, float] = 1.0,
         unpenalized: ArrayLike | None = None,
         prior_scale: ArrayLike | Mapping[Any, float] | None = None,
         ordered: bool | ArrayLike = False,
@@ -302,7 +304,9 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         groups : array-like of shape (n_samples,) or None, default=None
             Labels of the groups of rows that belong together, such as a patient's visits: numbers, booleans, strings or
             dates, in any order of rows. Every group g has an effect u_g ~ N(0, s^2) on the score of its rows, and
-            coefficients are given the group; averaged over groups they are beta / sqrt(1 + s^2). On the CPU alone.
+            coefficients are given the group; averaged over groups they are beta / sqrt(1 + s^2). On the CPU alone. A
+            table or a dict has a column for each of several factors, nested or crossed, such as patient and doctor;
+            each has effects and an s of its own, and a row has the sum of the effects of its labels.
         offset : array-like of shape (n_samples,) or None, default=None
             Finite numbers that are added to the scores as they are, such as those of an earlier model with
             probabilities p: ``scipy.stats.norm.ppf(p)``. Predictions then need an offset too. On the CPU alone.

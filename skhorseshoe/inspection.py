@@ -57,6 +57,7 @@ def loo(
     y: Labels,
     sample_weight: Weights = None,
     *,
+    groups: Labels = None,
     offset: Offsets = None,
     max_draws: int | None = None,
 ) -> LeaveOneOut:
@@ -76,6 +77,9 @@ def loo(
     sample_weight : array-like of shape (n_samples,) or None, default=None
         The weights of the fit, times the class weights if there was a ``class_weight``. A row of weight w is left out
         with all its weight, and predicted as w rows: its term is log E[p^w].
+    groups : array-like of shape (n_samples,) or None, default=None
+        The groups of the fit, if it had any: each is left out with all its rows, and predicted as a new group, with its
+        effect integrated out. ``elpd_i`` and ``pareto_k`` have an entry for each of ``groups_``.
     offset : array-like of shape (n_samples,) or None, default=None
         The offsets of the fit, if it had any.
     max_draws : int or None, default=None
@@ -92,8 +96,8 @@ def loo(
     TypeError
         If X is a Dask collection, or the model is none of those above.
     ValueError
-        If the model was fitted with groups, of which whole ones are to be held out (user guide, "Rows that belong
-        together"); if there are fewer than 100 draws, the rows are not those of the fit, with the labels, weights and
+        If the model was fitted with groups, and ``groups`` are not given or not those, or with several factors; if
+        there are fewer than 100 draws, the rows are not those of the fit, with the labels, weights and
         offsets that they had there (by their number and by means of the columns, weighted by these), y holds a label
         that is not in ``classes_``, lengths differ, or a weight is negative; other errors are those of
         `marginal_effects`.
@@ -134,7 +138,7 @@ def loo(
     steps, classifier = unwrap(model)
     if is_dask(X, y, sample_weight):
         raise TypeError("loo takes rows of this process, not a Dask collection: give it rows that are computed.")
-    rows, positive, weight = predict.labelled_rows(classifier, prepared(steps, X), y, sample_weight, offset)
+    rows, positive, weight = predict.labelled_rows(classifier, prepared(steps, X), y, sample_weight, offset, groups)
     return leave_one_out(classifier, rows, positive, weight, max_draws)
 
 
@@ -197,6 +201,8 @@ def predict_interval(
     groups: Labels = None,
     offset: Offsets = None,
     new_groups: NewGroups = None,
+    *,
+    of_one: bool = False,
 ) -> Floats:
     """``HorseshoeProbitClassifier.predict_interval`` of rows as the model takes them.
 
@@ -210,6 +216,8 @@ def predict_interval(
         Posterior probability of the interval, in (0, 1); None takes ``credible_level``.
     groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
         The groups of the rows, and their offsets.
+    of_one : bool, default=False
+        Whether the interval of a row with a new group is for one such group, in place of the average over them.
 
     Returns
     -------
@@ -218,7 +226,7 @@ def predict_interval(
         2), of each class in the order of ``classes_``.
     """
     steps, classifier = unwrap(model)
-    return classifier.predict_interval(prepared(steps, X), level, groups, offset, new_groups)
+    return classifier.predict_interval(prepared(steps, X), level, groups, offset, new_groups, of_one=of_one)
 
 
 def predict_proba_samples(

@@ -126,7 +126,7 @@ def test_memory_is_as_forecast(sampler, n, p, n_groups, seed):
 
 @pytest.mark.parametrize("n", [2, 3])
 def test_effects_are_copied_only_where_room_is_given_up(n):
-    draws = group_draws.GroupDraws(2, 3, n_groups=4)
+    draws = group_draws.GroupDraws(2, 3, [4])
     effects = draws.effects
     draws.trim(n, n)
     assert draws.effects.shape == (2, n, 4)
@@ -142,7 +142,7 @@ def test_effects_that_an_interrupt_has_torn_are_not_kept(sizes, monkeypatch):
         raise KeyboardInterrupt
 
     sizes(draws_of_groups=2 * 4 * 2 * 3)
-    draws = Draws(2, 10, columns, blocks=[SimpleNamespace(draws_of=partial(group_draws.GroupDraws, n_groups=3))])
+    draws = Draws(2, 10, columns, blocks=[SimpleNamespace(draws_of=partial(group_draws.GroupDraws, sizes=[3]))])
     taken = [(np.full((2, 1), k), np.ones(2), np.ones(2), (np.full((3, 2), k), np.full(2, 1.0 + k))) for k in range(4)]
     for one in taken[:2]:
         draws.add(*one)

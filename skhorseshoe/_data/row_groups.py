@@ -2,7 +2,7 @@
 
 from datetime import date, datetime, timedelta
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -23,25 +23,34 @@ _LARGEST_OFFSET = 1e6  # its square leaves enough digits for the likelihood
 
 
 class Groups(NamedTuple):
-    """The groups of the sampler's rows."""
+    """The groups of the sampler's rows, or with several factors the combinations of their levels."""
 
     codes: np.ndarray  # (n,) int32, from 0
-    n: int  # number of groups
-    scale: float  # scale of the half-Cauchy prior of s, the standard deviation of the groups' effects
+    n: int  # number of groups or combinations
+    scale: Any  # scale of the half-Cauchy prior of s, the standard deviation of the groups' effects; of each factor
+    levels: np.ndarray | None = None  # (n, n_factors) int32, as in ``Factors``
+    names: tuple = ()  # of the factors, where there are several
+
+    def factors(self):
+        """Of each factor the codes of rows (n,), the number of levels, and the scale of the prior."""
+        if self.levels is None:
+            return [(self.codes, self.n, self.scale)]
+        columns = zip(self.levels.T, self.scale, strict=True)
+        return [(of_all[self.codes], int(of_all.max()) + 1, scale) for of_all, scale in columns]
 
 
-def check_groups(groups, n):
+def check_groups(groups, n, name="groups"):
     """The labels of the groups of n rows, checked; (n,). Time stamps with a zone are in UTC, numbers as an array of
-    theirs."""
-    labels = check_labels(_zoned(_one_column("groups", groups, n, "label", "patient")), "groups")
+    theirs. name : in errors."""
+    labels = check_labels(_zoned(_one_column(name, groups, n, "label", "patient")), name)
     if (rounded := first_whole_rounded(labels)) is not None:
         raise ValueError(
-            f"groups holds {rounded!r}, and such large floats ({labels.dtype}) do not tell a whole number from the "
+            f"{name} holds {rounded!r}, and such large floats ({labels.dtype}) do not tell a whole number from the "
             "next, which may be another group. Give whole numbers (missing values make them floats in pandas; its type "
             "Int64 does not), or text."
         )
     if labels.dtype == object and any(issubclass(cls, datetime) for cls in {*map(type, labels)}):
-        return _in_utc(labels)
+        return _in_utc(labels, name)
     return labels
 
 
@@ -54,12 +63,12 @@ def _zoned(labels):
     return pd.Series(np.asarray(labels)).dt.tz_localize("UTC").astype(object)
 
 
-def _in_utc(stamps):
+def _in_utc(stamps, name):
     """Time stamps with a zone in UTC, so that an instant has one label; those without a zone unchanged."""
     have_zone = {stamp.tzinfo is not None for stamp in stamps}
     if len(have_zone) > 1:
         raise ValueError(
-            "groups holds time stamps with a time zone and without, which have no order: tz_localize the latter."
+            f"{name} holds time stamps with a time zone and without, which have no order: tz_localize the latter."
         )
     if have_zone == {False}:
         return stamps
@@ -103,14 +112,16 @@ def _one_column(name, values, n, entry, such):
     if len(shape) == 2 and shape[0] == n:
         kind = "a table" if columns else "a list" if isinstance(values, list | tuple) else "an array"
         such = f"frame[{columns[0]!r}]" if columns else f"numpy.asarray({name})[:, 0]"
-        more = ", or a text that joins them" if entry == "label" else ""
+        more = ", or a text that joins them, or all as factors, a table or a dict by name" if entry == "label" else ""
         raise ValueError(f"{name} is {kind} of {shape[1]} columns: give one of them, such as {name}={such}{more}.")
     if shape != (n,):
-        raise ValueError(f"{name} has the shape {shape}, and X has {n} rows: {give}.")
+        are_names = isinstance(values, list | tuple) and all(isinstance(value, str) for value in values)
+        cure = f" If these are names of columns, {name}=frame[{list(values)!r:.60}]." if are_names else ""
+        raise ValueError(f"{name} has the shape {shape}, and X has {n} rows: {give}.{cure}")
     return values
 
 
-def encode_groups(labels):
+def encode_groups(labels, name="groups"):
     """The labels of the groups, sorted, and the code of each row's group, int32. labels : from ``check_groups``."""
     if labels.dtype.kind in "OU":  # hashing is faster than sorting for these; in older pandas it stops at a zero byte
         values = labels.tolist()
@@ -122,7 +133,7 @@ def encode_groups(labels):
         if not has_order:
             cls = type(labels[0])
             raise ValueError(
-                f"groups holds labels of type {cls.__name__}, which have no order. {cure_of_kind(cls, 'groups')}"
+                f"{name} holds labels of type {cls.__name__}, which have no order. {cure_of_kind(cls, name)}"
             )
         codes = {label: k for k, label in enumerate(groups)}
         return np.fromiter(groups, labels.dtype, len(groups)), np.array([codes[label] for label in values], np.int32)
@@ -130,41 +141,48 @@ def encode_groups(labels):
     return groups, codes.ravel().astype(np.int32)
 
 
-def check_sizes(codes, weight):
+def check_sizes(codes, weight, name="groups"):
     """Raise a ValueError if no group has two rows. weight : of the rows, or None."""
     n = len(codes)
     if np.bincount(codes).max() > 1 or (weight is not None and np.bincount(codes, weight).max() > 1):
         return
     raise ValueError(
-        f"groups has {n} labels for {n} rows: no two rows belong together, so the data do not tell what a group does. "
-        "Leave groups out, or give labels that rows share, such as the numbers of patients."
+        f"{name} has {n} labels for {n} rows: no two rows belong together, so the data do not tell what a group does. "
+        f"Leave {name} out, or give labels that rows share, such as the numbers of patients."
     )
 
 
 class Matched(NamedTuple):
-    """The groups of rows beside those of a fit."""
+    """The groups of rows beside those of a fit. ``match_factors`` gives arrays with a column for each factor."""
 
     codes: np.ndarray  # (n,) int32, codes of the groups of the fit; -1 for a group that is new
     own: np.ndarray  # (n,) int32, equal for rows of one label
     counts: tuple[int, int]  # how many labels are of groups of the fit, and how many there are
+    told: str  # the counts in words
+
+    @property
+    def coarsest(self):
+        """The column of ``own`` with the fewest labels (n,): such rows a bootstrap draws together."""
+        return self.own[:, self.own.max(axis=0, initial=0).argmin()]
 
 
-def match_groups(groups, labels, are_new):
+def match_groups(groups, labels, are_new, name="groups"):
     """``Matched``. groups : of the fit. labels : of rows, from ``check_groups``. are_new : whether to match none."""
-    distinct, own = encode_groups(labels)
+    distinct, own = encode_groups(labels, name)
     found = np.full(len(distinct), -1, np.int32)
     if len(labels) and not are_new:
         of_fit, kind = (_kind_of(values) for values in (groups, labels))
         if of_fit != kind:
             raise ValueError(
-                f"groups holds {kind}, and in fit it held {of_fit}: no label could be one of these. Give labels as in "
+                f"{name} holds {kind}, and in fit it held {of_fit}: no label could be one of these. Give labels as in "
                 "fit, or new_groups=True if all groups are new."
                 + " tz_localize gives times a zone."
                 * ("with a zone" in of_fit + kind)
             )
         places = {key: k for k, key in enumerate(_keys(groups))}
         found[:] = [places.get(key, -1) for key in _keys(distinct)]
-    return Matched(found[own], own, (int((found >= 0).sum()), len(distinct)))
+    n_known = int((found >= 0).sum())
+    return Matched(found[own], own, (n_known, len(distinct)), f"{n_known} of {len(distinct)}")
 
 
 def _keys(labels):

@@ -121,9 +121,10 @@ class Rows:
         return part._replace(bounds=bounds - bounds[0], start=int(bounds[0]))
 
     def checksums(self):
-        """The checksums of X, y and the weights, and, or None, of the groups, the offset and ``numbers``; by name."""
+        """The checksums of X, y and the weights, and, or None, of groups, levels, offset and ``numbers``; by name."""
         values = self._total(Segment.checksum, rows=self._input._replace(X=self.ops.to_host(self.X)))
-        more = {"groups": self.groups and self.groups.codes, "offset": self.offset}
+        more = {"groups": self.groups and self.groups.codes, "levels": self.groups and self.groups.levels}
+        more["offset"] = self.offset
         more["columns that are not empty"] = self.numbers
         checksums = {name: None if array is None else zlib.crc32(array) for name, array in more.items()}
         checksums |= zip(("X", "y", "the weights"), values, strict=True)
@@ -231,9 +232,10 @@ class Rows:
         sums = self.ops.sums_by_group(self.held[0], np.zeros(self.n, np.int32), 1, weight)
         return self.columns.gradient(sums[:, : self.shape[1] + self.columns.fit_intercept])[0]
 
-    def sums_by_group(self, weight):
-        """Sums of weight_i (x_i, 1) over the rows of each group, in columns of X; (n_groups, p + 1). weight : (n,)."""
-        return self.ops.sums_by_group(self.held[0], self.groups.codes, self.groups.n, weight)
+    def sums_by_group(self, weight, codes, n_groups):
+        """Sums of weight_i (x_i, 1) over the rows of each group, in columns of X; (n_groups, p + 1). weight, codes :
+        (n,)."""
+        return self.ops.sums_by_group(self.held[0], codes, n_groups, weight)
 
     def one_sided_columns(self):
         """``OneSidedColumns``."""
@@ -323,7 +325,8 @@ class Rows:
         try:
             found = separation(X, y, c.fit_intercept, c.mean_of_X, spread)
             if found != COMPLETE and within and self.groups is not None:
-                found = WITHIN if separates_within(X, y, self.groups.codes, c.mean_of_X, spread) else found
+                by_factor = (separates_within(X, y, codes, c.mean_of_X, spread) for codes, *_ in self.groups.factors())
+                found = WITHIN if any(by_factor) else found
         except (MemoryError, np.linalg.LinAlgError):
             return None
         return found

@@ -24,7 +24,7 @@ from .._utils.warn import warn
 _MANIFEST = "manifest.json"
 _PREFIXES = "draws-", "state-", "manifest"
 _LEFTOVERS = re.compile(r"(draws|state)-\d+\.npz(\.new)?|manifest\.json\.new")  # of killed runs, or superseded
-_FORMAT = 6
+_FORMAT = 7
 _TASK = "fit"
 _CURE = "Nothing of it is used. To start anew, remove the folder or give another one."
 

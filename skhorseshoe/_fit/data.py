@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
+from .._data.factors import Factors, check_factors, encode_factors
 from .._data.input_table import example_for_fit, is_dask, is_reordered, read_X, refuse_dask
 from .._data.labels import in_order, levels_of, order_of
-from .._data.row_groups import check_groups, check_offset, check_sizes, encode_groups
+from .._data.row_groups import check_offset
 from .._data.validation import check_y, numbers
 from .._data.weights import Excess, is_whole, is_wide, rows_that_count, weigh
 from .._model import likelihood_of
@@ -39,12 +40,13 @@ class Data(NamedTuple):
     shape: tuple  # of X
     classes: np.ndarray
     excess: Excess  # of the weights
-    # X, y as 0 and 1, weights, codes of groups and offsets, the last three or None; None on a cluster.
+    # X, y as 0 and 1, weights, codes of groups (of several factors of combinations) and offsets, the last three or
+    # None; None on a cluster.
     rows: tuple | None = None
     whole_weights: bool = True  # whether rows can be repeated in place of their weights
     expansion: float = 1.0  # row count after that, as a multiple
     more_columns: bool = False  # whether X has clearly more columns than rows
-    groups: np.ndarray | None = None  # labels, sorted
+    groups: Factors | None = None
     has_offset: bool = False
     original_X: Any = None  # X before the checks, which may have made a copy
     open_on_cluster: Any = None  # function that returns a context with ``DaskRows``, see ``dask_input.prepare``
@@ -63,7 +65,7 @@ class Data(NamedTuple):
     @property
     def known(self):
         """Attributes of a fitted model that the data tell."""
-        groups = {} if self.groups is None else {"groups_": self.groups}
+        groups = {} if self.groups is None else {"groups_": self.groups.as_attribute}
         offset = {"_has_offset": True} if self.has_offset else {}
         ordered = {"ordered_classes_": np.array(self.levels, self.classes.dtype)} if self.levels else {}
         return {**self.columns, "classes_": self.classes, **ordered, **groups, **offset}
@@ -100,7 +102,7 @@ def checked(model, params, X, by_row):
         facts["whole_weights"] = sample_weight is None and params.class_weight is None
     else:
         levels = levels_of(params.ordered, by_row.y, y)
-        facts = {**_in_memory(values, y, by_row, params.class_weight, levels), "original_X": X}
+        facts = {**_in_memory(values, y, by_row, params, levels), "original_X": X}
     by = [] if params.class_weight is None else [f"class_weight={params.class_weight!r}"]
     by += [] if sample_weight is None else ["sample_weight"]
     columns = {name: getattr(learner, name) for name in _FACTS_ABOUT_COLUMNS if hasattr(learner, name)}
@@ -111,17 +113,17 @@ def checked(model, params, X, by_row):
     return Data(columns, unpenalized, prior_scale, " and ".join(by), reordered, order, held, **facts)
 
 
-def _in_memory(X, y, by_row, class_weight, levels):
+def _in_memory(X, y, by_row, params, levels):
     """The facts of ``Data`` about rows in memory or on disk, whose numbers and labels are checked."""
     check_consistent_length(X, y)
-    labels = None if by_row.groups is None else check_groups(by_row.groups, len(y))
+    labels = {} if by_row.groups is None else check_factors(by_row.groups, len(y))
     offset = None if by_row.offset is None else check_offset(by_row.offset, len(y))
-    counts, y, weight, classes, excess = weigh(y, by_row.sample_weight, class_weight, levels)
-    X, labels, offset = rows_that_count(counts, X, labels, offset)
+    counts, y, weight, classes, excess = weigh(y, by_row.sample_weight, params.class_weight, levels)
+    X, offset, *by_factor = rows_that_count(counts, X, offset, *labels.values())
     groups, codes, whole = None, None, is_whole(weight)
-    if labels is not None:
-        groups, codes = encode_groups(labels)
-        check_sizes(codes, weight)
+    if labels:
+        groups, codes = encode_factors(dict(zip(labels, by_factor, strict=True)), weight)
+        groups = groups._replace(scale=parameters.scales_of_groups(params.group_scale, groups.labels))
     facts = {"shape": X.shape, "classes": classes, "excess": excess, "groups": groups, "has_offset": offset is not None}
     facts |= {"whole_weights": whole, "expansion": 1 if weight is None or not whole else weight.sum() / len(weight)}
     return {**facts, "more_columns": is_wide(X, weight), "rows": (X, y, weight, codes, offset)}

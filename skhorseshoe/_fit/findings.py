@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from .._data.separation import COMPLETE, NONE, QUASI, WITHIN
-from .._mcmc.blocks import SUMMARY_ROWS
 from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import NOISE, ROUGH_ESS_PER_CHAIN, ROUGH_RHAT
 from .._mcmc.prior import PER_CONTRAST, SLABS
-from .._posterior.estimates import interval, other_quantities
+from .._posterior.estimates import SCALE_ROW, interval, other_quantities
+from .._posterior.grouped_prediction import scale_draws
 from .._utils.memmap import is_on_disk
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .group_findings import COPIED, ONE_ROW_EACH
@@ -225,7 +225,7 @@ def unbounded_in(fitted, names, run, slab_scale, one_sided, told=()):
 
 def _are_effects_far(fitted):
     """Whether effects of groups may be far out; a small table is often separated within groups to no harm."""
-    return hasattr(fitted, "groups_") and np.quantile(fitted.group_scale_draws_, 0.95) > LOOSE
+    return any(np.quantile(draws, 0.95) > LOOSE for draws in scale_draws(fitted).values())
 
 
 def _separated(rows, run, among=None, within=False):
@@ -291,7 +291,8 @@ def _not_converged(params, chains, unbounded):
     facts["per_chain"] = least[worst] // chains.n_chains
     facts["sums"] = SUMS if chains.are_sums_well else ""
     one_sided = {*unbounded.shrunk, *unbounded.free}  # longer chains do not cure these, nor what depends on them
-    one_sided |= {"(intercept)", "(global scale)", *SUMMARY_ROWS, *WATCHED} if one_sided else set()
+    scales = {name for name in chains.names if str(name).endswith(SCALE_ROW)}
+    one_sided |= {"(intercept)", *scales, *WATCHED} if one_sided else set()
     curable = np.array([name not in one_sided for name in chains.names])
     to_do, cure, changes = failed & curable & (not unbounded.are_apart), "", {}
     if unbounded.is_copied:

@@ -42,7 +42,7 @@ def fit(model, given, X, by_row, lease):
     earlier = warm_start.earlier(model) if params.warm_start else None
     plan = plan_fit(params, data, 0 if earlier is None else int(earlier["n_iter"]))
     data = data._replace(original_X=None, rows=None)  # frees them, where the plan has copies
-    plan, needed = fit_to_memory(plan, 0 if data.groups is None else len(data.groups), params.checkpoint is not None)
+    plan, needed = fit_to_memory(plan, data.groups, params.checkpoint is not None)
     lease.name = plan.device.name
     known = {**data.known, "device_": plan.device.name, "sampler_": plan.settings.sampler}
     weight = by_row.sample_weight  # scorers take no other argument, so rows are scored as those of new groups

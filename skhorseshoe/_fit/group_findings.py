@@ -7,6 +7,7 @@ that within groups, the group effects take up the difference, and correlate with
 
 import numpy as np
 
+from .._data.factors import called
 from .._data.group_outcomes import Copied, Matched, fixed_outcomes
 from .warning_texts import Finding
 
@@ -21,10 +22,15 @@ ONE_ROW_EACH = "Fit one row for each group, without groups: with pandas, X.group
 
 def of_outcomes(data, y, codes, weight):
     """The findings before sampling. data : ``Data``. y, codes, weight : of its rows."""
-    fixed, n_groups = fixed_outcomes(y, codes, weight, "class_weight" in data.weighted_by), len(data.groups)
+    by_factor = data.groups.by_row(codes)
+    return [finding for factor in by_factor for finding in _of_factor(data, y, *factor, weight)]
+
+
+def _of_factor(data, y, name, codes, n_groups, weight):
+    fixed, of = fixed_outcomes(y, codes, weight, "class_weight" in data.weighted_by), _of(name)
     if isinstance(fixed, Copied):
         which = f"all but {fixed.n_mixed} of {fixed.n}" if fixed.n_mixed else f"each of the {fixed.n}"
-        return [Finding(COPIED, [], ONE_ROW_EACH, {"which": which})]
+        return [Finding(COPIED, [], ONE_ROW_EACH, {"which": which, "of": of})]
     findings = []
     if n_groups < _FEW_GROUPS:
         labels, cure = "one label for all rows, which does not tell", "Leave groups out."
@@ -34,15 +40,20 @@ def of_outcomes(data, y, codes, weight):
                 "Half of that prior lies below group_scale: if groups are known to differ little, set a smaller one "
                 "(0.3 is an intraclass correlation of 0.08)."
             )
-        findings.append(Finding("few groups", [], cure, {"labels": labels}))
+        findings.append(Finding("few groups", [], cure, {"called": called(name), "labels": labels}))
     if isinstance(fixed, Matched):
         groups = f"Each of the {fixed.n}" if fixed.n_alike == fixed.n else f"{fixed.n_alike} of {fixed.n}"
         of_class = "" if fixed.by is None else f"y == {data.classes.tolist()[fixed.by]!r}"
         number = f"{fixed.number:g} row{'s' * (fixed.number != 1)} with {of_class}"
-        facts = {"groups": groups, "verb": "has" if fixed.n_alike == fixed.n else "have"}
+        facts = {"groups": groups, "of": of, "verb": "has" if fixed.n_alike == fixed.n else "have"}
         facts["number"] = f"exactly {number}" if of_class else "the same share of both classes"
         findings.append(Finding(MATCHED, [], "", facts))
     return findings
+
+
+def _of(name):
+    """Of which factor groups are, in words; "" for a single one."""
+    return "" if name is None else f" of {called(name)}"
 
 
 def are_fixed(findings):
@@ -51,11 +62,18 @@ def are_fixed(findings):
 
 
 def of_means(rows, effects, names):
-    """A list of at most one ``Finding``. rows : ``Rows``. effects : (n_groups,) posterior means. names : of columns."""
-    n_groups, c = rows.groups.n, rows.columns
+    """A list of at most one ``Finding`` for each factor. rows : ``Rows``. effects : their posterior means, as a model
+    has them. names : of columns."""
+    by_factor = effects.items() if isinstance(effects, dict) else [(None, effects)]
+    pairs = zip(by_factor, rows.groups.factors(), strict=True)
+    return [found for (name, own), (codes, *_) in pairs for found in _means_of(rows, name, codes, own, names)]
+
+
+def _means_of(rows, name, codes, effects, names):
+    n_groups, c = len(effects), rows.columns
     if n_groups * rows.shape[1] > _MOST_MEANS or n_groups < 4:
         return []
-    sums = rows.sums_by_group(rows.weight if len(rows.weight) else np.ones(rows.n))
+    sums = rows.sums_by_group(rows.weight if len(rows.weight) else np.ones(rows.n), codes, n_groups)
     sizes, means = sums[:, -1:], sums[:, :-1] / sums[:, -1:]
     between = (sizes * (means - c.mean_of_X) ** 2).sum(axis=0) / sizes.sum()
     varies = c.informative & (c.sd_of_X**2 - between > _WITHIN * c.sd_of_X**2)
@@ -66,7 +84,7 @@ def of_means(rows, effects, names):
     if not len(columns):
         return []
     columns = columns[np.argsort(-np.abs(r[columns]), kind="stable")]
-    return [Finding("group means", names[columns], "", {"worst": r[columns[0]]})]
+    return [Finding("group means", names[columns], "", {"worst": r[columns[0]], "of": _of(name)})]
 
 
 def _correlations(means, effects):

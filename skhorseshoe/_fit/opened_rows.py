@@ -34,7 +34,11 @@ def open_rows(params, data, plan, threads):
         return data.open_on_cluster(fit_intercept, ops, threads, data.unpenalized, standardize, data.prior_scale)
     stored = slice(None) if plan.stored is None else plan.stored
     X, y, weight, codes, offset = plan.rows
-    groups = None if codes is None else Groups(codes, len(data.groups), params.group_scale)
+    groups = None
+    if codes is not None:
+        labels, levels, scale = data.groups
+        n, names = (len(labels[None]), ()) if levels is None else (len(levels), tuple(labels))
+        groups = Groups(codes, n, scale, levels, names)
     placed, words = ops.place(X, params.n_chains, plan.settings.kind_on_device)
     if params.verbose and words:
         progress.logger.info(words)

@@ -54,7 +54,7 @@ CONSTRAINTS = {  # each parameter by itself; scikit-learn checks them
     "fit_intercept": ["boolean"],
     "global_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), None],
     "expected_nonzero": [Interval(Real, 0, None, closed="neither"), None],
-    "group_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both")],
+    "group_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), dict],
     "slab_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), StrOptions({"auto", PER_CONTRAST}), None],
     "unpenalized": ["array-like", None],
     "prior_scale": ["array-like", dict, None],
@@ -193,3 +193,24 @@ def scales_of_prior(prior_scale, names, unpenalized):
             )
         scales[j] = value
     return scales
+
+
+def scales_of_groups(group_scale, factors):
+    """``group_scale`` for the factors with these names: a number for a single one, whose name is None, or a tuple."""
+    names = list(factors)
+    if not isinstance(group_scale, dict):
+        return group_scale if names == [None] else (group_scale,) * len(names)
+    if names == [None]:
+        raise ValueError(f"group_scale is a dict, {group_scale!r:.80}, and groups has one factor: give a number.")
+    if {*group_scale} != {*names}:
+        raise ValueError(
+            f"group_scale has {list(group_scale)!r:.80}, and groups has the factors {names!r:.80}: give a number for "
+            "each of these, or one for all."
+        )
+    for name, value in group_scale.items():
+        if not isinstance(value, Real) or isinstance(value, bool) or not LEAST_SCALE <= value <= LARGEST_SCALE:
+            raise ValueError(
+                f"group_scale of {name!r} is {value!r:.40}: it must be a number from {LEAST_SCALE:g} to "
+                f"{LARGEST_SCALE:g}."
+            )
+    return tuple(float(group_scale[name]) for name in names)

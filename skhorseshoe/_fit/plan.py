@@ -107,19 +107,21 @@ def choose_kind(params, data):
     - weights are not whole, or make too many rows where a Cholesky factor is possible: others take weights as repeats.
 
     Otherwise it is "pxda", or with groups or an offset, which "pxda" does not take, "gibbs". With groups and too many
-    columns for a Cholesky factor "hmc" alone is left.
+    columns for a Cholesky factor, or several factors, "hmc" alone is left.
     """
     too_wide, in_prior_coordinates = needs_conjugate_gradients(data.shape[1]), fits_prior_coordinates(params, data)
     sampler, taking = params.sampler, ("hmc", "gibbs", "pxda")
     if not params.likelihood.has_latents:
         taking = ("hmc",)
     elif data.extras:
-        taking = ("hmc",) if data.groups is not None and too_wide else ("hmc", "gibbs")
+        several = data.groups is not None and data.groups.levels is not None
+        taking = ("hmc",) if several or (data.groups is not None and too_wide) else ("hmc", "gibbs")
     if sampler == "auto":
         can_repeat = data.whole_weights and (too_wide or data.expansion <= _LARGEST_EXPANSION)
         sampler = "hmc" if in_prior_coordinates or (can_tune(params) and not too_wide) or not can_repeat else taking[-1]
     elif sampler not in taking:
-        here = " with so many columns" if sampler == "gibbs" else ""
+        here = " of several factors" if data.groups is not None and data.groups.levels is not None else ""
+        here = here or " with so many columns" * (sampler == "gibbs")
         what = f"{data.extras}{here}" if params.likelihood.has_latents else _named(params.likelihood)
         raise ValueError(f"sampler={sampler!r} does not take {what}. Use sampler={taking[0]!r} or 'auto'.")
     return PRIOR_COORDINATES if in_prior_coordinates and sampler == "hmc" else sampler
@@ -242,12 +244,12 @@ def _bytes_of_blas(size, most):
     return 24 * 2**20 + min(most, 256 * size**2)
 
 
-def fit_to_memory(plan, n_groups, has_checkpoint):
+def fit_to_memory(plan, groups, has_checkpoint):
     """The plan with as many of its threads as there is room for, and the forecast in words; a MemoryError if there is
-    none for one."""
+    none for one. groups : ``Factors``, or None."""
     free = memory.available()
     for n_threads in range(plan.n_threads, 0, -1):
-        draws, working_set = _forecast_of(plan, n_threads, n_groups)
+        draws, working_set = _forecast_of(plan, n_threads, groups)
         left = min([free, *addresses_left(n_threads)])
         if (1 + has_checkpoint) * draws + working_set <= left:
             break
@@ -260,7 +262,7 @@ def fit_to_memory(plan, n_groups, has_checkpoint):
     return plan._replace(n_threads=n_threads), words
 
 
-def _forecast_of(plan, n_threads, n_groups):
+def _forecast_of(plan, n_threads, groups):
     """Bytes of the draws, and of the working set."""
     settings, (n, p) = plan.settings, plan.shape
     n_chains, n_draws, sampler = settings.n_chains, _most_draws(settings), settings.kind
@@ -269,7 +271,9 @@ def _forecast_of(plan, n_threads, n_groups):
     needed = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, _has_no_matrix(plan), _stored(plan))
     if plan.n_contrasts > 1:  # draws are kept by class, one more than the contrasts
         needed = needed[0] * (plan.n_contrasts + 1) / plan.n_contrasts, needed[1]
-    more = forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler) if n_groups else (0, 0)
+    if groups is None:
+        return needed
+    more = forecast_of_groups(n, p, n_chains, n_draws, groups.n_effects, sampler, len(groups.labels))
     return needed[0] + more[0], needed[1] + more[1]
 
 

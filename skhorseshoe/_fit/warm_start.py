@@ -63,6 +63,7 @@ def dependencies(params, problem, settings):
         "shape of X": rows.shape,
         "dtype of X": rows.dtype.name,
         "group_scale": None if rows.groups is None else rows.groups.scale,
+        "names of groups": None if rows.groups is None else list(rows.groups.names),
         "place of X": "memory" if settings.kind == DIAGONAL else None,  # on disk the chains are others
         **{f"checksum of {name}": value for name, value in rows.checksums().items()},
     }

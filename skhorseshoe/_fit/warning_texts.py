@@ -52,16 +52,16 @@ TEMPLATES = {
         "in. {cure}"
     ),
     "few groups": (
-        "groups has {labels} how much groups differ, and the answer depends on the prior of the group scale "
+        "{called} has {labels} how much groups differ, and the answer depends on the prior of the group scale "
         "(group_scale). {cure}"
     ),
     "copied outcome": (
-        "y is the same in all rows of {which} groups of several rows, as an outcome of a patient that is copied to the "
-        "patient's rows. They tell no more than one row does, and hardly anything but the prior bounds the group scale "
-        "and the coefficients. {cure}"
+        "y is the same in all rows of {which} groups{of} of several rows, as an outcome of a patient that is copied to "
+        "the patient's rows. They tell no more than one row does, and hardly anything but the prior bounds the group "
+        "scale and the coefficients. {cure}"
     ),
     "matched sets": (
-        "{groups} groups {verb} {number}, as matched sets have (cases with their controls, choices from a list). A "
+        "{groups} groups{of} {verb} {number}, as matched sets have (cases with their controls, choices from a list). A "
         "design that fixes these numbers hides how groups differ, and coefficients are wrong: too near zero if sets "
         "are matched on something that goes with a column, and up to twice too large with group means in X. Use "
         "conditional logistic regression (ConditionalLogit of statsmodels), or fit the differences within pairs, as "
@@ -119,8 +119,8 @@ TEMPLATES = {
         "deviation are shrunk more."
     ),
     "group means": (
-        "{columns}: the means of groups go together with the effects of groups (the correlation is {worst:.2f}), so "
-        "the coefficient mixes what differs between groups with what changes within one. Add to X, before any "
+        "{columns}: the means of groups{of} go together with the effects of groups (the correlation is {worst:.2f}), "
+        "so the coefficient mixes what differs between groups with what changes within one. Add to X, before any "
         "Pipeline, the mean of such a column in each row's group as another column; with pandas it is "
         "X.groupby(groups)[name].transform('mean')."
     ),

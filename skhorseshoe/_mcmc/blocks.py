@@ -4,8 +4,6 @@ A block has its part of the state, its moves, and what is saved and kept of it. 
 runs and draws know blocks by this class alone.
 """
 
-SUMMARY_ROWS = {"(group scale)": "group_scale_draws_"}  # scales of blocks: rows of summary(), attributes of a model
-
 
 class Block:
     """A block, with hooks that do nothing.

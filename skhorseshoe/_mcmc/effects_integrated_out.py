@@ -1,4 +1,4 @@
-"""Data augmentation with groups of rows: beta and u are drawn together given z.
+"""Data augmentation with groups of rows, of one factor: beta and u are drawn together given z.
 
 With n_g rows in a group, m_g the sum of their x_i and z_g that of z_i - offset_i, beta is drawn with X'X - sum_g m_g
 m_g' / (n_g + s^-2) in place of X'X, and X'z - sum_g m_g z_g / (n_g + s^-2) in place of X'z; then u_g ~ N((z_g - m_g
@@ -70,7 +70,7 @@ class _LatentRows:
     def latent(self, beta, sweep, key):
         """X'z - sum_g m_g z_g / (n_g + s^-2), and z'z."""
         xtz, ztz = self.rows.rows.latent(beta, sweep, key, self.shift)
-        self.z_sums = self.rows.effects.row_groups.sums(self.shift.terms)
+        self.z_sums = self.rows.effects.sums(self.shift.terms)
         return xtz - (self.z_sums * self.variance).T @ self.sums, ztz
 
 
@@ -84,7 +84,7 @@ def sweep_given_latents(state, rows, law, precision, block):
     new = law(state, latent_rows)
     # u given beta and z.
     mean = (latent_rows.z_sums - precision.sums @ new.beta.T) * variance
-    noise = ops.normal((len(new.beta), block.n_groups), key, t + _SECOND_DRAW, EFFECT_PURPOSE).T
+    noise = ops.normal((len(new.beta), len(block.effects)), key, t + _SECOND_DRAW, EFFECT_PURPOSE).T
     block.effects = mean + np.sqrt(variance) * noise
     # u, s, beta and tau with z integrated out.
     block.set_origin(new.beta)

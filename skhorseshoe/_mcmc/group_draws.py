@@ -11,19 +11,21 @@ _MOMENTS = "group_all_"  # prefix of the names of saved moments
 class GroupDraws:
     """Draws of s and u, part of ``Draws``. Each has a stride k, a power of two: each k-th draw is kept.
 
-    room : the most draws of a chain that ``Draws`` keeps. Arguments of methods: n_offered, number of draws that
-    ``add`` was called with; n, number of those whose s is kept.
+    room : the most draws of a chain that ``Draws`` keeps. sizes : number of effects of each factor. names : of factors,
+    or None for a single one, whose attributes are arrays; those of several are dicts of arrays. Arguments of methods:
+    n_offered, number of draws that ``add`` was called with; n, number of those whose s is kept.
     """
 
-    def __init__(self, n_chains, room, n_groups):
-        self.scale = np.empty((n_chains, room))
+    def __init__(self, n_chains, room, sizes, names=None):
+        n_groups, self.names, self.ends = sum(sizes), names, np.cumsum(sizes)[:-1]
+        self.scale = np.empty((n_chains, room) if names is None else (n_chains, room, len(names)))
         effects_room = max(1, min(room, ROOM_BYTES // (4 * n_chains * n_groups)))
         self.effects = np.empty((n_chains, effects_room, n_groups), np.float32)
         self.stride = 1  # of u
         self.moments = Moments((n_chains, n_groups))
 
     def add(self, n_offered, at, effects, scale):
-        """Take u (n_groups, n_chains) and s (n_chains,). at : index of s, or None if it is not kept."""
+        """Take u (n_groups, n_chains) and s (n_chains, ...). at : index of s, or None if it is not kept."""
         self.moments.add(effects.T)
         if self.will_halve(n_offered):
             self._halve_effects(self._n_effects(n_offered))
@@ -55,21 +57,32 @@ class GroupDraws:
             self._halve_effects(n)
 
     def judged(self, n, intercept):
-        """What suffices before sampling ends beside coefficients: s, (n_chains, n). n : draws. intercept : its draws
-        (n_chains, n), or None where it is not judged."""
+        """What suffices before sampling ends beside coefficients: s, (n_chains, n, ...). n : draws. intercept : its
+        draws (n_chains, n), or None where it is not judged."""
         return self.scale[:, :n]
 
     def to_predict(self, n):
         """The attributes of a fitted model, by name, that predictions for new groups need, with n draws."""
-        return {"group_scale_draws_": self.scale[:, :n]}
+        return {"group_scale_draws_": self._scales(self.scale[:, :n])}
+
+    def _scales(self, scale):
+        """Draws of s as a model has them."""
+        return scale if self.names is None else dict(zip(self.names, np.moveaxis(scale, 2, 0), strict=True))
+
+    def _effects(self, values):
+        """Values of effects (..., n_groups) as a model has them."""
+        if self.names is None:
+            return values
+        return dict(zip(self.names, np.split(values, self.ends, axis=-1), strict=True))
 
     def attributes(self, stride):
         """The attributes of a fitted model, by name. stride : of the draws of coefficients."""
         of_all = self.moments.pooled()
+        moments = {name: self._effects(of_all[name]) for name in ("mean", "sd")}
         return {
-            "group_scale_draws_": self.scale,
-            "group_effect_draws_": self.effects,
-            "group_effect_moments_": {name: of_all[name] for name in ("mean", "sd")},
+            "group_scale_draws_": self._scales(self.scale),
+            "group_effect_draws_": self._effects(self.effects),
+            "group_effect_moments_": moments,
             "_group_stride": self.stride // stride,  # of effects, in kept draws
         }
 

@@ -1,24 +1,20 @@
-"""The block of the effects u of groups of rows and of their standard deviation s ~ C+(0, scale)."""
+"""The block of the effects u of groups of rows and of their standard deviation s ~ C+(0, scale), for each factor."""
 
 import numpy as np
-from scipy.special import ndtr
 
-from .._backends import EFFECT_PURPOSE, NO_SWEEP
 from . import group_moves
 from .blocks import Block
 from .effects_integrated_out import MarginalPrecision, products_kept, sweep_given_latents
+from .group_couplings import Couplings
 from .group_draws import ROOM_BYTES, GroupDraws
-from .group_map import GroupMap, MapAverages, as_saved
-from .known_predictors import KnownPredictors
+from .group_factors import factors_of, shifts_of
+from .group_map import GroupMap, MapAverages
+from .known_predictors import Given, KnownPredictors
 from .rows_given_effects import RowsGivenEffects
 
-_FIRST_SHARES = 0.05, 0.95  # shares of the prior of s between which chains start
-# Width of slices in log s: the first one, for one group; its bounds; and in standard deviations of the law, whose
-# variance is half the mean square of a step from draw to draw.
-_FIRST_WIDTH, _LEAST_WIDTH, _LARGEST_WIDTH, _WIDTH_IN_DEVIATIONS = 14.0, 1e-3, 4.0, 8.0
-_FEWEST_TUNING_SWEEPS = 25  # least number of sweeps whose steps tune the width
 _SWEEPS_BETWEEN_STATES = 3  # sweeps from one state that is added to the averages of the map to the next
 _MEASURED = "measured_beta", "measured_effects", "measured_scale"  # names of saved arrays
+_FROZEN = "group_frozen_weight", "group_frozen_centre"  # and these
 
 
 class GroupEffects(Block):
@@ -30,51 +26,79 @@ class GroupEffects(Block):
     def __init__(self, problem, n_chains, saved=None):
         rows, self.fixed, self.tau_0, self.key = problem
         self.rows, self.ops, self.columns = RowsGivenEffects(rows, self), rows.ops, rows.columns
-        self.n_chains = n_chains
-        codes, self.n_groups, self.prior_scale = rows.groups
-        _, y, weight = rows.held
-        dtype = np.promote_types(rows.dtype, np.float32)
-        self.row_groups = rows.ops.RowGroups(
-            y, weight, rows.offset, codes, self.n_groups, n_chains, dtype, rows.bounds, rows.threads, rows.likelihood
-        )
+        self.n_chains, self.levels = n_chains, rows.groups.levels
+        self.factors = factors_of(rows, n_chains, self.key)
+        self.shifts = shifts_of(self.factors, self.levels, self.key)
         self.follows = False  # whether u follows beta; not before the first reference
-        self.map, self.pending = GroupMap.none(self.n_groups), None  # and what the next map is computed from
+        self.along = self.pending = None  # the maps of all factors, and what the next ones are computed from
+        self.frozen = None  # of several factors: the information of rows and the effects about which they follow others
         self.point_predictors = None  # x r of all rows (n, 1)
         self.measured = None  # beta, u and s at which the shrinkage is measured, where there is no reference
-        if saved is None:
-            self._start()
+        if saved is None:  # (n_effects, n_chains), of all factors
+            self.effects = np.concatenate([factor.start(n_chains, self.ops) for factor in self.factors])
         else:
             self._restore(saved)
         self.known, self.averages = KnownPredictors(saved), MapAverages(saved)
         self.delta, self.beta = self.effects, self.known.grown  # (n_chains, q) where the effects are
 
-    def _start(self):
-        # Each chain starts in its own part of the prior of s, so that R-hat sees what the chains have not left.
-        standard = self.ops.normal((self.n_chains, 1 + self.n_groups), self.key, NO_SWEEP, EFFECT_PURPOSE)
-        least, most = _FIRST_SHARES
-        share = least + (most - least) * (np.arange(self.n_chains) + ndtr(standard[:, 0])) / self.n_chains
-        self.scale = self.prior_scale * np.tan(share * np.pi / 2)  # s (n_chains,)
-        self.effects = (standard[:, 1:] * self.scale[:, None]).T.copy()  # u (n_groups, n_chains)
-        self.widths, self.steps = np.full(2, min(_LARGEST_WIDTH, _FIRST_WIDTH / np.sqrt(self.n_groups))), np.zeros(3)
+    @property
+    def point(self):
+        """r (q,), about which u follows."""
+        return self.factors[0].map.point
+
+    @property
+    def scale(self):
+        """s (n_chains,), or of several factors (n_factors, n_chains)."""
+        return np.stack([factor.scale for factor in self.factors]) if self.levels is not None else self.factors[0].scale
 
     # What rows ask for.
 
     def at(self, beta):
-        """The effects at beta (m, q); (n_groups, m). One point has the means of the chains; of more points than chains,
-        each block of n_chains has the effects of the chains."""
+        """The effects at beta (m, q); (n_effects, m). One point has the means of the chains; of more points than
+        chains, each block of n_chains has the effects of the chains."""
         delta = self.delta
         if len(beta) != self.n_chains:
             delta = delta.mean(axis=1, keepdims=True) if len(beta) == 1 else np.tile(delta, len(beta) // self.n_chains)
         return np.ascontiguousarray(delta + self._followed(beta))
 
     def precisions(self, m):
-        """s^-2 of m points, as in ``at``; (m,)."""
-        log_scale = np.log(self.scale)
-        return np.exp(-2 * (log_scale.mean(keepdims=True) if m == 1 else np.tile(log_scale, m // self.n_chains)))
+        """s^-2 of each factor at m points, as in ``at``; (n_factors, m)."""
+        logs = [np.log(factor.scale) for factor in self.factors]
+        logs = [one.mean(keepdims=True) if m == 1 else np.tile(one, m // self.n_chains) for one in logs]
+        return np.exp(-2 * np.stack(logs))
+
+    def carried(self, direction):
+        """How much effects change while beta moves from 0 to direction (m, q); (n_effects, m)."""
+        return np.concatenate([factor.map.followed(direction) for factor in self.factors])
 
     def _followed(self, beta):
-        """How much effects change while beta moves from the point of the map to beta (m, q); (n_groups, m)."""
-        return self.map.followed(beta - self.map.point)
+        """How much effects change while beta moves from the point of the map to beta (m, q)."""
+        return self.carried(beta - self.point)
+
+    def of_rows(self, effects, but=None):
+        """Sums of effects (n_effects, m) over the factors, without one or none; for each group, or combination of
+        levels, of ``Rows``."""
+        if self.levels is None:
+            return effects
+        by_factor = zip(self.factors, self.levels.T, strict=True)
+        return sum(effects[factor.part][levels] for factor, levels in by_factor if factor is not but)
+
+    def sums(self, terms):
+        """Sums of terms by row (n, m) over the levels of all factors; (n_effects, m)."""
+        return np.concatenate([factor.row_groups.sums(terms) for factor in self.factors])
+
+    def by_effect(self, values):
+        """Values of factors (n_factors, m) for each of their effects; (n_effects, m)."""
+        return np.repeat(values, [factor.n for factor in self.factors], axis=0)
+
+    def given_others(self, factor, known, effects):
+        """``Given``, the predictors of rows without the effects of a factor. known : ``KnownPredictors`` of the chains.
+        effects : (n_effects, n_chains)."""
+        if self.levels is None:
+            return known
+        others = self.of_rows(effects, but=factor)[self.rows.groups.codes]
+        values = (known.values * known.factor + others).astype(known.values.dtype)
+        return Given(values, np.ones(self.n_chains))
 
     def add_pass(self, beta, predictors):
         """Keep the predictors of a pass at beta (m, q) within a trajectory."""
@@ -86,7 +110,7 @@ class GroupEffects(Block):
         averages."""
         if not self.averages.n:
             self._add_to_averages()
-        H, along, h = self.averages.information(self.rows.rows, spare)
+        H, along, h = self.averages.information(self.rows.rows, self.factors, spare)
         self.pending, self.averages = (self.averages, along, h), MapAverages()
         return H
 
@@ -95,8 +119,8 @@ class GroupEffects(Block):
         averages, known = MapAverages(), KnownPredictors()
         beta, effects, scale = self.measured
         known.begin(beta, self.rows.predictors(beta))
-        averages.add(self.row_groups, known, effects, scale)
-        return averages.information(self.rows.rows)[0]
+        averages.add(self.factors[0], self.given_others(self.factors[0], known, effects), effects, scale)
+        return averages.information(self.rows.rows, self.factors)[0]
 
     # Sweeps.
 
@@ -115,10 +139,10 @@ class GroupEffects(Block):
             known.begin(beta, self.rows.predictors(beta))
         self._recall()
         common = None
-        if self.map.along is not None:  # one pass finds the gradient at the point of the map too
+        if self.along is not None:  # one pass finds the gradient at the point of the map too
             if self.point_predictors is None:
-                self.point_predictors = self.rows.predictors(self.map.point[None])
-            beta, common = np.concatenate([beta, np.tile(self.map.point, (m, 1))]), self.point_predictors[:, 0]
+                self.point_predictors = self.rows.predictors(self.point[None])
+            beta, common = np.concatenate([beta, np.tile(self.point, (m, 1))]), self.point_predictors[:, 0]
         loglik, score, _ = self.rows.score_and_predictors(beta, known, common)
         self.reference_score = score[m:]  # (n_chains, q) at the point of the map, with u that has followed to there
         return loglik[:m], score[:m]
@@ -150,12 +174,9 @@ class GroupEffects(Block):
     # What burn-in learns.
 
     def end_phase(self):
-        """Tune the widths of slices in log s to the steps since the last call."""
-        n, *squares = self.steps
-        if n >= _FEWEST_TUNING_SWEEPS:
-            widths = _WIDTH_IN_DEVIATIONS * np.sqrt(np.array(squares) / (2 * n))
-            self.widths = np.clip(widths, _LEAST_WIDTH, _LARGEST_WIDTH)
-        self.steps = np.zeros(3)
+        """As in ``Block``."""
+        for factor in self.factors:
+            factor.tune()
 
     def see(self, n_seen):
         """Add the state of the chains to the averages for the next map, where it is due."""
@@ -163,7 +184,8 @@ class GroupEffects(Block):
             self._add_to_averages()
 
     def _add_to_averages(self):
-        self.averages.add(self.row_groups, self.predictors(self.beta), self.effects, self.scale)
+        first, known = self.factors[0], self.predictors(self.beta)
+        self.averages.add(first, self.given_others(first, known, self.effects), self.effects, self.scale)
 
     def held(self, reference):
         """The reference with the score that follows from the held effects of each chain."""
@@ -172,7 +194,9 @@ class GroupEffects(Block):
 
     def stay(self, beta):
         """As in ``Block``."""
-        self.map, self.follows = GroupMap.none(self.n_groups), False
+        self.along, self.frozen, self.follows = None, None, False
+        for factor in self.factors:
+            factor.map, factor.response = GroupMap.none(factor.n), None
         self.set_origin(beta)
 
     def followed(self, reference, spare):
@@ -188,8 +212,28 @@ class GroupEffects(Block):
         if self.pending is not None:
             (averages, along, h), self.pending = self.pending, None
             self.point_predictors = self.rows.predictors(point[None])
-            self.map = averages.group_map(along, h, point, self.row_groups, self.point_predictors)
+            averages.freeze(self.factors, along, h, point, self.point_predictors)
+            self.along = along
+            if self.levels is not None:
+                self.frozen = averages.weight / averages.n, averages.centre / averages.n
+                self._find_responses()
             self.delta = self.effects - self._followed(self.beta)
+
+    def _find_responses(self):
+        """Find how the effects of each factor follow those of the others."""
+        couplings = Couplings(self.factors, self.frozen[0], self.ops)
+        for factor in self.factors:
+            factor.response = couplings.response(factor, factor.map.precision + factor.map.scale**-2.0)
+
+    def followed_beside(self, factor, beta):
+        """How much the effects of a factor follow beta from 0 and others from 0; those of the chains (n, n_chains), and
+        at the point of the map (n, 1)."""
+        point = np.atleast_2d(self.point)
+        to_beta, to_point = factor.map.followed(beta), factor.map.followed(point)
+        if factor.response is None:
+            return to_beta, to_point
+        to_beta += factor.response @ (self.effects - self.carried(beta))
+        return to_beta, to_point + factor.response @ (self.frozen[1][:, None] - self.carried(point))
 
     def mark(self, beta):
         """As in ``Block``."""
@@ -199,44 +243,53 @@ class GroupEffects(Block):
     # What is judged, kept and saved.
 
     def judged(self):
-        """log s (n_chains, 1)."""
-        return np.log(self.scale)[:, None]
+        """log s (n_chains, n_factors)."""
+        return np.stack([np.log(factor.scale) for factor in self.factors], axis=1)
 
     def values(self, state):
-        """u (n_groups, n_chains) and s (n_chains,)."""
-        return self.effects, self.scale
+        """u (n_effects, n_chains) and s (n_chains,), or of several factors (n_chains, n_factors)."""
+        return self.effects, self.scale.T
 
     def draws_of(self, n_chains, room):
         """``GroupDraws``."""
-        return GroupDraws(n_chains, room, self.n_groups)
+        names = None if self.levels is None else self.rows.groups.names
+        return GroupDraws(n_chains, room, [factor.n for factor in self.factors], names)
 
     def prior(self):
         """As in ``Block``."""
-        return {"group_scale": float(self.prior_scale)}
+        scales = [float(factor.prior_scale) for factor in self.factors]
+        return {
+            "group_scale": scales[0] if self.levels is None else dict(zip(self.rows.groups.names, scales, strict=True))
+        }
 
     def arrays(self):
         """As in ``Block``."""
-        out = {"effects": self.effects, "scale": self.scale, "widths": self.widths, "steps": self.steps}
-        if self.map.along is not None:
-            out |= {f"map_{name}": value for name, value in self.map._asdict().items()}
-        out = {f"group_{name}": value for name, value in out.items()} | self.known.arrays() | self.averages.arrays()
-        return out | ({} if self.measured is None else dict(zip(_MEASURED, self.measured, strict=True)))
+        out = {"group_effects": self.effects, **self.known.arrays(), **self.averages.arrays()}
+        for factor in self.factors:
+            out |= factor.arrays()
+        for names, values in ((_MEASURED, self.measured), (_FROZEN, self.frozen)):
+            out |= {} if values is None else dict(zip(names, values, strict=True))
+        return out
 
     def _restore(self, saved):
-        self.effects, self.scale = saved["group_effects"].copy(), saved["group_scale"].copy()
-        self.widths, self.steps = saved["group_widths"].copy(), saved["group_steps"].copy()
-        if "group_map_along" in saved:
-            self.map = GroupMap._make(as_saved(saved[f"group_map_{name}"]) for name in GroupMap._fields)
-            self.follows = True
+        self.effects = saved["group_effects"].copy()
+        for factor in self.factors:
+            factor.restore(saved)
         if _MEASURED[0] in saved:
             self.measured = [saved[name] for name in _MEASURED]
+        if self.factors[0].map.along is not None:
+            self.follows, self.along = True, np.concatenate([factor.map.along for factor in self.factors])
+        if _FROZEN[0] in saved:
+            self.frozen = [saved[name] for name in _FROZEN]
+            self._find_responses()
 
 
-def forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler):
-    """Bytes that groups of rows add to the draws and to the working set of a fit."""
+def forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler, n_factors=1):
+    """Bytes that groups of rows add to the draws and to the working set of a fit. n_groups : of all factors."""
     q, effects = p + 1, n_chains * n_groups
     draws = min(ROOM_BYTES, 4 * n_chains * n_draws * n_groups)
-    by_row = n * (32 * n_chains + 8 * 5)  # kept of each row and chain, and the places of the rows of groups
+    # Kept of each row and chain; the places of the rows of groups; and of several factors their sums and couplings.
+    by_row = n * (32 * n_chains + 8 * 5 * n_factors) + (n_factors > 1) * n * (32 * n_chains + 60 * n_factors)
     sizes = min(n_groups, int((2 * n) ** 0.5), products_kept(n_groups, q)) if sampler == "gibbs" else 0
     matrices = q * q * (sizes + 2) + 3 * n_groups * q
     return draws + 8 * n_chains * n_draws, by_row + 8 * 12 * effects + 8 * matrices

@@ -14,6 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .group_couplings import Couplings
+
 _SAVED = "group_seen_"  # prefix of the names of saved arrays
 _DEGREE = 3  # degree of the polynomials in log s
 _REACH = 4.0, 0.3, 2.0  # largest |log(s / s_0)| of the polynomials: in standard deviations of log s; and its bounds
@@ -47,6 +49,11 @@ class GroupMap(NamedTuple):
         zero = np.zeros((n_groups, 1))
         return cls(None, np.zeros(1), zero, 1.0, np.inf, np.zeros_like(slope), slope, zero)
 
+    @classmethod
+    def restored(cls, saved):
+        """The map of which these were saved."""
+        return cls._make(map(as_saved, saved))
+
     def followed(self, beta):
         """How much effects change while beta moves from 0 to beta (m, q); (n_groups, m)."""
         if self.along is None:
@@ -54,22 +61,30 @@ class GroupMap(NamedTuple):
         return (self.along @ np.ascontiguousarray(beta.T, np.float32)).astype(np.float64)
 
     def conditional(self, scale, followed):
-        """Mean of u given s (n_chains,), and the logarithm of its standard deviation; (n_groups, n_chains) each.
+        """Mean of u given s (n_chains,), its standard deviation, and the logarithm of that; (n_groups, n_chains) each.
 
         followed : how much the effects have changed while beta moved from r."""
         t = np.log(scale / self.scale)
-        within = np.clip(t, -self.reach, self.reach)
+        within = np.minimum(np.maximum(t, -self.reach), self.reach)
         powers, beyond = _powers(within), t - within
         log_sd = self.log_sd @ powers
         if beyond.any():
             log_sd += np.where(beyond < 0.0, beyond, self.power * beyond)
+        sd, mean = np.exp(log_sd), self.ratio @ powers
+        mean *= sd
         share = (self.precision + self.scale**-2.0) / (self.precision + scale**-2.0)
-        return (self.ratio @ powers) * np.exp(log_sd) + share * followed, log_sd
+        share *= followed
+        mean += share
+        return mean, sd, log_sd
 
 
 def _powers(t):
     """Powers of t from 0 to the degree; (_DEGREE + 1, len(t))."""
-    return np.vander(t, 1 + _DEGREE, increasing=True).T
+    powers = np.empty((len(t), 1 + _DEGREE))  # transposed, ``numpy.vander`` is slow for few
+    powers[:, 0] = 1.0
+    for k in range(_DEGREE):
+        np.multiply(powers[:, k], t, out=powers[:, k + 1])
+    return powers.T
 
 
 def _nodes_about(mode, sd, s):
@@ -117,6 +132,21 @@ def _moments(row_groups, predictors, mode, h, s):
     return np.concatenate(out, axis=1)
 
 
+def marginal_logliks(row_groups, predictors, s):
+    """The logarithm of the likelihood of the rows of each group, averaged over u_g ~ N(0, s^2); (n_groups,).
+
+    predictors : x beta of all rows (n, 1)."""
+    mode, h = _modes(row_groups, predictors, np.zeros(row_groups.n), s)
+    out = []
+    for first in range(0, len(mode), _GRIDS_AT_ONCE):
+        some = slice(first, first + _GRIDS_AT_ONCE)
+        u, gap = _nodes_about(mode[some], (h[some] + s**-2.0) ** -0.5, s)
+        log = row_groups.logliks_on_grid(predictors, u, first) - u**2 / (2 * s**2)
+        most = log.max(axis=1)
+        out.append(most + np.log((np.exp(log - most[:, None]) * gap).sum(axis=1)))
+    return np.concatenate(out) - np.log(s * np.sqrt(2 * np.pi))
+
+
 def _laws(row_groups, predictors, scale, reach):
     """The polynomials of ``GroupMap`` and the powers beyond them. predictors : x r of all rows (n, 1)."""
     t, mode, moments = np.linspace(-reach, reach, _SCALES), np.zeros(row_groups.n), []
@@ -134,43 +164,64 @@ def as_saved(value):
 
 
 class MapAverages:
-    """Averages over states of the chains, from which the map is computed. saved : what ``arrays`` gave, or None."""
+    """Averages over states of the chains, from which the maps of all factors are computed. saved : what ``arrays``
+    gave, or None."""
 
     def __init__(self, saved=None):
         self.n = 0
-        self.weight = self.log_scale = self.square = 0.0
+        self.weight = self.log_scale = self.square = self.centre = 0.0
         if saved is not None and f"{_SAVED}n" in saved:
             for name in vars(self):
                 setattr(self, name, as_saved(saved[_SAVED + name]))
             self.n = int(self.n)
 
-    def add(self, row_groups, known, effects, scale):
-        """Add a state: effects (n_groups, m), scale (m,). known : ``KnownPredictors``."""
-        self.n, self.weight = self.n + 1, self.weight + row_groups.curvature(known.values, known.factor, effects)[0]
+    def add(self, factor, given, effects, scale):
+        """Add a state. factor : ``Factor``, the first. given : the predictors of rows without its effects. effects :
+        (n_effects, m) of all factors. scale : (m,), or of several factors (n_factors, m)."""
+        own = effects[factor.part]
+        self.n, self.weight = self.n + 1, self.weight + factor.row_groups.curvature(given.values, given.factor, own)[0]
         log_scale = np.log(scale)
-        self.log_scale, self.square = self.log_scale + log_scale.mean(), self.square + (log_scale**2).mean()
+        self.log_scale, self.square = (
+            self.log_scale + log_scale.mean(axis=-1),
+            self.square + (log_scale**2).mean(axis=-1),
+        )
+        if scale.ndim > 1:
+            self.centre = self.centre + effects.mean(axis=1)
 
-    def scale(self):
-        """s_0, and the reach of the polynomials."""
-        mean = self.log_scale / self.n
+    def scale(self, k):
+        """s_0 of a factor, and the reach of its polynomials."""
+        log_scale, square = (sums if np.ndim(sums) == 0 else sums[k] for sums in (self.log_scale, self.square))
+        mean = log_scale / self.n
         deviations, least, most = _REACH
-        return np.exp(mean), np.clip(deviations * np.sqrt(max(self.square / self.n - mean**2, 0.0)), least, most)
+        return np.exp(mean), np.clip(deviations * np.sqrt(max(square / self.n - mean**2, 0.0)), least, most)
 
-    def information(self, rows, spare=()):
-        """The information of beta (q, q) with u following, A (n_groups, q) and h (n_groups, 1). rows : ``Rows``."""
+    def information(self, rows, factors, spare=()):
+        """The information of beta (q, q) with u following, A (n_effects, q) and h (n_effects, 1). rows : ``Rows``."""
         weight = self.weight / self.n
-        H, sums = rows.gram(spare=spare, weight=weight), rows.sums_by_group(weight)
-        products, h = rows.columns.gradient(sums[:, : len(H)]), sums[:, -1:].copy()  # b (n_groups, q)
-        share = 1.0 / (h + self.scale()[0] ** -2.0)
+        H, parts = rows.gram(spare=spare, weight=weight), []
+        for factor in factors:
+            sums = rows.sums_by_group(weight, factor.row_groups.codes, factor.n)
+            parts.append((rows.columns.gradient(sums[:, : len(H)]), sums[:, -1:].copy()))  # b (n_groups, q) and h
+        products, h = (np.concatenate(of_all) for of_all in zip(*parts, strict=True))
+        own = np.concatenate([np.full((factor.n, 1), self.scale(k)[0] ** -2.0) for k, factor in enumerate(factors)])
+        if len(factors) > 1:
+            A, H = Couplings(factors, weight, rows.ops).followed(H, products, h + own)
+            return H, A.astype(np.float32), h
+        share = 1.0 / (h + own)
         along = (-products * share).astype(np.float32)
         products *= np.sqrt(share)
         H -= products.T @ products
         return H, along, h
 
-    def group_map(self, along, h, point, row_groups, point_predictors):
-        """``GroupMap`` about a point r (q,). point_predictors : x r of all rows (n, 1)."""
-        scale, reach = self.scale()
-        return GroupMap(along, point, h, scale, reach, *_laws(row_groups, point_predictors, scale, reach))
+    def freeze(self, factors, along, h, point, point_predictors):
+        """Give each factor its ``GroupMap`` about a point r (q,). point_predictors : x r of all rows (n, 1)."""
+        for k, factor in enumerate(factors):
+            (scale, reach), at = self.scale(k), point_predictors
+            if len(factors) > 1:
+                others = sum(self.centre[f.part][f.row_groups.codes] for f in factors if f is not factor) / self.n
+                at = (at + others[:, None]).astype(at.dtype)
+            laws = _laws(factor.row_groups, at, scale, reach)
+            factor.map = GroupMap(along[factor.part], point, h[factor.part], scale, reach, *laws)
 
     def arrays(self):
         """Everything that a later run needs to go on."""

@@ -16,6 +16,9 @@ In the last move beta_j / (lambda_j tau) stays, so that there is a factor c for 
 shrunk. Added to the log-density are the logarithm of the fixed prior at c beta, and
 
     (1 + q - p) log c - log(1 + c^2 tau^2 / tau_0^2)
+
+With several factors each moves given the others, whose effects are part of x beta. In the last move their u and s
+become c u and c s, which adds log c and the logarithm of the prior of each s.
 """
 
 import numpy as np
@@ -27,46 +30,65 @@ from .._model.horseshoe import log_half_cauchy
 
 
 def move_effects_and_scale(block, beta, tau_sq_inv, t):
-    """beta and tau^-2 after the moves of u and s of the block, ``GroupEffects``."""
-    ops, key, effects, known = block.ops, block.key, block.at(beta), block.predictors(beta)
-    information = np.ascontiguousarray(block.map.precision[:, 0])
-    block.row_groups.move_effects(effects, known.values, known.factor, block.scale**-2.0, information, t, key)
+    """beta and tau^-2 after the moves of u and s of the block, ``GroupEffects``; of several factors, one by one."""
+    block.effects = block.at(beta)
+    known = block.predictors(beta)
+    for factor in block.factors:
+        given = block.given_others(factor, known, block.effects)
+        c, first, last = _move_factor(block, factor, given, beta, tau_sq_inv, t)
+        factor.steps += 1, (first**2).mean(), (last**2).mean()
+        beta, tau_sq_inv = beta * c[:, None], tau_sq_inv / c**2
+        known.grow(c, beta)
+    for shift in block.shifts:
+        shift.move(block.effects, block.ops, t)
+    block.beta = beta
+    return beta, tau_sq_inv
 
-    xi_inv = ops.exponential(block.prior_scale**-2 + block.scale**-2.0, key, t, GROUP_XI_PURPOSE)
+
+def _move_factor(block, factor, given, beta, tau_sq_inv, t):
+    """Move u and s of a factor, given the rest: c, by which all of the rest is to be multiplied, and the steps in log
+    s. Other factors of the block are multiplied already."""
+    ops, key, effects = block.ops, factor.key, block.effects[factor.part]
+    information = np.ascontiguousarray(factor.map.precision[:, 0])
+    factor.row_groups.move_effects(effects, given.values, given.factor, factor.scale**-2.0, information, t, key)
+
+    xi_inv = ops.exponential(factor.prior_scale**-2 + factor.scale**-2.0, key, t, GROUP_XI_PURPOSE)
     rate = xi_inv + (effects**2).sum(axis=0) / 2
-    scale = ops.gamma((block.n_groups + 1) / 2, rate, key, t, GROUP_SCALE_PURPOSE) ** -0.5
+    scale = ops.gamma((factor.n + 1) / 2, rate, key, t, GROUP_SCALE_PURPOSE) ** -0.5
 
     uniform = ops.uniform((len(beta), 2 * N_UNIFORMS), key, t, GROUP_LINE_PURPOSE)
-    followed = block.map.followed(beta), block.map.followed(np.atleast_2d(block.map.point))
-    line = ScaleLine(block, known, followed, effects, scale)
-    first, loglik = _slice(line, None, block.widths[0], uniform[:, :N_UNIFORMS])
+    followed = block.followed_beside(factor, beta)
+    line = ScaleLine(factor, given, followed, effects, scale)
+    first, loglik = _slice(line, None, factor.widths[0], uniform[:, :N_UNIFORMS], ops)
     _, scale, effects, _ = line.to(first)
-    line = LineWithBeta(block, known, followed, effects, scale, beta, tau_sq_inv)
-    last, _ = _slice(line, loglik, block.widths[1], uniform[:, N_UNIFORMS:])
-    block.steps += 1, (first**2).mean(), (last**2).mean()
+    others = [one for one in block.factors if one is not factor]
+    line = LineWithBeta(factor, given, followed, effects, scale, block, beta, tau_sq_inv, others)
+    last, _ = _slice(line, loglik, factor.widths[1], uniform[:, N_UNIFORMS:], ops)
 
-    c, block.scale, block.effects, _ = line.to(last)
-    block.beta = beta = beta * c[:, None]
-    block.known.grow(c, beta)
-    return beta, tau_sq_inv / c**2
+    c, factor.scale, effects, _ = line.to(last)
+    for other in others:
+        other.scale = other.scale * c
+        block.effects[other.part] *= c
+    block.effects[factor.part] = effects
+    return c, first, last
 
 
 class ScaleLine:
     """The line from s to e^r s, which u follows; r (n_chains,).
 
-    known : ``KnownPredictors``. followed : how much effects change while beta moves from 0 to beta (n_groups,
-    n_chains), and to the point of the map (n_groups, 1).
+    factor : ``Factor``. given : the predictors of rows without u. followed : how much u follows beta from 0, and to the
+    point of the map, as ``GroupEffects.followed_beside`` says.
     """
 
-    def __init__(self, block, known, followed, effects, scale):
-        self.block, self.known, self.scale = block, known, scale
+    def __init__(self, factor, given, followed, effects, scale):
+        self.of_factor, self.given, self.scale = factor, given, scale
         self.to_beta, self.to_point = followed
-        mean, log_sd = self._conditional(scale, 1.0)
-        self.standard = (effects - mean) / np.exp(log_sd)
+        mean, sd, _ = self._conditional(scale, 1.0)
+        self.standard = (effects - mean) / sd
 
     def _conditional(self, scale, c):
-        """Mean of u and logarithm of its standard deviation at c beta; (n_groups, n_chains) each."""
-        return self.block.map.conditional(scale, c * self.to_beta - self.to_point)
+        """``GroupMap.conditional`` at c beta."""
+        return self.of_factor.map.conditional(scale, c * self.to_beta - self.to_point)
 
     def factor(self, r):
         """c, the factor of beta and tau."""
@@ -79,22 +101,25 @@ class ScaleLine:
     def to(self, r):
         """c and s (n_chains,), u and the logarithm of its standard deviation (n_groups, n_chains)."""
         c, scale = self.factor(r), np.exp(r) * self.scale
-        mean, log_sd = self._conditional(scale, c)
-        return c, scale, mean + self.standard * np.exp(log_sd), log_sd
+        mean, sd, log_sd = self._conditional(scale, c)
+        sd *= self.standard
+        mean += sd
+        return c, scale, mean, log_sd
 
     def at(self, r, asked):
         """The log-likelihood, of the chains asked, and the other terms of the log-density."""
         c, scale, effects, log_sd = self.to(r)
-        loglik = self.block.row_groups.logliks(self.known.values, c * self.known.factor, effects, asked)
-        scale_terms = r + log_half_cauchy((scale / self.block.prior_scale) ** 2)
+        loglik = self.of_factor.row_groups.logliks(self.given.values, c * self.given.factor, effects, asked)
+        scale_terms = r + log_half_cauchy((scale / self.of_factor.prior_scale) ** 2)
         return loglik, log_density_of_effects(r, effects, scale, log_sd) + self.log_density_of_beta(c) + scale_terms
 
 
 class LineWithBeta(ScaleLine):
-    """The line on which beta and tau move too, to c beta and c tau."""
+    """The line on which beta and tau move too, to c beta and c tau, and u and s of other factors, to c u and c s."""
 
-    def __init__(self, block, known, followed, effects, scale, beta, tau_sq_inv):
-        super().__init__(block, known, followed, effects, scale)
+    def __init__(self, factor, given, followed, effects, scale, block, beta, tau_sq_inv, others=()):
+        super().__init__(factor, given, followed, effects, scale)
+        self.ratios = [(other.scale / other.prior_scale) ** 2 for other in others]
         self.energy = (block.fixed.force(beta) * beta).sum(axis=1) / 2
         self.n_free, self.ratio = 1 + beta.shape[1] - block.columns.n_shrunk, 1.0 / (tau_sq_inv * block.tau_0**2)
 
@@ -104,7 +129,8 @@ class LineWithBeta(ScaleLine):
 
     def log_density_of_beta(self, c):
         """As in ``ScaleLine``."""
-        return self.n_free * np.log(c) + log_half_cauchy(c**2 * self.ratio) - (c**2 - 1.0) * self.energy
+        own = self.n_free * np.log(c) + log_half_cauchy(c**2 * self.ratio) - (c**2 - 1.0) * self.energy
+        return sum((np.log(c) + log_half_cauchy(c**2 * ratio) for ratio in self.ratios), own)
 
 
 def log_density_of_effects(r, effects, scale, log_sd):
@@ -112,11 +138,11 @@ def log_density_of_effects(r, effects, scale, log_sd):
     return log_sd.sum(axis=0) - len(effects) * r - (effects**2).sum(axis=0) / (2 * scale**2)
 
 
-def _slice(line, loglik, width, uniform):
+def _slice(line, loglik, width, uniform, ops):
     """A slice step from r = 0 for each chain (``_backends/line_moves.py``): r, and the log-likelihoods there.
 
     loglik : the log-likelihoods at 0, or None."""
-    proposals, _ = line.block.ops.proposals(uniform, np.full(1, width))
+    proposals, _ = ops.proposals(uniform, np.full(1, width))
     r, is_open = np.zeros(len(uniform)), np.ones(len(uniform), bool)
     loglik_at_0, prior = line.at(r, is_open if loglik is None else ~is_open)
     loglik = loglik_at_0 if loglik is None else loglik

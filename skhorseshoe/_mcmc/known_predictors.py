@@ -1,9 +1,18 @@
 """x beta of all rows from earlier passes. Moves of effects of groups change beta by a factor at most, so that the next
 pass need not compute x beta again."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 _ARRAYS, _SAVED = ("beta", "factor", "grown"), "group_known_"
+
+
+class Given(NamedTuple):
+    """Predictors of rows, values (n, n_chains) times factor (n_chains,)."""
+
+    values: object
+    factor: object
 
 
 class KnownPredictors:

@@ -1,6 +1,6 @@
 """Rows with groups as a sampler of beta sees them, while the effects of the groups are held.
 
-    z_i = offset_i + x_i beta + u_g(i) + e_i,   u_g ~ N(0, s^2)
+    z_i = offset_i + x_i beta + u_g(i) + e_i,   u_g ~ N(0, s^2)   (with several factors the sum of their effects)
 
 u follows beta along a map that burn-in freezes (``group_map.py``): u = delta + A (beta - r), and delta is held. The
 sampler gets log p(y, u | beta, s) as a function of beta, its gradient, and the information along the map. A poor map
@@ -31,22 +31,32 @@ class RowsGivenEffects:
 
     def score_and_predictors(self, beta, known=None, common=None):
         """As ``score``, and x beta of all rows (n, m) if it was not known. known, common : as in ``Rows.shift``."""
-        effects, precision, along = self.effects.at(beta), self.effects.precisions(len(beta)), self.effects.map.along
-        shift = self.rows.shift(len(beta), effects, known=known, common=common)
+        block, m = self.effects, len(beta)
+        effects, precision, along = block.at(beta), block.precisions(m), block.along
+        shift = self.rows.shift(m, block.of_rows(effects), known=known, common=common)
         loglik, score = self.rows.score(beta, shift)
-        loglik = loglik - (effects**2).sum(axis=0) * precision / 2
+        loglik = loglik - self._weighed(effects**2, precision) / 2
         if along is not None:
-            score = score + (self.effects.row_groups.sums(shift.terms) - effects * precision).T @ along
+            score = score + (block.sums(shift.terms) - effects * block.by_effect(precision)).T @ along
         return loglik, score, shift.predictors
+
+    def _weighed(self, values, precision):
+        """Sums of values (n_effects, m), those of a factor times its precision (n_factors, m)."""
+        by_factor = zip(self.effects.factors, precision, strict=True)
+        return sum(values[factor.part].sum(axis=0) * of_factor for factor, of_factor in by_factor)
 
     def line(self, beta, direction, steps):
         """log p(y, u | beta, s) at beta + step direction; (n_chains, k)."""
-        effects, precision = self.effects.at(beta), self.effects.precisions(len(beta))[:, None]
-        slopes = self.effects.map.followed(direction)
-        values = self.rows.line(beta, direction, steps, self.rows.shift(len(beta), effects, slopes, kept=False))
-        linear, square = (effects * slopes).sum(axis=0)[:, None], (slopes**2).sum(axis=0)[:, None]
-        energy = (effects**2).sum(axis=0)[:, None] + steps * (2 * linear + steps * square)
-        return values - energy * precision / 2
+        block, m = self.effects, len(beta)
+        effects, precision, slopes = block.at(beta), block.precisions(m), block.carried(direction)
+        shift = self.rows.shift(m, block.of_rows(effects), block.of_rows(slopes), kept=False)
+        values = self.rows.line(beta, direction, steps, shift)
+        energy = 0.0
+        for factor, of_factor in zip(block.factors, precision[:, :, None], strict=True):
+            own, slope = effects[factor.part], slopes[factor.part]
+            linear, square = (own * slope).sum(axis=0)[:, None], (slope**2).sum(axis=0)[:, None]
+            energy = energy + ((own**2).sum(axis=0)[:, None] + steps * (2 * linear + steps * square)) * of_factor
+        return values - energy / 2
 
     def information(self, beta, spare=()):
         """The information of beta (q, q) with u following along the next map. If u does not follow, that at beta
@@ -55,17 +65,19 @@ class RowsGivenEffects:
             return self.effects.information_where_measured()
         if self.effects.follows:
             return self.effects.next_information(spare)
-        return self.rows.gram(spare=spare, weight=self.rows.information_weights(beta, self.effects.at(beta)))
+        return self.rows.gram(
+            spare=spare, weight=self.rows.information_weights(beta, self.effects.of_rows(self.effects.at(beta)))
+        )
 
     def information_by_rows(self, beta):
         """As ``Rows.information_by_rows``, where the shrinkage is measured."""
-        beta, effects, scale = self.effects.measured
-        s_sq = np.exp(2 * np.log(scale).mean())  # square of the geometric mean of s
-        shared = self.groups.codes, np.full(len(scale), s_sq)
-        return self.rows, beta, self.rows.information_weights(beta, effects), shared
+        block, (beta, effects, scale) = self.effects, self.effects.measured
+        s_sq = np.exp(2 * np.log(np.atleast_2d(scale)).mean(axis=1))  # squares of the geometric means of s
+        shared = [(factor.row_groups.codes, one) for factor, one in zip(block.factors, s_sq, strict=True)]
+        return self.rows, beta, self.rows.information_weights(beta, block.of_rows(effects)), shared
 
     def sums_of_groups(self):
         """The number of rows of each group (n_groups, 1), and the sums of their columns (n_groups, q)."""
-        sums = self.rows.sums_by_group(np.ones(self.n))
+        sums = self.rows.sums_by_group(np.ones(self.n), self.groups.codes, self.groups.n)
         q = self.shape[1] + self.columns.fit_intercept
         return sums[:, -1:].copy(), np.ascontiguousarray(self.columns.gradient(sums[:, :q]))

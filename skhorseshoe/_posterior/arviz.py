@@ -15,8 +15,8 @@ from .._utils.names import names_of
 from .._version import __version__
 from . import predict
 from .classes import is_several
-from .group_effects import labels_of_groups
-from .grouped_prediction import is_grouped
+from .group_effects import listed
+from .grouped_prediction import by_factor, is_grouped, scale_draws
 from .ordered import cut_names, cut_points, is_ordered
 
 
@@ -28,9 +28,10 @@ def from_model(model, rows, max_draws):
         raise ImportError("to_arviz needs ArviZ: pip install arviz, version 0.18 or later.") from error
     draws = {"coef": model.coef_draws_, "intercept": model.intercept_draws_, "global_scale": model.global_scale_draws_}
     if is_grouped(model):
-        draws["group_scale"] = model.group_scale_draws_
-        if model.group_effect_draws_.shape[1] == model.intercept_draws_.shape[1]:
-            draws["group_effect"] = model.group_effect_draws_
+        draws |= {f"group_scale{of(name)}": values for name, values in scale_draws(model).items()}
+        effects = by_factor(model, "group_effect_draws_").items()
+        n_draws = model.intercept_draws_.shape[1]
+        draws |= {f"group_effect{of(name)}": values for name, values in effects if values.shape[1] == n_draws}
     of_classes = ["class"] if is_several(model) else []
     if is_ordered(model):
         draws["cut_points"] = cut_points(model)
@@ -45,13 +46,14 @@ def from_model(model, rows, max_draws):
     free = [name for name, kappa in zip(columns, model.shrinkage_, strict=True) if kappa == 0]
     coords = {"feature": columns, "unpenalized_feature": free}
     dims = {"coef": [*of_classes, "feature"], "unpenalized": ["unpenalized_feature"], "y": ["row"]}
-    dims |= {"group_effect": ["group"]} | ({"intercept": of_classes} if of_classes else {})
+    dims |= {"intercept": of_classes} if of_classes else {}
     coords |= {"class": model.classes_.tolist()} if of_classes else {}
     dims["cut_points"] = ["cut"]
     if is_ordered(model):
         coords["cut"] = cut_names(model)
     if is_grouped(model):
-        coords["group"] = labels_of_groups(model)
+        for name, labels in by_factor(model, "groups_").items():
+            coords[f"group{of(name)}"], dims[f"group_effect{of(name)}"] = listed(labels), [f"group{of(name)}"]
     attrs = {
         "inference_library": "skhorseshoe",
         "inference_library_version": __version__,
@@ -75,8 +77,10 @@ def log_prior(model, max_draws):
     d = model._likelihood.n_predictors
     terms = {"global_scale": log_density_of_tau(tau, model.prior_["tau_0"], slabs, d)}
     if is_grouped(model):
-        s, scale = predict.evenly(model.group_scale_draws_, max_draws), model.prior_["group_scale"]
-        terms["group_scale"] = log(2 / pi / scale) + log_half_cauchy((s / scale) ** 2)
+        scales = model.prior_["group_scale"]
+        for name, values in scale_draws(model).items():
+            s, scale = predict.evenly(values, max_draws), scales if name is None else scales[name]
+            terms[f"group_scale{of(name)}"] = log(2 / pi / scale) + log_half_cauchy((s / scale) ** 2)
     if not model._fit_facts["fit_intercept"]:
         spread = np.hypot(mean, spread)
     if free.any():
@@ -92,6 +96,11 @@ def log_prior(model, max_draws):
     return terms
 
 
-def log_normal(square, sd, d):
-    """Of d contrasts of classes, whose squares have the sum of those of the classes."""
+def of(name):
+    """The end of the names of what is of a factor; empty for a single one."""
+    return "" if name is None else f"_{name}"
+
+
+def log_normal(square, sd, d=1):
+    """log N(x; 0, sd) with the square of x; of d contrasts of classes the sum of the squares of these."""
     return -(square / sd**2 + d * log(2 * pi)) / 2 - d * np.log(sd)

@@ -83,7 +83,8 @@ def net_benefit(
     -----
     One acts on the average over the draws, so that is the rule whose net benefit is told. With ``y`` the 1000 draws are
     of the population that the rows are from, by Rubin's (1981) Bayesian bootstrap of rows or, where given, of whole
-    groups. Without ``y`` they are the posterior draws: the outcomes of these rows have the probabilities of each.
+    groups, with several factors of that with the fewest. Without ``y`` they are the posterior draws: the outcomes of
+    these rows have the probabilities of each.
 
     References
     ----------
@@ -220,9 +221,9 @@ def round_limit(predicted, counts=1):
 
 
 def _codes(classifier, matched, n):
-    """Codes (n,) of what is drawn together: of the groups, or of the rows."""
+    """Codes (n,) of what is drawn together: of the groups, of several factors of that with the fewest, or of rows."""
     if matched is not None:
-        return matched.own
+        return matched.coarsest
     if is_grouped(classifier):
         warn(ALONE.format("intervals are"))
     return np.arange(n)

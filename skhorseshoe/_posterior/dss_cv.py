@@ -22,7 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._backends import device
 from .._data import labels, validation
-from .._data.row_groups import check_groups
+from .._data.factors import check_factors, labels_of_rows
 from .._data.weights import check_weights, rows_that_count, weigh
 from .._utils.arrays import dense
 from .._utils.warn import warn
@@ -48,6 +48,8 @@ def splits_of(cv, X, y, groups=None):
         raise ValueError("This HorseshoeSelector requires y to be passed, but the target y is None (for cv).")
     y = labels.check_labels(y)
     check_classification_targets(y)
+    if groups is not None and len(check_factors(groups, len(y))) > 1:
+        groups = None  # no splitter takes several factors
     try:
         splits = list(check_cv(cv, y, classifier=True).split(X, y, groups))
     except ValueError as error:
@@ -70,7 +72,7 @@ def compare(model, supports, splits, task, X, y, owners, sample_weight=None, gro
     """
     refuse_classes(model, 'cv of the rule "dss"')
     X, y, sizes = indexable(X)[0], labels.check_labels(y), sizes_of(model)
-    labels_of_groups = None if groups is None else check_groups(groups, len(y))
+    factors = None if groups is None else check_factors(groups, len(y))
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, y)
     weight = _row_weights(model, y, sample_weight)
@@ -78,7 +80,7 @@ def compare(model, supports, splits, task, X, y, owners, sample_weight=None, gro
     messages = []
     for train, test in splits:
         train_weight = None if sample_weight is None else sample_weight[train]
-        train_groups = None if labels_of_groups is None else labels_of_groups[train]
+        train_groups = None if factors is None else labels_of_rows(factors, train)
         with task(fold := clone(unfrozen(model)).set_params(checkpoint=None)), catch_warnings(record=True) as caught:
             fold.fit(X_train := _safe_indexing(X, train), y[train], train_weight, train_groups)
         messages += caught

@@ -1,10 +1,14 @@
 """Point estimates and intervals."""
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
-from .._mcmc.blocks import SUMMARY_ROWS
 from ..diagnostics import convergence
+from .grouped_prediction import scale_draws
 from .ordered import cut_rows
+
+_BISECTIONS = 40  # after which an interval is 1e-12 of its first length
+SCALE_ROW = " scale)"  # end of the names of scales
 
 
 def other_quantities(model):
@@ -17,7 +21,7 @@ def other_quantities(model):
         draws = {"(intercept)": intercept}
     draws["(global scale)"] = model.global_scale_draws_
     draws |= cut_rows(model)
-    draws |= {name: getattr(model, attribute) for name, attribute in SUMMARY_ROWS.items() if hasattr(model, attribute)}
+    draws |= {f"({name or 'group'}{SCALE_ROW}": s for name, s in scale_draws(model).items()}
     checks = convergence(np.stack(list(draws.values()), axis=-1))
     return draws, np.append(model.rhat_, checks.rhat), np.append(model.ess_, checks.ess_bulk)
 
@@ -30,6 +34,21 @@ def ends_of(level):
 def interval(draws, level):
     """Equal-tailed credible interval; draws (n_chains, n_draws, ...) -> (2, ...)."""
     return np.quantile(draws, ends_of(level), axis=(0, 1))
+
+
+def mixture_quantiles(centres, deviations, levels):
+    """Quantiles of equal mixtures of N(centre, deviation^2); (n, m), (m,) -> (n, len(levels)). By bisection: they lie
+    between those of the components."""
+    out = []
+    for level in levels:
+        ends = centres + deviations * ndtri(level)
+        low, high = ends.min(axis=1), ends.max(axis=1)
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            is_below = ndtr((middle[:, None] - centres) / deviations).mean(axis=1) < level
+            low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+        out.append((low + high) / 2)
+    return np.stack(out, axis=1)
 
 
 def excludes_zero(ends):

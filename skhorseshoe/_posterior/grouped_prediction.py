@@ -2,7 +2,8 @@
 
 A row of a group of the fit has the linear predictor x beta + u_g. A row of another group has a new u ~ N(0, s^2), and
 the mean of its probability over u is that at x beta divided by ``shrunk_by`` of the likelihood. A row's offset is added
-to x beta.
+to x beta. With several factors a row may have a known level of some and a new one of others: the effects of the former
+are added, and the variances of the latter averaged over. A single factor has the name None.
 """
 
 from copy import copy
@@ -12,12 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils.validation import _num_samples
 
+from .._data.factors import match_factors
 from .._data.input_table import refuse_dask
-from .._data.row_groups import check_groups, check_offset, match_groups
+from .._data.row_groups import check_offset
 from .._utils.warn import warn_once
 
 _KNOWN = (
-    "Labels in groups that fit has seen: {} of {}. Their rows get the effects of these groups, other rows the average "
+    "Labels in groups that fit has seen: {}. Their rows get the effects of these groups, other rows the average "
     "over new groups. If equal labels are not the same group, as where two hospitals number their patients alike, give "
     "new_groups=True. new_groups=False says that they are, without this warning."
 )
@@ -27,7 +29,7 @@ class GivenRows(NamedTuple):
     """Checked rows."""
 
     X: Any
-    codes: Any = None  # (n,) codes of the groups, -1 for a group that the fit has not seen; None without groups
+    codes: Any = None  # (n, n_factors) codes of the groups, -1 for one that the fit has not seen; None without groups
     offset: Any = None  # (n,) or None
 
 
@@ -36,8 +38,8 @@ class DrawsForRows(NamedTuple):
 
     coef: Any  # (m, p)
     intercept: Any  # (m,)
-    root: Any = None  # (m,) from ``group_roots``, or None without groups
-    effects: Any = None  # (k, number of groups) draws of the groups' effects
+    variances: Any = None  # (n_factors, m) s^2, or None without groups
+    effects: Any = None  # of each factor (k, number of groups) draws of the groups' effects
     places: Any = None  # of these k draws among the m, or None for all
 
 
@@ -53,6 +55,17 @@ def evenly(draws, max_draws):
         raise ValueError(f"max_draws={max_draws} must be at least 1 for each of the {n_chains} chains.")
     places = (2 * np.arange(m, dtype=np.int64) + 1) * n_draws // (2 * m)  # NumPy 1 on Windows would take 32 bits
     return draws[:, places]
+
+
+def by_factor(model, attribute):
+    """An attribute of a model with groups for each factor, by its name."""
+    values = getattr(model, attribute)
+    return values if isinstance(values, dict) else {None: values}
+
+
+def scale_draws(model):
+    """The draws of s (n_chains, n_draws) of each factor, by its name; empty without groups."""
+    return by_factor(model, "group_scale_draws_") if is_grouped(model) else {}
 
 
 def is_grouped(model):
@@ -77,7 +90,7 @@ def given_rows(model, X, groups, offset, new_groups=None):
     n = None if groups is None and offset is None else _num_samples(X)
     matched = matched_groups(model, n, groups, new_groups)
     if matched is not None and new_groups is None:
-        warn_once(_KNOWN.format(*matched.counts), UserWarning, "known groups")
+        warn_once(_KNOWN.format(matched.told), UserWarning, "known groups")
     if matched is not None and not hasattr(model, "group_effect_draws_") and matched.counts[0]:
         raise ValueError("The effects of groups are known when the fit has ended: leave groups out until then.")
     offset = None if offset is None else check_offset(offset, n)
@@ -85,25 +98,26 @@ def given_rows(model, X, groups, offset, new_groups=None):
 
 
 def matched_groups(model, n, groups, new_groups):
-    """``Matched`` of the groups of n rows, or None; an error if the model was fitted without."""
+    """``Matched`` of the groups of n rows, as ``match_factors`` gives it, or None; an error if the model was fitted
+    without."""
     if not (new_groups is None or isinstance(new_groups, bool | np.bool_)):
         raise ValueError(f"new_groups must be True, False or None; got {new_groups!r:.80}. Labels are groups=.")
     if groups is None:
         return None
     if not is_grouped(model):
         raise ValueError("This model was fitted without groups: leave groups out, or fit with them.")
-    return match_groups(model.groups_, check_groups(groups, n), bool(new_groups))
+    return match_factors(model.groups_, groups, n, bool(new_groups))
 
 
 def group_roots(model):
     """By which coefficients are divided to average over groups, for each draw; (n_chains, n_draws)."""
-    return model._likelihood.shrunk_by(np.square(model.group_scale_draws_))
+    return model._likelihood.shrunk_by(sum(map(np.square, scale_draws(model).values())))
 
 
 def draws_with_effects(model):
     """The draws of a chain for which the groups' effects are kept, a slice."""
-    stride = model._group_stride
-    return slice(stride - 1, stride * model.group_effect_draws_.shape[1], stride)
+    (effects, *_), stride = by_factor(model, "group_effect_draws_").values(), model._group_stride
+    return slice(stride - 1, stride * effects.shape[1], stride)
 
 
 def population(model):

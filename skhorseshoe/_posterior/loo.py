@@ -12,6 +12,7 @@ import numpy as np
 from .._utils.warn import warn
 from ..diagnostics import ess_bulk
 from . import predict
+from .loo_groups import group_logliks
 
 LEAST_DRAWS = 100  # with fewer, no k is low enough
 _WIDEST = -np.log(np.finfo(float).tiny)  # largest range of log ratios that float64 can hold as ratios
@@ -48,7 +49,9 @@ class LeaveOneOut:
     r_eff : float
         Effective draws as a share of these: means of the bulk effective sample sizes of all parameters.
     n_rows : int
-        Rows that count: those of place weight.
+        Rows that count: those of place weight; or groups.
+    left_out : {"rows", "groups"}, default="rows"
+        What is left out, and what the arrays have an entry for.
     """
 
     elpd_loo: float
@@ -61,24 +64,26 @@ class LeaveOneOut:
     n_draws: int
     r_eff: float
     n_rows: int
+    left_out: str = "rows"
 
     def __repr__(self):
-        n, high = self.n_rows, self.n_high_k
-        k = f"Pareto k is at most {self.good_k:.2g} for all rows: the estimate is to be trusted."
+        n, high = f"{self.n_rows} {self.left_out}", self.n_high_k
+        k = f"Pareto k is at most {self.good_k:.2g} for all {self.left_out}: the estimate is to be trusted."
         if high:
-            k = f"Pareto k is above {self.good_k:.2g} for {high} of {n} rows: such terms are not to be trusted."
+            k = f"Pareto k is above {self.good_k:.2g} for {high} of {n}: such terms are not to be trusted."
         return (
-            f"PSIS-LOO of {n} rows, {self.n_draws} draws\n"
+            f"PSIS-LOO of {n}, {self.n_draws} draws\n"
             f"elpd_loo {self.elpd_loo:12.2f}   standard error {self.se:.2f}\n"
             f"p_loo    {self.p_loo:12.2f}\n{k}"
         )
 
 
 def leave_one_out(model, rows, place, weight, max_draws):
-    """``LeaveOneOut`` of ``GivenRows``; place (n,) of each label among the classes; weight (n,) or
-    None."""
+    """``LeaveOneOut`` of ``GivenRows``, or of their groups if they have any; place (n,) of each label among the
+    classes; weight (n,) or None."""
     coef, intercept = predict.flat_draws(model, max_draws)
-    n, n_draws = rows.X.shape[0], predict.n_draws_of(model, intercept)
+    n_draws, left_out = predict.n_draws_of(model, intercept), "rows" if rows.codes is None else "groups"
+    n = rows.X.shape[0] if rows.codes is None else len(model.groups_)
     if n_draws < LEAST_DRAWS:
         raise ValueError(f"PSIS-LOO needs {LEAST_DRAWS} draws, not {n_draws}: take a larger n_iter or max_draws.")
     r_eff = relative_efficiency(model, max_draws)
@@ -88,20 +93,23 @@ def leave_one_out(model, rows, place, weight, max_draws):
     def use(loglik, block):
         elpd[block], k[block], all_given[block] = without_each(loglik, n_tail)
 
-    predict.each_log_likelihood(model, rows, place, weight, coef, intercept, use)
+    if rows.codes is None:
+        predict.each_log_likelihood(model, rows, place, weight, coef, intercept, use)
+    else:
+        use(group_logliks(model, rows, place, weight, max_draws), slice(None))
     if not np.isfinite(elpd).all():
         raise ValueError(
-            f"Row {int(np.argmin(np.isfinite(elpd)))} of X is so far on the wrong side that its log-likelihood is "
-            "beyond float64. Are its columns on the scale that they had in fit?"
+            f"{left_out[:-1].capitalize()} {int(np.argmin(np.isfinite(elpd)))} of X is so far on the wrong side that "
+            "its log-likelihood is beyond float64. Are its columns on the scale that they had in fit?"
         )
     good_k = highest_good_k(n_draws)
     total, n_high = float(elpd.sum()), int((k > good_k).sum())
-    counted = elpd if weight is None else elpd[weight > 0]
+    counted = elpd if weight is None or rows.codes is not None else elpd[weight > 0]
     if n_high:
         warn(
-            f"Pareto k (pareto_k) is above {good_k:.2g} for {n_high} of {len(counted)} rows: the posterior without "
-            "such a row is too far from the draws, and its term of elpd_loo is not to be trusted. Cross-validate "
-            "instead if they are more than a few."
+            f"Pareto k (pareto_k) is above {good_k:.2g} for {n_high} of {len(counted)} {left_out}: the posterior "
+            f"without such a {left_out[:-1]} is too far from the draws, and its term of elpd_loo is not to be trusted. "
+            "Cross-validate instead if they are more than a few."
         )
     return LeaveOneOut(
         elpd_loo=total,
@@ -114,6 +122,7 @@ def leave_one_out(model, rows, place, weight, max_draws):
         n_draws=n_draws,
         r_eff=r_eff,
         n_rows=len(counted),
+        left_out=left_out,
     )
 
 

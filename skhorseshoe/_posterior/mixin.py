@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._data import validation
@@ -33,10 +33,10 @@ class PosteriorMixin:
     coef_draws_: NDArray[Any]
     intercept_draws_: Floats
     global_scale_draws_: Floats
-    groups_: NDArray[Any]
-    group_scale_draws_: Floats
-    group_effect_draws_: NDArray[np.float32]
-    group_effect_moments_: dict[str, Floats]
+    groups_: Any  # arrays, and of several factors dicts of them
+    group_scale_draws_: Any
+    group_effect_draws_: Any
+    group_effect_moments_: dict[str, Any]
     acceptance_draws_: Floats
     moments_: dict[str, Any] | None
     shrinkage_: Floats
@@ -99,7 +99,8 @@ class PosteriorMixin:
         Returns
         -------
         frame : pandas.DataFrame
-            Indexed by feature name, ``(intercept)``, ``(global scale)`` and, with groups, ``(group scale)`` last.
+            Indexed by feature name, ``(intercept)``, ``(global scale)`` and, with groups, ``(group scale)`` last; of
+            several factors ``(name scale)`` for each.
             Columns: mean, sd, the ends of the equal-tailed interval, prob_positive (posterior probability that the
             coefficient is above zero), lfsr (local false sign rate, the probability that the more probable sign is
             wrong: min(P(beta > 0), P(beta < 0)), and 1 / ess where it is less, since the draws cannot tell smaller
@@ -123,11 +124,13 @@ class PosteriorMixin:
         return summary_frame(self, level_of(self, level), sort_by, of)
 
     @guarded
-    def group_effects(self, level: float | None = None) -> DataFrame:
+    def group_effects(self, factor: str | float | None = None, level: float | None = None) -> DataFrame:
         """What each group of a model that was fitted with groups adds to the score of its rows.
 
         Parameters
         ----------
+        factor : str or None, default=None
+            Name of the factor, of a model that was fitted with several. A number in its place is taken for ``level``.
         level : float or None, default=None
             Level of the credible interval, in (0, 1); None takes ``credible_level``.
 
@@ -136,15 +139,18 @@ class PosteriorMixin:
         frame : pandas.DataFrame
             Indexed by group, as in ``groups_``. Columns: mean, sd, and the ends of the equal-tailed interval, those of
             the draws in ``group_effect_draws_``. ``frame.attrs["header"]`` has the intraclass correlation
-            s^2 / (1 + s^2): the share of the variance of the score, given x, that groups have.
+            s^2 / (1 + s^2): the share of the variance of the score, given x, that groups have; of several factors the
+            denominator is 1 and the s^2 of all.
 
         Raises
         ------
         ValueError
-            If the model was fitted without groups, or ``level`` is not in (0, 1).
+            If the model was fitted without groups or without this factor, or ``level`` is not in (0, 1).
         """
         check_is_fitted(self)
-        return effects_frame(self, level_of(self, level))
+        if isinstance(factor, Real):
+            factor, level = None, factor
+        return effects_frame(self, factor, level_of(self, level))
 
     @guarded
     def summary_of_sets(

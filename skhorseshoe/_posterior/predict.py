@@ -13,18 +13,33 @@ from .._utils.memory import check_result
 from .._utils.threads import Threads, count_threads, open_threads
 from .classes import has_classes, is_several, log_density_of_class
 from .fitted_rows import check_fitted_on
-from .grouped_prediction import DrawsForRows, draws_with_effects, evenly, given_rows, group_roots, is_grouped
+from .grouped_prediction import (
+    DrawsForRows,
+    by_factor,
+    draws_with_effects,
+    evenly,
+    given_rows,
+    is_grouped,
+    scale_draws,
+)
 
 
-def values_by_row(model, rows, width, values_of, draws=None):
+def values_by_row(model, rows, width, values_of, draws=None, of_one=None):
     """The values of values_of(eta, ops) for the blocks of rows; (n, width), on the host.
 
-    rows : ``GivenRows``. draws : ``DrawsForRows``; by default all draws.
+    rows : ``GivenRows``. draws : ``DrawsForRows``; by default all draws. of_one : function of eta on the host and the
+    variance (m,) of what new groups add to it, for rows that have any; None averages over new groups.
     """
     draws, out = draws or draws_for_rows(model, rows), np.empty((rows.X.shape[0], width))
 
     def use(eta, block, ops):
-        for places, scores in _new_and_known(eta, None if rows.codes is None else rows.codes[block], draws, ops):
+        codes = None if rows.codes is None else rows.codes[block]
+        for places, scores, variance in _new_and_known(eta, codes, draws, ops):
+            if variance is not None and of_one is not None:
+                out[block][places] = of_one(ops.to_host(scores), variance)
+                continue
+            if variance is not None:
+                scores = scores / ops.to_device(model._likelihood.shrunk_by(variance))
             out[block][places] = ops.to_host(values_of(scores, ops))
 
     each_predictor(model, rows, draws.coef, draws.intercept, use)
@@ -32,21 +47,22 @@ def values_by_row(model, rows, width, values_of, draws=None):
 
 
 def _new_and_known(eta, codes, draws, ops):
-    """Yields places and linear predictors of the rows of a block whose group is new, and of the other rows; those of
-    all rows, if the model has no groups."""
-    if draws.root is None:
-        yield slice(None), eta
+    """Yields places and linear predictors of the rows of a block whose groups are new, and of those that are of known
+    groups in the same factors, with the variance (m,) of the effects of new ones, or None; those of all rows, if the
+    model has no groups."""
+    if draws.variances is None:
+        yield slice(None), eta, None
         return
-    is_new = np.ones(len(eta), bool) if codes is None else codes < 0
-    for places in (np.flatnonzero(is_new), np.flatnonzero(~is_new)):
-        if len(places):
-            scores = eta if len(places) == len(eta) else eta[ops.to_device(places)]
-            if is_new[places[0]]:
-                scores = scores / ops.to_device(draws.root)
-            else:
-                scores = scores if draws.places is None else scores[:, ops.to_device(draws.places)]
-                scores = scores + ops.to_device(draws.effects[:, codes[places]].T.astype(np.float64))
-            yield places, scores
+    is_known = np.zeros((len(eta), len(draws.variances)), bool) if codes is None else codes >= 0
+    for pattern in np.unique(is_known, axis=0):
+        places = np.flatnonzero((is_known == pattern).all(axis=1))
+        scores = eta if len(places) == len(eta) else eta[ops.to_device(places)]
+        variances = draws.variances
+        if pattern.any() and draws.places is not None:
+            scores, variances = scores[:, ops.to_device(draws.places)], variances[:, draws.places]
+        for k in np.flatnonzero(pattern):
+            scores = scores + ops.to_device(draws.effects[k][:, codes[places, k]].T.astype(np.float64))
+        yield places, scores, None if pattern.all() else variances[~pattern].sum(axis=0)
 
 
 def draws_for_rows(model, rows, max_draws=None, alike=False):
@@ -59,15 +75,16 @@ def draws_for_rows(model, rows, max_draws=None, alike=False):
         coef, intercept = flat_draws(model, max_draws)
         return DrawsForRows(coef, intercept)
     selected = draws_with_effects(model) if alike and rows.codes is not None else slice(None)
-    draws = model.coef_draws_, model.intercept_draws_, group_roots(model)
-    coef, intercept, root = (evenly(values[:, selected], max_draws) for values in draws)
+    draws = model.coef_draws_, model.intercept_draws_, *map(np.square, scale_draws(model).values())
+    coef, intercept, *squares = (evenly(values[:, selected], max_draws) for values in draws)
     effects = places = None
     if rows.codes is not None and (rows.codes >= 0).any():
-        effects = evenly(model.group_effect_draws_, max_draws)
-        effects = effects.reshape(-1, effects.shape[2])
-        if len(effects) < root.size:
-            places = np.arange(root.size).reshape(root.shape)[:, draws_with_effects(model)].ravel()
-    return DrawsForRows(coef.reshape(-1, coef.shape[2]), intercept.ravel(), root.ravel(), effects, places)
+        effects = [evenly(values, max_draws) for values in by_factor(model, "group_effect_draws_").values()]
+        effects = [values.reshape(-1, values.shape[2]) for values in effects]
+        if len(effects[0]) < intercept.size:
+            places = np.arange(intercept.size).reshape(intercept.shape)[:, draws_with_effects(model)].ravel()
+    variances = np.stack([square.ravel() for square in squares])
+    return DrawsForRows(coef.reshape(-1, coef.shape[2]), intercept.ravel(), variances, effects, places)
 
 
 def log_likelihood(model, rows, place, weight, max_draws):
@@ -84,33 +101,46 @@ def log_likelihood(model, rows, place, weight, max_draws):
     return out.reshape(len(model.intercept_draws_), -1, n)
 
 
-def labelled_rows(model, X, y, sample_weight, offset):
+def labelled_rows(model, X, y, sample_weight, offset, groups=None):
     """The user's rows of the fit, checked: ``GivenRows``, the place of each label among the classes in their order
-    (n,), and weights (n,) or None."""
+    (n,), and weights (n,) or None. groups : of the rows, or None where each row is to be scored."""
     if hasattr(model, "_derived"):
         raise ValueError(
             f"This is the model {model._derived}, and the log score of a row of the fit is that of the model that was "
             "fitted: ask that."
         )
-    if is_grouped(model):
+    several = is_grouped(model) and isinstance(model.groups_, dict)
+    if is_grouped(model) and (groups is None or several):
+        what = "by several factors" if several else "with groups"
         raise ValueError(
-            "This model was fitted with groups, and the log score of a row is asked for: leaving one row out says "
-            "little of new groups, since the others of its group stay. Hold out whole groups: cross_validate(model, X, "
+            f"This model was fitted {what}, and the log score of a row is asked for: leaving one row out says "
+            "little of new groups, since the others of its group stay. Hold out whole groups: "
+            f"{'' if several else 'loo(..., groups=groups), or '}cross_validate(model, X, "
             'y, params={"groups": groups}, cv=GroupKFold(), scoring="neg_log_loss") (user guide, "Rows that belong '
             'together").'
         )
-    return rows_of_fit(model, X, y, sample_weight, offset)
+    return rows_of_fit(model, X, y, sample_weight, offset, groups)
 
 
 def rows_of_fit(model, X, y, sample_weight, offset, groups=None):
     """The same, with their groups."""
     X = model._check_rows(X)
     rows = given_rows(model, X, groups, offset, new_groups=False)
+    if groups is not None and not all(own.min() == 0 and len(np.unique(own)) == n for own, n in _codes(model, rows)):
+        raise ValueError(
+            "groups must be those of the fit, a label for each row: these are not all of its labels alone."
+        )
     place = places_of(y, X, model)
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, X)
     check_fitted_on(model, rows, place, sample_weight)
     return rows, place, sample_weight
+
+
+def _codes(model, rows):
+    """Pairs of the codes of rows, and the number of labels of the fit, for each factor."""
+    numbers = [len(labels) for labels in by_factor(model, "groups_").values()]
+    return zip(rows.codes.reshape(len(rows.codes), -1).T, numbers, strict=True)
 
 
 def each_log_likelihood(model, rows, place, weight, coef, intercept, use):
@@ -142,7 +172,7 @@ def total_log_likelihood(model, rows, place, weight):
 
     def use(eta, block, ops):
         numbers = np.arange(block.start, block.start + len(eta))
-        for places, scores in _new_and_known(eta, None if rows.codes is None else rows.codes[block], draws, ops):
+        for places, scores, _ in _new_and_known(eta, None if rows.codes is None else rows.codes[block], draws, ops):
             values = _log_densities(model, ops.to_host(scores), numbers[places], place, weight)
             total[:] += values.sum(axis=0)
 

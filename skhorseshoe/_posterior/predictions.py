@@ -13,7 +13,8 @@ from .._data.dask_lazy import by_blocks
 from .._utils.memory import check_result
 from . import predict as _predict
 from .classes import average_probabilities, each_probability, ends_of_classes, has_classes
-from .estimates import ends_of
+from .estimates import ends_of, mixture_quantiles
+from .grouped_prediction import is_grouped
 from .mixin import PosteriorMixin, level_of
 
 if TYPE_CHECKING:
@@ -40,7 +41,8 @@ class PredictionsMixin(PosteriorMixin):
         groups : array-like of shape (n_samples,) or None, default=None
             Of a model that was fitted with groups, the labels of the groups. A row of a group that the fit has seen has
             the probability Phi(eta + u_g); one of another group, and every row without ``groups``, has that of a new
-            group, Phi(eta / sqrt(1 + s^2)).
+            group, Phi(eta / sqrt(1 + s^2)). Of a model with several factors a table or a dict with some or all of them;
+            each factor that is left out has a new level.
         offset : array-like of shape (n_samples,) or None, default=None
             Of a model that was fitted with an offset, that of these rows.
         new_groups : bool or None, default=None
@@ -122,6 +124,8 @@ class PredictionsMixin(PosteriorMixin):
         groups: Labels = None,
         offset: Offsets = None,
         new_groups: NewGroups = None,
+        *,
+        of_one: bool = False,
     ) -> Floats:
         """Equal-tailed posterior interval of the probability of the second class, or of each of more than two.
 
@@ -136,6 +140,9 @@ class PredictionsMixin(PosteriorMixin):
             Posterior probability of the interval, in (0, 1); None takes ``credible_level``.
         groups, offset, new_groups : see ``predict_proba``
             The groups of the rows, and their offsets.
+        of_one : bool, default=False
+            Of a new group: whether the interval is for the probability of one such group, as of the next patient, which
+            is the wider the more groups differ; False is for the average over new groups.
 
         Returns
         -------
@@ -146,9 +153,11 @@ class PredictionsMixin(PosteriorMixin):
         Raises
         ------
         ValueError
-            If ``level`` is not between 0 and 1.
+            If ``level`` is not between 0 and 1, or ``of_one`` is True of a model without groups.
         """
         rows, level = self._given_rows(X, groups, offset, new_groups), level_of(self, level)
+        if of_one and not is_grouped(self):
+            raise ValueError("of_one=True is for new groups, and this model was fitted without groups: leave it out.")
 
         def ends(eta, ops):
             if has_classes(self):
@@ -156,7 +165,12 @@ class PredictionsMixin(PosteriorMixin):
             return ops.quantiles(eta, ends_of(level), partial(self._likelihood.probability, ops=ops))
 
         shape = (len(self.classes_), 2) if has_classes(self) else (2,)
-        interval = _predict.values_by_row(self, rows, int(np.prod(shape)), ends)
+
+        def ends_of_one(eta, variance):
+            return self._likelihood.probability(mixture_quantiles(eta, np.sqrt(variance), ends_of(level)))
+
+        width = int(np.prod(shape))
+        interval = _predict.values_by_row(self, rows, width, ends, of_one=ends_of_one if of_one else None)
         return device.put_on_device_of(rows.X, interval.reshape(-1, *shape))
 
     @by_blocks

@@ -19,7 +19,7 @@ from .._utils.names import class_texts, printable
 from .._utils.warn import warn
 from .decisions import ALONE, matched_rows
 from .estimates import interval
-from .grouped_prediction import draws_with_effects, evenly, is_grouped
+from .grouped_prediction import draws_with_effects, evenly, is_grouped, scale_draws
 from .input_rows import InputRows
 from .mixin import level_of
 from .pipeline import unwrap
@@ -33,16 +33,17 @@ _NUMBERS_AT_A_TIME = 2**22  # probabilities of rows under draws
 
 
 def outcomes_of_groups(classifier, samples, n_draws, matched, rng):
-    """Yields outcomes (n,) bool under each draw. Rows of a group that the fit has not seen share a new u ~ N(0, s^2).
+    """Yields outcomes (n,) bool under each draw. Rows of a group that the fit has not seen share a new u ~ N(0, s^2),
+    of each factor.
 
     Their ``samples`` are averages over u.
     """
-    is_new, codes = matched.codes < 0, matched.own
-    scales = evenly(classifier.group_scale_draws_[:, draws_with_effects(classifier)], n_draws).ravel()
-    for p, s in zip(samples.T, scales, strict=True):
-        shared = s * is_new
-        effects, noise = rng.standard_normal(len(codes))[codes], rng.standard_normal(len(codes))
-        yield classifier._likelihood.outcomes(p, shared * effects, shared**2, noise)
+    is_new, codes, with_effects = matched.codes.T < 0, matched.own.T, draws_with_effects(classifier)
+    scales = [evenly(draws[:, with_effects], n_draws).ravel() for draws in scale_draws(classifier).values()]
+    for p, *s in zip(samples.T, *scales, strict=True):
+        shared = [one * are_new for one, are_new in zip(s, is_new, strict=True)]
+        effects = sum(one * rng.standard_normal(len(own))[own] for one, own in zip(shared, codes, strict=True))
+        yield classifier._likelihood.outcomes(p, effects, sum(map(np.square, shared)), rng.standard_normal(len(p)))
 
 
 @guarded

@@ -13,6 +13,7 @@ from .mixin import PosteriorMixin
 
 TO_PREDICT = {"classes_", "device_", "sampler_", "n_features_in_", *(f"{name}_draws_" for name in STORED)}
 OF_GROUPS = "groups_", "group_scale_draws_", "group_effect_draws_", "group_effect_moments_", "_group_stride"
+_BY_FACTOR = OF_GROUPS[:3]
 OF_SOME_FITS = (
     *("feature_names_in_", "_column_labels", "_has_offset", "ordered_classes_", "_own_draws", *OF_GROUPS),
     *("_derived", "_odds_factor"),  # of models that are made of a fitted one
@@ -42,7 +43,14 @@ def check_state(state, params, is_own):
 
 def _fit_groups(state):
     """Whether the attributes about groups agree with one another."""
-    (chains, n_draws, _), n = state["coef_draws_"].shape, len(state["groups_"])
+    groups = state["groups_"]
+    if isinstance(groups, dict):
+        moments = state.get("group_effect_moments_", {})
+        of_one = [{name: state[name][factor] for name in _BY_FACTOR if name in state} for factor in groups]
+        for one, factor in zip(of_one, groups, strict=True):
+            one["group_effect_moments_"] = {key: values[factor] for key, values in moments.items()}
+        return all(_fit_groups(state | one) for one in of_one)
+    (chains, n_draws, _), n = state["coef_draws_"].shape, len(groups)
     fits = "group_scale_draws_" not in state or state["group_scale_draws_"].shape == (chains, n_draws)
     if "group_effect_draws_" not in state:
         return fits

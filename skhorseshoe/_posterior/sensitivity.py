@@ -38,7 +38,7 @@ from .table import Summary
 if TYPE_CHECKING:
     from .._types import DataFrame, Labels, Model, Offsets, RowsLike, Weights
 
-SCALES = "(global scale)", "(group scale)"
+SCALES = "(global scale)", "(group scale"  # how the names of scales begin
 MOVED = 0.05  # distance for a doubling of the power from which the posterior is said to move
 _BY_SHIFT = MOVED / 0.3  # distance for a shift of the mean by a standard deviation, roughly
 _TOO_FEW = "too few draws to tell"
@@ -162,11 +162,11 @@ def log_prior_of_draws(model):
     """The logarithm of what is scaled of the prior, for each draw, up to a constant; (n_chains, n_draws)."""
     terms, tau, shrunk = log_prior(model, None), model.global_scale_draws_, shrunk_columns(model)
     total = log_half_cauchy((tau / model.prior_["tau_0"]) ** 2)
-    total += sum(terms[name] for name in ("intercept", "group_scale") if name in terms)
+    total += sum(terms[name] for name in terms if name == "intercept" or name.startswith("group_scale"))
     total += terms["unpenalized"].sum(axis=-1) if "unpenalized" in terms else 0.0
     if is_ordered(model):  # the first cut point is minus the intercept
         at_mean = cut_points(model)[..., 1:] - (model.coef_draws_ @ model._column_means)[..., None]
-        total += log_normal(at_mean, WIDE).sum(axis=-1)
+        total += log_normal(at_mean**2, WIDE).sum(axis=-1)
     for some in cut(0, len(shrunk.places), max(1, _NUMBERS_AT_A_TIME // tau.size)):
         total -= ((model.coef_draws_[..., shrunk.places[some]] / (shrunk.slabs / shrunk.unit)[some]) ** 2).sum(
             axis=-1
@@ -177,7 +177,10 @@ def log_prior_of_draws(model):
 def _answers(model):
     """Pairs of the names of quantities and their draws (n_chains, n_draws); of scales, which may have no variance, the
     logarithms."""
-    others = {name: np.log(values) if name in SCALES else values for name, values in other_quantities(model)[0].items()}
+    others = {
+        name: np.log(values) if name.startswith(SCALES) else values
+        for name, values in other_quantities(model)[0].items()
+    }
     if is_ordered(model):
         del others["(intercept)"]
     return [*zip(names_of(model), np.moveaxis(model.coef_draws_, 2, 0), strict=True), *others.items()]

@@ -12,7 +12,7 @@ from .claim_errors import EFFECT, indicator_sets_of, lfsr, sure_signs
 from .classes import is_several, refuse_several
 from .column_sets import checked_sets
 from .estimates import interval, other_quantities
-from .grouped_prediction import group_roots, is_grouped
+from .grouped_prediction import by_factor, group_roots, is_grouped, scale_draws
 from .ordered import is_ordered
 from .several import of_class, sizes
 from .table import Summary
@@ -164,20 +164,25 @@ def _caption(model, frame, level):
 
 
 def _groups_text(model, level):
-    """The number of groups, how much they differ, and that coefficients are given the group."""
-    share = float((1 / group_roots(model)).mean())
-    return (
-        f"{len(model.groups_)}, s ~ half-Cauchy({model.prior_['group_scale']:g}); {share_between(model, level)}; "
-        f"coefficients are given the group, and {share:.3g} times as large averaged over groups"
-    )
+    """The number of groups, how much they differ, and that coefficients are given the group; for each factor."""
+    share, scales = float((1 / group_roots(model)).mean()), model.prior_["group_scale"]
+    of_factors = []
+    for name, labels in by_factor(model, "groups_").items():
+        scale, called = (scales, "") if name is None else (scales[name], f"{name} ")
+        of_factors.append(f"{called}{len(labels)}, s ~ half-Cauchy({scale:g}); {share_between(model, name, level)}")
+    more = f"coefficients are given the group, and {share:.3g} times as large averaged over groups"
+    return "; ".join([*of_factors, more])
 
 
-def share_between(model, level):
-    """The intraclass correlation in words."""
-    share = 1 - group_roots(model) ** -2
+def share_between(model, name, level):
+    """The intraclass correlation of a factor in words: its share of the variance of the score given x."""
+    if name is None:
+        what, share = "intraclass correlation s^2 / (1 + s^2)", 1 - group_roots(model) ** -2
+    else:
+        what, share = "share of the variance", (scale_draws(model)[name] / group_roots(model)) ** 2
     low, high = interval(share, level)
     bounds = f"{100 * level:g} % interval {low:.2f} to {high:.2f}"
-    return f"intraclass correlation s^2 / (1 + s^2) {share.mean():.2f} ({bounds})"
+    return f"{what} {share.mean():.2f} ({bounds})"
 
 
 def _slab(model):

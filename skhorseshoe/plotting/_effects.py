@@ -171,7 +171,13 @@ class GroupEffectsDisplay(IntervalsDisplay):
 
     @classmethod
     def from_estimator(
-        cls, estimator: Model, *, level: float | None = None, most: int | None = 100, ax: Axes | None = None
+        cls,
+        estimator: Model,
+        *,
+        factor: str | None = None,
+        level: float | None = None,
+        most: int | None = 100,
+        ax: Axes | None = None,
     ) -> Self:
         """Take the effects and draw them.
 
@@ -179,13 +185,15 @@ class GroupEffectsDisplay(IntervalsDisplay):
         ----------
         estimator : HorseshoeProbitClassifier, Pipeline or search
             Fitted with ``groups``: a classifier, or a Pipeline or search (GridSearchCV) that ends with one.
+        factor : str or None, default=None
+            Name of the factor whose effects are drawn, of a model that was fitted with several.
         most : int or None, default=100
             Number of groups to draw: of more, evenly many from the largest to the smallest. None draws all; more than
             60 are drawn side by side, without names.
         """
         _, classifier = unwrap(estimator)
         level = level_of(classifier, level)
-        frame = classifier.group_effects(level)
+        frame = classifier.group_effects(factor, level)
         mean, interval, _ = table_intervals(frame)
         names, classes = frame.index.tolist(), classifier.classes_
         return cls(names=names, mean=mean, interval=interval, level=level, classes=classes).plot(most=most, ax=ax)

@@ -230,7 +230,7 @@ class PosteriorCalibrationDisplay(AxesDisplay):
         proba = classifier.predict_proba(**arguments)[:, 1]
         predicted, place, counts = np.unique(proba, return_inverse=True, return_counts=True)
         y = is_second(y, place, classifier.classes_)
-        codes = np.arange(len(y)) if matched is None else matched.own
+        codes = np.arange(len(y)) if matched is None else matched.coarsest
         samples = classifier.predict_proba_samples(**arguments, max_draws=n_draws)
         if matched is not None:
             outcomes = outcomes_of_groups(classifier, samples, n_draws, matched, rng)

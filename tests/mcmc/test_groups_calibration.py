@@ -24,6 +24,8 @@ LENGTH = {"hmc": (10_000, "auto", 400.0)}  # n_iter, burn_in and target_ess of a
 SHORT = 250, 150, None  # of other samplers
 pytestmark = pytest.mark.usefixtures("blas_as_in_a_fit")
 NAMES = "intercept", "within", "between", "log s", "u of 200 rows", "u of one row"
+OF_SECOND = "log s of the second factor", "u of the second factor"
+N_SECOND, SECOND_SCALE = 6, 0.5
 
 
 def of_prior(rng, mean):
@@ -35,8 +37,17 @@ def of_prior(rng, mean):
             return WIDE * rng.standard_normal() - coef @ mean, coef, SCALE * abs(rng.standard_cauchy())
 
 
-def ranks_of(seed, sampler):
-    """For each of ``NAMES`` where what rows were made of is among its draws, in (0, 1)."""
+def second_factor(rng, codes):
+    """``Groups`` with a second factor, crossed with the first, and what it adds to rows; its s and first effect."""
+    second, s = rng.integers(0, N_SECOND, len(codes)), SECOND_SCALE * abs(rng.standard_cauchy())
+    levels, combined = np.unique(np.stack([codes, second], axis=1), axis=0, return_inverse=True)
+    scales, names, u = (SCALE, SECOND_SCALE), ("first", "second"), s * rng.standard_normal(N_SECOND)
+    groups = Groups(combined.ravel().astype(np.int32), len(levels), scales, levels.astype(np.int32), names)
+    return groups, u[second], [s, u[0]]
+
+
+def ranks_of(seed, sampler, has_second=False):
+    """For each of ``NAMES``, and of ``OF_SECOND``, where what rows were made of is among its draws, in (0, 1)."""
     rng = np.random.default_rng(seed)
     codes = rng.permutation(np.repeat(np.arange(len(SIZES)), SIZES)).astype(np.int32)
     X = rng.standard_normal((len(codes), 2))
@@ -44,8 +55,11 @@ def ranks_of(seed, sampler):
     intercept, coef, s = of_prior(rng, X.mean(axis=0))
     u = s * rng.standard_normal(len(SIZES))
     offset = rng.standard_normal(len(codes)) / 2 + RARE * (seed % 2)
-    y = (rng.random(len(codes)) < ndtr(offset + intercept + X @ coef + u[codes])).astype(np.uint8)
-    rows = Rows(X, y, True, device.resolve("cpu").ops, ALONE, offset=offset, groups=Groups(codes, len(SIZES), SCALE))
+    groups, of_second, more = Groups(codes, len(SIZES), SCALE), 0.0, []
+    if has_second:
+        groups, of_second, more = second_factor(rng, codes)
+    y = (rng.random(len(codes)) < ndtr(offset + intercept + X @ coef + u[codes] + of_second)).astype(np.uint8)
+    rows = Rows(X, y, True, device.resolve("cpu").ops, ALONE, offset=offset, groups=groups)
     n_iter, burn_in, target_ess = LENGTH.get(sampler, SHORT)
     settings = Settings(sampler, n_iter, burn_in, N_CHAINS, 1, target_ess, None, None, "float64")
     key = rng.integers(2**32, size=2, dtype=np.uint32)
@@ -53,18 +67,24 @@ def ranks_of(seed, sampler):
     with np.errstate(all="ignore"):  # of trajectories that are rejected
         run.go(lambda t: False)
     drawn, n = run.draws, run.draws.n
-    effects = np.moveaxis(drawn.of_blocks[0].effects[:, :n, [0, -1]], 2, 0)
-    ours = [drawn.intercept[:, :n], *np.moveaxis(drawn.coef[:, :n], 2, 0), drawn.of_blocks[0].scale[:, :n], *effects]
+    effects = np.moveaxis(drawn.of_blocks[0].effects[:, :n], 2, 0)
+    scale, *others = np.moveaxis(drawn.of_blocks[0].scale[:, :n].reshape(N_CHAINS, n, -1), 2, 0)
+    ours = [drawn.intercept[:, :n], *np.moveaxis(drawn.coef[:, :n], 2, 0), scale, *effects[[0, len(SIZES) - 1]]]
+    ours += [*others, effects[len(SIZES)]] if has_second else []
     spaced = np.linspace(0, n - 1, EACH).astype(int)
-    ours, truth = [values[:, spaced] for values in ours], [intercept, *coef, s, u[0], u[-1]]
+    ours, truth = [values[:, spaced] for values in ours], [intercept, *coef, s, u[0], u[-1], *more]
     below = np.array([(values < one).sum() for values, one in zip(ours, truth, strict=True)])
     return (below + rng.random(len(below))) / (N_CHAINS * EACH + 1)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sampler", "n_sets"), [("hmc", 40), ("gibbs", 40), (PRIOR_COORDINATES, 24)])
-def test_ranks_are_uniform(sampler, n_sets):
-    ranks = np.array([ranks_of(seed, sampler) for seed in range(repeated(n_sets, 200))])
-    found = {name: kstest(ranks[:, k], "uniform").pvalue for k, name in enumerate(NAMES)}
+@pytest.mark.parametrize(
+    ("sampler", "n_sets", "has_second"),
+    [("hmc", 40, False), ("gibbs", 40, False), (PRIOR_COORDINATES, 24, False), ("hmc", 40, True)],
+)
+def test_ranks_are_uniform(sampler, n_sets, has_second):
+    ranks = np.array([ranks_of(seed, sampler, has_second) for seed in range(repeated(n_sets, 200))])
+    names = (*NAMES, *OF_SECOND) if has_second else NAMES
+    found = {name: kstest(ranks[:, k], "uniform").pvalue for k, name in enumerate(names)}
     print(sampler, {name: round(float(p), 3) for name, p in found.items()})
     assert min(found.values()) > 1e-4, found

@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from laws import peak_memory
+from scipy.special import log_ndtr
 from scipy.stats import genpareto, norm
 from sklearn.preprocessing import StandardScaler
 
@@ -226,3 +227,50 @@ def test_rows_of_weight_0_do_not_count(problem, short_fit):
     all_rows = loo(model, X, y, weight)
     assert repr(all_rows) == repr(loo(model, X[weight > 0], y[weight > 0]))
     assert "of 150 rows" in repr(all_rows)
+
+
+@pytest.fixture(scope="module")
+def grouped_rows():
+    rng = np.random.default_rng(2)
+    group = rng.permutation(np.repeat(np.arange(15), 6))
+    X = rng.standard_normal((90, 2))
+    return X, X[:, 0] + rng.standard_normal(15)[group] + rng.standard_normal(90) > 0, group
+
+
+def fit_groups(X, y, group):
+    return HorseshoeProbitClassifier(random_state=0, n_iter=1500, burn_in=200).fit(X, y, groups=group)
+
+
+def mean_of_marginals(model, X, y):
+    """The log of the mean over draws of the probability of the outcomes of a new group; (1,) by quadrature."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(41)
+    eta = X @ model.coef_draws_.reshape(-1, X.shape[1]).T + model.intercept_draws_.ravel()
+    u = model.group_scale_draws_.ravel() * nodes[:, None]
+    total = sum(log_ndtr(np.where(one, 1, -1) * (row + u)) for one, row in zip(y, eta, strict=True))
+    return np.log(weights @ np.exp(total) / weights.sum()).T
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_leaving_out_a_group_is_fitting_without_it(grouped_rows):
+    X, y, group = grouped_rows
+    found = loo(fit_groups(X, y, group), X, y, groups=group)
+    assert (len(found.elpd_i), found.n_rows, found.left_out) == (15, 15, "groups")
+    assert "PSIS-LOO of 15 groups" in repr(found)
+    for g in (0, 7, 14):
+        left = group == g
+        without = fit_groups(X[~left], y[~left], group[~left])
+        expected = np.log(np.exp(mean_of_marginals(without, X[left], y[left])).mean())
+        assert abs(found.elpd_i[g] - expected) < 0.15  # of two sets of some 1000 effective draws
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_groups_that_are_not_those_of_the_fit_are_refused(grouped_rows):
+    X, y, group = grouped_rows
+    model = HorseshoeProbitClassifier(random_state=0, n_iter=50, burn_in=100).fit(X, y, groups=group)
+    with pytest.raises(ValueError, match="groups must be those of the fit"):
+        loo(model, X, y, groups=group + 1)
+    with pytest.raises(ValueError, match=r"loo\(..., groups=groups\)"):
+        loo(model, X, y)
+    several = model.fit(X, y, groups={"a": group, "b": group // 3})
+    with pytest.raises(ValueError, match="by several factors"):
+        loo(several, X, y, groups={"a": group, "b": group // 3})

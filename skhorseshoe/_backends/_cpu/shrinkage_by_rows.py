@@ -19,9 +19,9 @@ _NUMBERS_AT_A_TIME = 2**20  # of X, in a block of rows or columns
 class ShrinkageByRows:
     """kappa given the scales, with the Fisher information averaged over coefficients beta (m, q).
 
-    rows : ``Rows``. information : (n,) of rows, times their weights, if it is known otherwise, or None. shared : the
-    group of each row (n,) and a variance for each chain, a further covariance of rows of one group; or None.
-    variances : of the prior of coefficients that are not shrunk. size : numbers of X in a block of rows or columns.
+    rows : ``Rows``. information : (n,) of rows, times their weights, if it is known otherwise, or None. shared : of
+    factors the group of each row (n,) and a variance, a further covariance of rows of one group; or None. variances :
+    of the prior of coefficients that are not shrunk. size : numbers of X in a block of rows or columns.
     """
 
     def __init__(self, rows, beta, information, shared, variances, size=_NUMBERS_AT_A_TIME):
@@ -53,9 +53,8 @@ class ShrinkageByRows:
     def _kappa(self, w, c):
         root = self.root
         V = self.columns.outer(np.append(w, self.variances))
-        if self.shared is not None:
-            codes, variance = self.shared
-            V += variance[c] * (codes[:, None] == codes) * (root[:, None] * root)
+        for codes, variance in self.shared or ():
+            V += variance * (codes[:, None] == codes) * (root[:, None] * root)
         V[np.diag_indices_from(V)] += 1.0
         L = np.linalg.cholesky(V)  # reads the lower triangle
         return np.clip(1.0 - w * self.columns.forms(L)[: self.n_shrunk], 0.0, 1.0)

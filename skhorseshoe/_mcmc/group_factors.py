@@ -1,0 +1,133 @@
+"""Factors by which rows belong together: each has effects, a standard deviation of these, and moves of its own.
+
+Where there are several, the moves of a factor hold the effects of the others. Two sums of effects that the rows do not
+tell apart move together (``Shift``): a constant that all patients gain and all doctors lose, or, where classes are
+nested in schools, one that a school gains and its classes lose. With v and w the effects of two factors, deviations s_v
+and s_w, and sets I and J of levels that are connected by rows and to no other level, d is drawn in v + d, w - d:
+
+    d ~ N((sum_J w / s_w^2 - sum_I v / s_v^2) / h, 1 / h),  h = |I| / s_v^2 + |J| / s_w^2
+"""
+
+from itertools import combinations
+
+import numpy as np
+from scipy.sparse import coo_array, csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.special import ndtr
+
+from .._backends import EFFECT_PURPOSE, NO_SWEEP
+from .group_map import GroupMap
+
+_FIRST_SHARES = 0.05, 0.95  # shares of the prior of s between which chains start
+# Width of slices in log s: the first one, for one group; its bounds; and in standard deviations of the law, whose
+# variance is half the mean square of a step from draw to draw.
+_FIRST_WIDTH, _LEAST_WIDTH, _LARGEST_WIDTH, _WIDTH_IN_DEVIATIONS = 14.0, 1e-3, 4.0, 8.0
+_FEWEST_TUNING_SWEEPS = 25  # least number of sweeps whose steps tune the width
+_KEYS = 0x9E3779B9  # times the number of a factor or a shift, of which its key is another than that of the run
+
+
+class Factor:
+    """One factor; its effects are ``part`` of all.
+
+    rows : ``Rows``. k : number of the factor. given : of ``Groups.factors``. first : number of its first effect.
+    """
+
+    def __init__(self, rows, k, given, first, n_chains, key):
+        codes, self.n, self.prior_scale = given
+        self.number, self.part, self.key = k, slice(first, first + self.n), key_of(key, k)
+        _, y, weight = rows.held
+        dtype = np.promote_types(rows.dtype, np.float32)
+        self.row_groups = rows.ops.RowGroups(
+            y, weight, rows.offset, codes, self.n, n_chains, dtype, rows.bounds, rows.threads, rows.likelihood
+        )
+        self.map = GroupMap.none(self.n)
+        self.scale = self.widths = self.steps = None  # s (n_chains,); of slices in log s; sums of their squares
+        self.response = None  # how the effects follow those of other factors (n, n_effects), sparse, once known
+
+    def start(self, n_chains, ops):
+        """Effects (n, n_chains) with which chains start."""
+        # Each chain starts in its own part of the prior of s, so that R-hat sees what the chains have not left.
+        standard = ops.normal((n_chains, 1 + self.n), self.key, NO_SWEEP, EFFECT_PURPOSE)
+        least, most = _FIRST_SHARES
+        place = np.roll(np.arange(n_chains), self.number)
+        share = least + (most - least) * (place + ndtr(standard[:, 0])) / n_chains
+        self.scale = self.prior_scale * np.tan(share * np.pi / 2)
+        self.widths, self.steps = np.full(2, min(_LARGEST_WIDTH, _FIRST_WIDTH / np.sqrt(self.n))), np.zeros(3)
+        return (standard[:, 1:] * self.scale[:, None]).T.copy()
+
+    def tune(self):
+        """Tune the widths of slices in log s to the steps since the last call."""
+        n, *squares = self.steps
+        if n >= _FEWEST_TUNING_SWEEPS:
+            widths = _WIDTH_IN_DEVIATIONS * np.sqrt(np.array(squares) / (2 * n))
+            self.widths = np.clip(widths, _LEAST_WIDTH, _LARGEST_WIDTH)
+        self.steps = np.zeros(3)
+
+    def arrays(self):
+        """Everything that a later run needs to go on, but for the effects."""
+        out = {"scale": self.scale, "widths": self.widths, "steps": self.steps}
+        if self.map.along is not None:
+            out |= {f"map_{name}": value for name, value in self.map._asdict().items()}
+        return {f"group_{self.number}_{name}": value for name, value in out.items()}
+
+    def restore(self, saved):
+        """Return to the state in which ``arrays`` gave these."""
+        saved = {name: saved.get(f"group_{self.number}_{name}") for name in _saved_names()}
+        self.scale, self.widths, self.steps = (saved[name].copy() for name in ("scale", "widths", "steps"))
+        if saved["map_along"] is not None:
+            self.map = GroupMap.restored(saved[f"map_{name}"] for name in GroupMap._fields)
+
+
+def _saved_names():
+    return "scale", "widths", "steps", *(f"map_{name}" for name in GroupMap._fields)
+
+
+def key_of(key, k):
+    """The key of random numbers of the k-th factor or shift; that of the run for the first."""
+    return np.array([key[0] ^ np.uint32(k * _KEYS % 2**32), key[1]], np.uint32) if k else key
+
+
+def factors_of(rows, n_chains, key):
+    """The ``Factor``s of ``Rows``."""
+    factors, first = [], 0
+    for k, given in enumerate(rows.groups.factors()):
+        factors.append(Factor(rows, k, given, first, n_chains, key))
+        first += factors[-1].n
+    return factors
+
+
+class Shift:
+    """Constants that sets of levels of one factor gain and those of another lose. levels : (n, 2) that occur."""
+
+    def __init__(self, factors, levels, key):
+        self.factors, self.key = factors, key
+        a, b = factors
+        both = coo_array((np.ones(len(levels)), levels.T), shape=(a.n, b.n))
+        edges = both.row, both.col + a.n
+        graph = coo_array((both.data, edges), shape=(a.n + b.n, a.n + b.n))
+        self.n, labels = connected_components(graph, directed=False)
+        self.of_levels = labels[: a.n], labels[a.n :]  # the set of each level
+        self.sums = [
+            csr_array((np.ones(len(one)), (one, np.arange(len(one)))), (self.n, len(one))) for one in self.of_levels
+        ]
+        self.sizes = [np.bincount(one, minlength=self.n)[:, None] for one in self.of_levels]
+
+    def move(self, effects, ops, t):
+        """Shift effects of all factors (n_effects, n_chains), in place."""
+        ours, theirs = (effects[factor.part] for factor in self.factors)
+        for_ours, for_theirs = (factor.scale**-2.0 for factor in self.factors)
+        precision = self.sizes[0] * for_ours + self.sizes[1] * for_theirs
+        mean = ((self.sums[1] @ theirs) * for_theirs - (self.sums[0] @ ours) * for_ours) / precision
+        noise = ops.normal(precision.T.shape, self.key, t, EFFECT_PURPOSE).T
+        step = mean + noise / np.sqrt(precision)
+        ours += step[self.of_levels[0]]
+        theirs -= step[self.of_levels[1]]
+
+
+def shifts_of(factors, levels, key):
+    """The ``Shift``s of all pairs of factors. levels : as in ``Groups``."""
+    pairs = combinations(range(len(factors)), 2)
+    return [
+        Shift((factors[i], factors[j]), levels[:, [i, j]], key_of(key, len(factors) + k))
+        for k, (i, j) in enumerate(pairs)
+    ]
