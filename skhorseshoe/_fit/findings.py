@@ -165,7 +165,7 @@ def are_sums_well(fitted, rows, failed, informative):
     fitted : attributes of a model. rows : X (n, p), y, the weights or None, and more; None on a cluster. failed : of
     the informative columns and of other quantities, bool. informative : (p,) bool, False for constant columns.
     """
-    if fitted.rhat_.ndim > 1:
+    if fitted.coef_draws_.ndim > 3:
         return False
     alone = np.zeros(len(informative), bool)
     alone[informative] = failed[: informative.sum()]

@@ -277,7 +277,8 @@ def initial_state(n_chains, columns, base_rate, tau_0, key, likelihood=PROBIT):
     beta = np.zeros((n_chains, p + columns.n_contrasts * fit_intercept))
     beta[:, :p] = rng.standard_normal((n_chains, p)) * unit
     if fit_intercept:
-        centre = likelihood.first_predictors(base_rate) * likelihood.shrunk_by(_START_PREDICTOR_DEVIATION**2)
+        predictors = likelihood.predictor if columns.n_contrasts == 1 else likelihood.first_predictors
+        centre = predictors(base_rate) * likelihood.shrunk_by(_START_PREDICTOR_DEVIATION**2)
         noise = rng.standard_normal((n_chains, columns.n_contrasts))
         beta[:, p:] = centre + noise - (beta[:, :p] @ mean)[:, None]
     log_tau = np.log(tau_0) + _START_LOG_TAU_DEVIATION * rng.standard_normal(n_chains)

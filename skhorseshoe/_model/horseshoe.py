@@ -118,7 +118,7 @@ def log_density_of_tau(tau, tau_0, slabs, d=1):
     return _log_density(np.log(tau) - log(tau_0), tau_0, slabs, d) - np.log(tau) - log_total
 
 
-def _on_grid(tau_0, slabs, d):
+def _on_grid(tau_0, slabs, d=1):
     """A grid of log(tau / tau_0), and ``_log_density`` there."""
     low = -_END - log(max(1.0, tau_0 * np.sqrt(d) * (1 / slabs).sum()))
     log_x = _STEP * np.arange(round(low / _STEP), round(_END / _STEP) + 1)

@@ -28,10 +28,6 @@ class Probit:
         """P(y = 1); ops : the back end of whose device eta is, or None for the host."""
         return (special if ops is None else ops.special).ndtr(eta, out=out)
 
-    def first_predictors(self, shares):
-        """The linear predictor with which classes have these shares."""
-        return self.predictor(shares)
-
     def log_density(self, t, out=None):
         """The logarithm of the probability of the label."""
         return special.log_ndtr(t, out=out)

@@ -159,15 +159,6 @@ def test_unusable_rows_are_refused(data, says):
         fit(data)
 
 
-def test_the_lines_for_three_classes_work_when_pasted():
-    with pytest.raises(ValueError, match="y has 3 classes, 0, 1, 2") as caught:
-        fit(y=np.arange(30) % 3)
-    pasted = {"HorseshoeProbitClassifier": HorseshoeProbitClassifier}
-    exec(str(caught.value).split("\n\n")[-1], pasted)
-    model = pasted["model"].set_params(estimator__horseshoeprobitclassifier__n_iter=10)
-    assert model.fit(X, np.arange(30) % 3).predict_proba(X).shape == (30, 3)
-
-
 MISSING = {
     "text": [*14 * ["a", "b"], "b", np.nan],
     "a tuple": (*14 * ("a", "b"), "b", float("nan")),
