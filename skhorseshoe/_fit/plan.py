@@ -30,8 +30,10 @@ from .watched import MOST_ROWS
 
 _FEWEST_TUNING_SWEEPS = 100  # fewest sweeps of burn-in in which "hmc" can tune itself
 _LARGEST_EXPANSION = 10  # largest row expansion that "auto" accepts
-_FEWEST_DIAGONAL_COLUMNS = 2000, 100  # fewest columns with a diagonal mass matrix, of an array and of sparse rows
+_FEWEST_DIAGONAL_COLUMNS = 2000, 50  # fewest columns with a diagonal mass matrix, of an array and of sparse rows
 _FACTOR_WORK = 16  # numbers of X whose passes take as long as a factor, which takes the cube of the columns
+_SPARSE_SHARE = 0.1  # largest share of numbers that are stored with which columns hardly correlate, in so few rows each
+_MOST_ROWS_IN_PRIOR_COORDINATES = 4000  # most rows of a sparse X whose matrices over the rows take less than passes
 _DEFAULT_BYTES_OF_DRAWS = 2**30  # bytes of draws that n_iter="auto" keeps
 
 
@@ -139,17 +141,29 @@ def can_tune(params):
 
 def fits_prior_coordinates(params, data):
     """Whether "hmc" takes the coordinates of the prior: with a slab and clearly more columns than rows, but not on a
-    cluster."""
-    return data.more_columns and params.slab_scale is not None
+    cluster, nor with so many sparse rows that it ``fits_diagonal``."""
+    fits = data.more_columns and params.slab_scale is not None
+    return fits and not (_are_many_sparse(params, data.rows[0]) and fits_diagonal(params, data, data.rows[0]))
+
+
+def _are_many_sparse(params, X):
+    """Whether rows with a slab are too many for the coordinates of the prior."""
+    is_bounded = params.slab_scale is not None and can_tune(params)
+    return is_bounded and issparse(X) and X.shape[0] > _MOST_ROWS_IN_PRIOR_COORDINATES
 
 
 def fits_diagonal(params, data, X):
     """Whether "hmc" takes a diagonal mass matrix for rows in memory, of two classes and without groups: where factors
-    of a matrix over the columns would take longer than passes over X."""
-    if data.groups is not None or params.likelihood.n_classes > 2 or data.outnumber or is_on_disk(X):
+    of a matrix over the columns would take longer than passes over X, or line moves would, which read all rows for
+    each column, and hardly any of its numbers."""
+    if data.groups is not None or params.likelihood.n_classes > 2 or is_on_disk(X):
         return False
-    numbers = X.nnz if issparse(X) else X.size
-    return X.shape[1] >= _FEWEST_DIAGONAL_COLUMNS[issparse(X)] and X.shape[1] ** 3 > _FACTOR_WORK * numbers
+    if data.outnumber and not _are_many_sparse(params, X):
+        return False
+    (n, p), is_sparse = X.shape, issparse(X)
+    numbers = X.nnz if is_sparse else X.size
+    is_cheaper = p**3 > _FACTOR_WORK * numbers or numbers <= _SPARSE_SHARE * n * p
+    return p >= _FEWEST_DIAGONAL_COLUMNS[is_sparse] and is_cheaper
 
 
 def _sweeps_and_room(params, p, done):

@@ -14,7 +14,8 @@ from .._backends import MOMENTUM_PURPOSE, SECOND_TRAJECTORY, Trajectory
 from . import hmc
 
 _GROW, _SHRINK = -1, 1  # powers of the root of 1 - s's
-_LARGEST_SHARE = 1.0 - 1e-12  # largest s's
+_LEAST_SHARE, _LARGEST_SHARE = 1e-300, 1.0 - 1e-12  # of s's
+_SOFTNESS, _LEAST_RATIO = 0.3, 1e-16  # c of ``DiagonalMassMatrix``, and the least d_j / H_jj there
 
 
 class DiagonalReference(NamedTuple):
@@ -34,17 +35,25 @@ class DiagonalMassMatrix:
     Of the levels of a category, whose columns have the same sum in every row, the information is that diagonal matrix
     with v_j^2 added to it, less v v'. With s = v / a, a^2 the diagonal then, the root of M is L = a (I - g s s').
 
+    Of a column that the data do not bound, H_jj and v_j are multiplied by f_j = 1 / (1 + c (H_jj / d_j)^1/2): where its
+    scale is large the coefficient is far out, where the log-likelihood is flat. f depends on the scales alone, which
+    stay in a trajectory.
+
     reference : ``DiagonalReference``. fixed : ``FixedPrior``. sets : places (k,) and v (k,) for each category.
+    unbounded : (q,) 1 for shrunk columns that the data do not bound, 0 for others; None for none.
     """
 
-    def __init__(self, reference, fixed, ops, threads, sets=()):
+    def __init__(self, reference, fixed, ops, threads, sets=(), unbounded=None):
         self.at, self.fixed, self.ops, self.threads, self.sets = reference, fixed, ops, threads, sets
-        self.diagonal = reference.information.copy()
+        self.softness = None if unbounded is None else _SOFTNESS * unbounded
+        self.whole = reference.information.copy()  # H + v^2 without f
         for places, v in sets:
-            self.diagonal[places] += v**2
-        self.b = self._times_information(reference.point[None])[0] + reference.score
+            self.whole[places] += v**2
+        self.diagonal, self.v = self.whole, [v for _, v in sets]  # with f, of which these are (n_chains, ...)
+        self.b = self._times_information(reference.point[None]) + reference.score  # H r + g
         self.root = self.mean = None  # a, and m, of the chains (n_chains, q)
-        self.along, self.rest = [], []  # for each category s (n_chains, k), and s's and the root of 1 - s's (n_chains,)
+        self.along = []  # for each category s (n_chains, k)
+        self.stretch = {}  # by power, for each category (n_chains,), by how much what is along s changes
 
     def begin(self, reference, state, key, same_scales=False):
         """A ``Trajectory`` from a state, with fresh v."""
@@ -56,33 +65,43 @@ class DiagonalMassMatrix:
 
     def _take(self, lambda_sq_inv, tau_sq_inv, zeros):
         """Take the scales."""
-        precision = zeros + self.diagonal
-        precision[:, : lambda_sq_inv.shape[1]] += tau_sq_inv[:, None] * lambda_sq_inv
+        d = 0.0 * zeros
+        d[:, : lambda_sq_inv.shape[1]] = tau_sq_inv[:, None] * lambda_sq_inv
+        if self.softness is not None:
+            self._soften(d)
+        precision = d + self.diagonal
         self.root = precision**0.5
-        self.along = [v / self.root[:, places] for places, v in self.sets]
-        squares = [(s**2).sum(axis=1).clip(0.0, _LARGEST_SHARE) for s in self.along]
-        self.rest = [(square, (1.0 - square) ** 0.5) for square in squares]
+        self.along = [v / self.root[:, places] for (places, _), v in zip(self.sets, self.v, strict=True)]
+        squares = [(s**2).sum(axis=1).clip(_LEAST_SHARE, _LARGEST_SHARE) for s in self.along]
+        for power in (_GROW, _SHRINK):
+            self.stretch[power] = [(((1.0 - square) ** 0.5) ** power - 1.0) / square for square in squares]
         self.mean = self._stretched(self._stretched(self.b / self.root, _GROW), _GROW) / self.root
 
-    def _stretched(self, x, factor):
+    def _soften(self, d):
+        """Take f at d (n_chains, q)."""
+        f = 1.0 / (1.0 + self.softness * (self.whole / (d + _LEAST_RATIO * self.whole + _LEAST_SHARE)) ** 0.5)
+        self.diagonal, self.v = f * self.whole, [v * f[:, places] for places, v in self.sets]
+        self.b = self._times_information(self.at.point[None]) + self.at.score
+
+    def _stretched(self, x, power):
         """x (n_chains, q), with what is along s multiplied, for each category."""
-        for (places, _), s, (square, rest) in zip(self.sets, self.along, self.rest, strict=True):
+        for (places, _), s, stretch in zip(self.sets, self.along, self.stretch[power], strict=True):
             part = x[:, places]
-            amount = (rest**factor - 1.0) / square * (part * s).sum(axis=1)
-            x[:, places] = part + amount[:, None] * s
+            x[:, places] = part + (stretch * (part * s).sum(axis=1))[:, None] * s
         return x
 
     def _times_information(self, x):
-        """H x (m, q)."""
+        """H x, x (m, q), or (1, q) the same for all chains."""
         product = self.diagonal * x
-        for places, v in self.sets:
-            product[:, places] -= (x[:, places] @ v)[:, None] * v
+        for (places, _), v in zip(self.sets, self.v, strict=True):
+            product[:, places] -= (x[:, places] * v).sum(axis=1)[:, None] * v
         return product
 
     def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key):
-        """lambda^-2 and tau^-2 after moves of tau with u held, and the share that was accepted; without sets."""
+        """lambda^-2 and tau^-2 after moves of tau with u held, and the share that was accepted; without sets
+        and unbounded columns."""
         scales = lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key, self.threads
-        moved = self.ops.move_tau_with_diagonal(self.diagonal, self.b, *scales)
+        moved = self.ops.move_tau_with_diagonal(self.diagonal, self.b[0], *scales)
         self._take(*moved[:2], 0.0 * self.mean)
         return moved
 

@@ -4,6 +4,8 @@ The first reference is at the mode of the coefficients with a Gaussian prior as 
 but the last ends with a reference at the medians of beta over its second half.
 """
 
+from functools import cached_property
+
 import numpy as np
 from scipy.optimize import minimize
 
@@ -86,9 +88,18 @@ class DiagonalChains(TunedChains):
     def _take(self, reference):
         self.reference = reference
         rows, fixed, _, _ = self.problem
-        both = (DiagonalMassMatrix(reference, fixed, rows.ops, rows.threads, sets) for sets in (self._sets(), ()))
+        more = (self._sets(), self._unbounded), ((), None)
+        both = (DiagonalMassMatrix(reference, fixed, rows.ops, rows.threads, *given) for given in more)
         self.references = [hmc.Reference(None, None, None, mass_matrix) for mass_matrix in both]
         self.moves.set_reference(reference)
+
+    @cached_property
+    def _unbounded(self):
+        """As ``DiagonalMassMatrix`` takes it."""
+        rows, out = self.problem.rows, np.zeros(self.state.beta.shape[1])
+        out[rows.columns.place[rows.one_sided_columns().columns]] = 1.0
+        out[rows.columns.n_shrunk :] = 0.0
+        return out if out.any() else None
 
     def _sets(self):
         """The places of the levels of each category, and the v of ``DiagonalMassMatrix``."""

@@ -33,6 +33,7 @@ REFERENCE = DiagonalReference(
     np.array([0.3, -0.1, 0.2, 0.0]), 2.5,
 )  # fmt: skip
 SETS = [(np.array([0, 2]), np.array([1.0, 0.8]))]
+UNBOUNDED = np.array([1.0, 1.0, 0.0, 0.0])
 
 
 def prior_of(columns):
@@ -66,9 +67,9 @@ def geweke(ops=cpu, given=PLAIN, n_batches=8, mass_matrix=DiagonalMassMatrix):
     rng, rows, acceptance = np.random.default_rng(5), laws.RowsOfManyDataSets(given.ops, given), []
     assert not rows.columns.centre.any()  # else y would have another intercept
     fixed = prior_of(rows.columns)
-    both = (mass_matrix(REFERENCE, fixed, ops, ALONE, sets) for sets in (SETS, ()))
+    both = (mass_matrix(REFERENCE, fixed, ops, ALONE, *more) for more in ((SETS, UNBOUNDED), ((), None)))
     references = [hmc.Reference(None, None, None, matrix) for matrix in both]
-    tuning, moved = hmc.Tuning(0.4, 3, 4, 0.5), MovesOfManyDataSets(rows, ops)
+    tuning, moved = hmc.Tuning(0.5, 3, 4, 0.5), MovesOfManyDataSets(rows, ops)
 
     def advance(parameters, y, k):
         rows.y = y
@@ -109,12 +110,23 @@ class EnergyOfTheIntercept(DiagonalMassMatrix):
         return moved._replace(energy=moved.energy + 0.3 * self._centred(beta)[:, -1])
 
 
+class AnotherGaussianOnTheWay(DiagonalMassMatrix):
+    """The information of unbounded columns changes in a trajectory."""
+
+    def to_beta(self, trajectory):
+        beta = super().to_beta(trajectory)
+        if self.softness is not None:
+            self._soften(1.0 + 9.0 * abs(beta))
+        return beta
+
+
 PLANTED = {"LIKELIHOOD_OF_COLUMN_REVERSED": cpu, "NO_JACOBIAN_OF_COLUMN": cpu, "NO_PRIOR_OF_HELD": TAU_ON_THE_WAY}
 PLANTED |= {"NO_JACOBIAN_OF_TAU": TAU_ON_THE_WAY}
 ERRORS = {
     "no Metropolis test": (planted(metropolis=always_accepted), {}),
     "the fixed prior": (cpu, {"mass_matrix": NoForceOfThePrior}),
     "the energy of the intercept": (cpu, {"mass_matrix": EnergyOfTheIntercept}),
+    "the information of unbounded columns": (cpu, {"mass_matrix": AnotherGaussianOnTheWay}),
 }
 
 
@@ -165,6 +177,26 @@ def test_the_root_is_that_of_the_matrix_with_the_sets(seed, settings):
     d = np.zeros(9)
     d[: rows.columns.n_shrunk] = state.tau_sq_inv[0] * state.lambda_sq_inv[0]
     away, M = matrix._centred(beta) - matrix.mean, matrix._times_information(np.eye(9)) + np.diag(d)
+    np.testing.assert_allclose((trajectory.u[0] ** 2).sum(), away[0] @ M @ away[0], rtol=1e-9)
+
+
+def test_the_information_of_unbounded_columns_falls_with_their_scales(seed):
+    """To a half, within a category and without one, where d is .09 of it."""
+    X, y = one_hot(seed)
+    rows = Rows(X, y, True, cpu, ALONE)
+    fixed, unbounded = FixedPrior(rows.columns, None), np.r_[1.0, 1.0, np.zeros(5), 1.0, 0.0]
+    chains = laws.chains_of(rows, "diagonal", 0, n_chains=1)
+    matrix = DiagonalMassMatrix(chains.reference, fixed, cpu, ALONE, chains._sets(), unbounded)
+    d, beta = 0.09 * matrix.whole, np.random.default_rng(seed).normal(0, 0.3, (1, 9))
+    d[8] = 0.0
+    state = chains.state._replace(beta=beta, tau_sq_inv=np.ones(1), lambda_sq_inv=d[None, :8])
+    trajectory = matrix.begin(None, state, KEY)
+    np.testing.assert_allclose(matrix.to_beta(trajectory), beta, rtol=1e-9, atol=1e-9)
+    H, whole = (each._times_information(np.eye(9)) for each in (matrix, chains.references[0].mass_matrix))
+    f = 1.0 - 0.5 * unbounded
+    in_sets = np.outer(f, f) * (whole - np.diag(matrix.whole))
+    np.testing.assert_allclose(H - np.diag(f * matrix.whole), in_sets, atol=1e-9)
+    away, M = matrix._centred(beta) - matrix.mean, H + np.diag(d)
     np.testing.assert_allclose((trajectory.u[0] ** 2).sum(), away[0] @ M @ away[0], rtol=1e-9)
 
 
@@ -239,12 +271,16 @@ def kinds(sizes):
 
 
 def test_a_fit_of_many_sparse_columns_takes_it_and_of_few_does_not(seed):
-    X, y = rare(seed)
+    """Many columns for the stored numbers, or few numbers stored."""
+    (X, y), rng = rare(seed), np.random.default_rng(seed)
     fit = HorseshoeProbitClassifier(n_iter=4, burn_in=100, slab_scale=1.0, random_state=seed).fit
     assert "tau_step" not in fit(X, y).tuning_
     assert fit(X, y).sampler_ == "hmc"
-    assert "tau_step" in fit(X[:, :90], y).tuning_
+    assert "tau_step" in fit(X[:, :40], y).tuning_
     assert "tau_step" in fit(X.toarray(), y).tuning_
+    for share in (0.08, 0.3):
+        X = sp.random_array((4000, 60), density=share, rng=rng, format="csr")
+        assert ("tau_step" in fit(X, np.arange(4000) % 2).tuning_) == (share > 0.1)
 
 
 @pytest.mark.parametrize("sweeps", [7, 31, pytest.param(55, marks=pytest.mark.slow), 70])
@@ -281,6 +317,21 @@ def test_the_posterior_is_that_of_the_dense_reference(p, params, dense, kinds, s
     error = np.hypot(mcse_mean(ours_), mcse_mean(theirs_))
     assert (abs(ours_.mean(axis=(0, 1)) - theirs_.mean(axis=(0, 1))) <= 4.5 * error).all()
     np.testing.assert_allclose(ours.shrinkage_, theirs.shrinkage_, atol=0.12)
+
+
+def test_many_sparse_rows_of_more_columns_have_the_posterior_of_fewer(sizes, seed):
+    """Of the probabilities of the rows, tau and the intercept."""
+    (X, y), fits = rare(seed, 30, 60), []
+    for most in (4000, 20):
+        sizes(rows_in_prior_coordinates=most)
+        model = HorseshoeProbitClassifier(n_iter=3000, burn_in=400, random_state=most).fit(X, y)
+        assert ("exchanged" in model.tuning_) == (most > 30)
+        assert model.sampler_ == "hmc"
+        eta = model.intercept_draws_[..., None] + model.coef_draws_ @ X.toarray().T
+        fits.append(np.concatenate([np.tanh(eta / 2), np.log(model.global_scale_draws_)[..., None]], axis=2))
+    error = np.hypot(*(mcse_mean(fit) for fit in fits))
+    ours, theirs = (fit.mean(axis=(0, 1)) for fit in fits)
+    assert (abs(ours - theirs) <= 4.5 * error).all()
 
 
 # Simulation-based calibration (Talts et al. 2018) ---------------------------------------------------------------------
