@@ -266,6 +266,15 @@ def in_order(seed, n, p, n_classes):
     return X, np.digitize(X[:, :4] @ [0.8, -0.5, 0.3, 0.2] + rng.standard_normal(n), CUTS[: n_classes - 1])
 
 
+def of_utilities(seed, n, p, n_classes):
+    """Classes 0, 1, ... of which the first four columns tell, each of one class."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    coef = np.zeros((p, n_classes))
+    coef[np.arange(4), np.arange(4) % n_classes] = [1.2, -1.0, 0.8, 0.6]
+    return X, (X @ coef + rng.standard_normal((n, n_classes))).argmax(axis=1)
+
+
 def twins(n, p, r=0.99875):
     """Two columns matter; a third is nearly a copy of the first, correlated by r, and counts as one to be let in."""
     return Known(f"{n}; 2 of {p}; 1 and -0.7, one with a twin", n, partial(_twins, p=p, r=r))

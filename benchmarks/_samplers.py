@@ -18,6 +18,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.metrics import log_loss, roc_auc_score
 
+from skhorseshoe._model.multinomial_probit import simplex
+
 N_CHAINS = 4
 TARGET_ACCEPT = 0.95  # what authors of NUTS advise for the horseshoe
 FAR = 1e3  # an end of the first and the last of ordered classes
@@ -127,20 +129,21 @@ def truncated_normal(mean, positive, rng):
 
 def numpyro_nuts(
     X, y, slab, burn_in, n_iter, seed, *, tau_0=1.0, free=(), groups=None, n_chains=N_CHAINS, accept=TARGET_ACCEPT,
-    logistic=False, ordered=False,
+    logistic=False, ordered=False, several=False,
 ):  # fmt: skip
     """NumPyro's NUTS, the model as the documentation states it, not as our samplers see it; all scales non-centred.
 
     free : columns that are not shrunk, N(0, (100 / sd)^2). groups : (n,) numbers of the groups of the rows, (n, k) of
     their levels of k factors, or None.
     logistic : the likelihood, in place of probit. ordered : whether y has numbers 0, 1, ... of classes in order, whose
-    cut points (n_chains, n_draws, K - 1) stand for the intercept.
+    cut points (n_chains, n_draws, K - 1) stand for the intercept. several : whether y has numbers of K classes without
+    an order: multinomial logistic regression with one scale a column, and coefficients by column and class.
     """
     import jax
     import jax.numpy as jnp
     import numpyro
     import numpyro.distributions as dist
-    from jax.nn import log_sigmoid
+    from jax.nn import log_sigmoid, log_softmax
     from jax.scipy.special import log_ndtr
     from numpyro.infer import MCMC, NUTS
 
@@ -155,6 +158,17 @@ def numpyro_nuts(
 
     def normal(name, scale, n):
         return numpyro.sample(name, dist.Normal(0.0, scale).expand([n]))
+
+    def model_of_several():
+        tau, contrasts = numpyro.sample("tau", dist.HalfCauchy(tau_0)), simplex(int(y.max()) + 1)
+        scale = numpyro.sample("lambda", dist.HalfCauchy(1.0).expand([X.shape[1]])) * tau
+        shape = X.shape[1], len(contrasts)
+        gamma = numpyro.sample("z", dist.Normal(0.0, 1.0).expand(shape)) * scale[:, None]
+        middle = normal("middle", 100.0, len(contrasts))
+        numpyro.deterministic("beta", (gamma @ contrasts).ravel())
+        numpyro.deterministic("intercept", (middle - mean @ gamma) @ contrasts)
+        utilities = (centred @ gamma + middle) @ contrasts
+        numpyro.factor("likelihood", log_softmax(utilities)[np.arange(len(y)), y].sum())
 
     def model():
         tau = numpyro.sample("tau", dist.HalfCauchy(tau_0))
@@ -189,7 +203,10 @@ def numpyro_nuts(
         numpyro.factor("likelihood", (log_sigmoid if logistic else log_ndtr)(sign * score).sum())
 
     lengths = {"num_warmup": burn_in, "num_samples": n_iter, "num_chains": n_chains, "chain_method": "sequential"}
-    mcmc, seconds = MCMC(NUTS(model, target_accept_prob=accept), progress_bar=False, **lengths), []
+    mcmc, seconds = (
+        MCMC(NUTS(model_of_several if several else model, target_accept_prob=accept), progress_bar=False, **lengths),
+        [],
+    )
     for stage in (mcmc.warmup, mcmc.run):
         begin, before = time.perf_counter(), sum(compiled)
         stage(jax.random.PRNGKey(seed))

@@ -2,6 +2,7 @@
 
     python benchmarks/per_second.py --before CHECKOUT   # five minutes on a free core
     python benchmarks/per_second.py --only ordered --nuts PYTHON  # ordered classes, beside NumPyro; half an hour
+    python benchmarks/per_second.py --only several --nuts PYTHON  # and several without an order
     python benchmarks/per_second.py --quick             # does it run?
 
 Fits of 1000 + 1000 or 1000 + 2000 sweeps with three seeds, on one thread, burn-in and all answers of ``fit`` included;
@@ -11,10 +12,11 @@ the two commits in turns; compilation does not count. A default fit, and the sam
 import argparse
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
-from _data import DATA, in_order
+from _data import DATA, in_order, of_utilities
 from _measure import ONE_THREAD, figure, fit, in_child, ratio, run, timed
 from _samplers import numpyro_nuts, reference_gibbs
 
@@ -32,7 +34,9 @@ SETS = {  # kept sweeps, intercept
 CLOCK = time.process_time
 LEAST = 0.97  # times as many sweeps a second as before
 DEFAULT = "500 x 20"  # of which the default fit is timed as well
-ORDERED = {(600, 20, 5): (300, 300), (2000, 50, 4): (150, 150)}  # rows, columns, classes; burn-in and draws of NUTS
+# Rows, columns, classes; burn-in and draws of NUTS.
+ORDERED = {(600, 20, 5): (300, 300), (2000, 50, 4): (150, 150)}
+SEVERAL = {(300, 8, 4): (400, 400), (400, 20, 5): (300, 300), (1000, 50, 3): (150, 150)}
 ESTIMATES = "means", "errors"  # by two samplers, which are compared
 DRAWS, SWEEPS = "effective draws a second", "sweeps a second"
 
@@ -91,43 +95,47 @@ def pairs(report, options):
     report.add("532 x 7: effective draws, times as many as by the sampler in NumPy", figure(times), at_least=12)
 
 
-def ordered_nuts(seed, shape, burn_in, n_iter):
+def classes_nuts(seed, shape, burn_in, n_iter, has_order):
     """Of NumPyro's NUTS; a run of a sweep is what compilation takes."""
-    X, y = in_order(seed, *shape)
+    X, y = (in_order if has_order else of_utilities)(seed, *shape)
     lengths, done = {"once": (1, 1), "run": (burn_in, n_iter)}, {}
+    how = {"ordered": has_order, "several": not has_order}
     for name, length in lengths.items():
-        done[name] = timed(lambda length=length: numpyro_nuts(X, y, np.inf, *length, seed, ordered=True), CLOCK)
+        done[name] = timed(lambda length=length: numpyro_nuts(X, y, np.inf, *length, seed, **how), CLOCK)
     (once, _), (seconds, nuts) = done.values()
-    return of_ordered(np.dstack([nuts.coef, nuts.intercept]), seconds - once) | {"divergent": nuts.divergent}
+    return of_classes(np.dstack([nuts.coef, nuts.intercept]), seconds - once) | {"divergent": nuts.divergent}
 
 
-def ordered_ours(seed, shape, burn_in, n_iter):
-    X, y = in_order(seed, *shape)
-    how = {"ordered": True, "n_jobs": 1, "target_ess": None, "random_state": seed}
+def classes_ours(seed, shape, burn_in, n_iter, has_order):
+    X, y = (in_order if has_order else of_utilities)(seed, *shape)
+    how = {"ordered": has_order, "slab_scale": None, "n_jobs": 1, "target_ess": None, "random_state": seed}
     fit(X, y, {**how, "n_iter": 20, "burn_in": 100})  # compiles
     seconds, model = timed(lambda: fit(X, y, {**how, "n_iter": n_iter, "burn_in": burn_in}), CLOCK)
-    return of_ordered(np.dstack([model.coef_draws_, model.cut_points_draws_]), seconds)
+    coef, others = model.coef_draws_, model.cut_points_draws_ if has_order else model.intercept_draws_
+    return of_classes(np.dstack([coef.reshape(*coef.shape[:2], -1), others]), seconds)
 
 
-def of_ordered(draws, seconds):
-    """Figures of draws of coefficients and cut points (n_chains, n_draws, p + K - 1)."""
+def of_classes(draws, seconds):
+    """Figures of draws of coefficients, and cut points or intercepts (n_chains, n_draws, k)."""
     ess = ess_bulk(draws)
     found = {"seconds": seconds, "least": float(ess.min() / seconds), "median": float(np.median(ess) / seconds)}
     found |= {"least ESS": float(ess.min()), "rhat": float(rhat(draws).max())}
     return found | {"means": draws.mean(axis=(0, 1)).tolist(), "errors": mcse_mean(draws).tolist()}
 
 
-def ordered(report, options):
-    """Ordered classes, four chains, burn-in included: the least and the median over coefficients and cut points."""
-    shapes = {(60, 5, 4): (5, 5)} if options.quick else ORDERED
+def classes(report, options, has_order):
+    """More than two classes, four chains, burn-in included: the least and the median over coefficients, and cut points
+    or intercepts. Without an order NUTS has logistic regression, whose means are others."""
+    shapes = {(60, 5, 4): (5, 5)} if options.quick else ORDERED if has_order else SEVERAL
     ours, env = (20, 20) if options.quick else (300, 1000), ONE_THREAD | {"JAX_PLATFORMS": "cpu"}
     for shape, theirs in shapes.items():
         name, found = "{} x {}, {} classes".format(*shape), {}
-        asked = {"ours": (ordered_ours, sys.executable, ours)}
-        asked |= {"NUTS": (ordered_nuts, options.nuts, theirs)} if options.nuts else {}
+        asked = {"ours": (classes_ours, sys.executable, ours)}
+        asked |= {"NUTS": (classes_nuts, options.nuts, theirs)} if options.nuts else {}
         for seed in (1,) if options.quick else (1, 2):
             for of, (function, python, (burn_in, n_iter)) in asked.items():
                 given = {"seed": seed, "shape": shape, "burn_in": burn_in, "n_iter": n_iter}
+                given["has_order"] = has_order
                 found.setdefault(of, []).append(in_child(function, python=python, env=env, **given))
                 print(name, of, found[of][-1], flush=True)
         report.figures[name] = found
@@ -138,7 +146,7 @@ def ordered(report, options):
             if options.nuts:
                 target = {"at_least": 20.0} if kind == "least" else {}
                 report.add(f"{name}: times as many as NUTS, {kind}", ratio(*rates.values()), **target)
-        if options.nuts:
+        if options.nuts and has_order:
             means, errors = (np.array([[one[what] for one in runs] for runs in found.values()]) for what in ESTIMATES)
             z = abs(means[0] - means[1]) / np.hypot(*errors)
             report.add(f"{name}: largest of {z.size} differences of means, in errors", float(z.max()), at_most=4.5)
@@ -148,4 +156,6 @@ if __name__ == "__main__":
     options = argparse.ArgumentParser()
     options.add_argument("--nuts", type=Path, metavar="PYTHON", help="an interpreter with NumPyro and our requirements")
     options.add_argument("--before", type=Path, help="folder of a checkout to compare with")
-    run(__file__, __doc__, {"pairs": pairs, "ordered": ordered}, options, apart=["ordered"])
+    parts = {"pairs": pairs}
+    parts |= {name: partial(classes, has_order=name == "ordered") for name in ("ordered", "several")}
+    run(__file__, __doc__, parts, options, apart=["ordered", "several"])
