@@ -135,8 +135,8 @@ def test_effects_are_copied_only_where_room_is_given_up(n):
 
 def test_effects_that_an_interrupt_has_torn_are_not_kept(sizes, monkeypatch):
     """Two draws of u have room: the third gives up the first, and the interrupt comes in the middle of that."""
-    columns = SimpleNamespace(order=np.zeros(1, int), n_shrunk=1)
-    columns.fit_intercept, columns.of_X = False, lambda beta: beta
+    columns = SimpleNamespace(order=np.zeros(1, int), n_shrunk=1, n_contrasts=1, fit_intercept=False)
+    columns.coefficients = lambda beta: (beta, np.zeros(len(beta)))
 
     def torn(values, n):
         raise KeyboardInterrupt

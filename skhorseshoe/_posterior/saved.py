@@ -64,18 +64,23 @@ def _at_odds(state):
     """An attribute of a fit that is invalid, in words; "" if none is."""
     coef, n_features, names = state["coef_draws_"], state["n_features_in_"], state.get("feature_names_in_", ())
     small_draws = [state[f"{name}_draws_"] for name in STORED if name not in ("coef", "intercept")]
-    of_classes = (len(state["classes_"]),) if len(state["classes_"]) > 2 and "ordered_classes_" not in state else ()
+    of_classes = np.shape(coef)[2:3] if np.ndim(coef) > 3 else ()  # of several classes without an order
     rules = {
         "device_": lambda: re.fullmatch(r"cpu|cuda:\d{1,3}", state["device_"]),
-        "classes_": lambda: np.shape(state["classes_"]) == np.shape(state.get("ordered_classes_", state["classes_"])),
+        "classes_": lambda: (
+            np.shape(state["classes_"]) == (of_classes or np.shape(state.get("ordered_classes_", (0, 1))))
+        ),
         "_own_draws": lambda: (
             "ordered_classes_" not in state
             or state["_own_draws"].shape == (*coef.shape[:2], len(state["classes_"]) - 2)
         ),
         "n_features_in_": lambda: np.shape(coef)[2:] == (*of_classes, n_features) and len(names) in (0, n_features),
         "groups_": lambda: "groups_" not in state or _fit_groups(state),
-        "draws": lambda: coef.size and all(values.shape == coef.shape[:2] for values in small_draws),
-        "intercept_draws_": lambda: state["intercept_draws_"].shape == (*coef.shape[:2], *of_classes),
+        "draws": lambda: (
+            coef.size
+            and all(values.shape == coef.shape[:2] for values in small_draws)
+            and state["intercept_draws_"].shape == (*coef.shape[:2], *of_classes)
+        ),
     }
     for name, is_valid in rules.items():
         try:
