@@ -65,11 +65,10 @@ def _at_odds(state):
     coef, n_features, names = state["coef_draws_"], state["n_features_in_"], state.get("feature_names_in_", ())
     small_draws = [state[f"{name}_draws_"] for name in STORED if name not in ("coef", "intercept")]
     of_classes = np.shape(coef)[2:3] if np.ndim(coef) > 3 else ()  # of several classes without an order
+    classes = of_classes or np.shape(state.get("ordered_classes_", (0, 1)))
     rules = {
         "device_": lambda: re.fullmatch(r"cpu|cuda:\d{1,3}", state["device_"]),
-        "classes_": lambda: (
-            np.shape(state["classes_"]) == (of_classes or np.shape(state.get("ordered_classes_", (0, 1))))
-        ),
+        "classes_": lambda: np.shape(state["classes_"]) == classes,
         "_own_draws": lambda: (
             "ordered_classes_" not in state
             or state["_own_draws"].shape == (*coef.shape[:2], len(state["classes_"]) - 2)
