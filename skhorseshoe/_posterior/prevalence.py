@@ -16,10 +16,7 @@ def with_share(model, share):
             "groups differ. Draw whole groups, or fit without groups one row of each."
         )
     if hasattr(model, "_derived") and not hasattr(model, "_odds_factor"):
-        raise ValueError(
-            f"This is the model {model._derived}: with_prevalence takes one that was fitted to two "
-            "classes. Fit one to these two."
-        )
+        raise ValueError(f"This is the model {model._derived}: with_prevalence takes one that was fitted.")
     share, in_fit, label = check_share("share", share), model._fitted_rows["share"], model.classes_.tolist()[1]
     corrected = copy(model)
     corrected._odds_factor = float(share / (1 - share) * (1 - in_fit) / in_fit)
