@@ -56,8 +56,9 @@ def to_onnx(model: Model, X: RowsLike = None, *, n_draws: int | None = None) -> 
     ImportError
         If onnx, or for steps before the classifier skl2onnx, is not installed.
     ValueError
-        If the model was fitted with groups or an offset, its labels are neither numbers, booleans nor strings, n_draws
-        is not a number of draws, or the file would be larger than ONNX allows, 2 GiB.
+        If the model was fitted with groups, an offset or several classes without an order, its labels are neither
+        numbers, booleans nor strings, n_draws is not a number of draws, or the file would be larger than ONNX allows,
+        2 GiB.
 
     Examples
     --------

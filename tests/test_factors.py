@@ -9,6 +9,7 @@ from laws import agrees_with_gold, load_gold
 from scipy.special import ndtr
 
 from skhorseshoe import HorseshoeProbitClassifier, inspection, plotting
+from skhorseshoe._posterior import sensitivity
 
 RNG = np.random.default_rng(1)
 N = 400
@@ -84,7 +85,9 @@ def test_saved_continued_and_resumed_fits_have_the_same_draws(model, tmp_path):
     ends = [one.predict_interval(X[:5], groups=GROUPS[:5], new_groups=False) for one in (model, loaded)]
     assert (ends[0] == ends[1]).all()
     whole = fit(n_iter=40)
-    warm = fit(n_iter=15, warm_start=True).set_params(n_iter=25).fit(X, Y, groups=GROUPS)
+    warm = fit(n_iter=15, warm_start=True)
+    for more in (10, 15):
+        warm.set_params(n_iter=more).fit(X, Y, groups=GROUPS)
     assert same_draws(warm, whole)
     fit(n_iter=15, checkpoint=tmp_path)
     assert same_draws(fit(n_iter=40, checkpoint=tmp_path), whole)
@@ -111,6 +114,9 @@ def test_other_answers_take_several_factors(model):
     data = pytest.importorskip("arviz") and model.to_arviz()
     assert data.posterior["group_effect_doctor"].dims[-1] == "group_doctor"
     assert "group_scale_patient" in data.log_prior
+    rows, draws = inspection.sensitivity(model, X, Y, groups=GROUPS), dict(sensitivity._answers(model))
+    assert rows.index.tolist() == [*draws] == model.summary().index.tolist()
+    assert (draws["(doctor scale)"] == np.log(model.group_scale_draws_["doctor"])).all()
     scaled = fit(group_scale={"doctor": 0.5, "patient": 2.0})
     assert scaled.prior_["group_scale"] == {"patient": 2.0, "doctor": 0.5}
 
@@ -121,6 +127,7 @@ REFUSED = {
     "put the same rows together": {"a": P, "b": P + "x"},
     r"groups\['b'\] has the shape \(5,\)": {"a": D, "b": P[:5]},
     "names of factors are text": {1: D, 2: P},
+    "groups has a column named 'global'": {"global": D, "b": P},
     "no two rows belong together": {"a": np.arange(N), "b": D},
     "more effects than there are rows": {"a": np.arange(N) // 2, "b": (np.arange(N) * 7 % N) // 2, "c": D},
     "an empty dict": {},

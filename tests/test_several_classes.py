@@ -88,6 +88,11 @@ def test_one_class_against_another_is_a_model_of_two(model):
     assert len(sets.credible_sets(pair, X).sets)
     with pytest.raises(ValueError, match="the log score of a row"):
         inspection.loo(pair, X, Y)
+    both = np.isin(Y, ["elm", "ash"])
+    for judge in (inspection.calibration, inspection.net_benefit, plotting.PosteriorCalibrationDisplay.from_estimator):
+        with pytest.raises(ValueError, match=r"of 'elm' against 'ash' .* others have left"):
+            judge(pair, X[both], Y[both])
+    assert len(inspection.net_benefit(pair, X[both], thresholds=[0.5]))
     for labels, words in {
         ("elm", "elm"): "twice",
         ("elm", "fir"): "one of the classes",

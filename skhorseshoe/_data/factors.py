@@ -72,6 +72,11 @@ def _columns(groups):
         )
     if len(names) > 1 and not all(isinstance(name, str) for name in names):
         raise ValueError(f"groups has columns named {names!r:.80}: names of factors are text, such as 'patient'.")
+    if len(names) > 1 and "global" in names:
+        raise ValueError(
+            "groups has a column named 'global', and (global scale) is the scale of the columns of X in tables: give "
+            "this factor another name."
+        )
     return {name: groups[name] for name in names}
 
 

@@ -160,7 +160,7 @@ def _laws(row_groups, predictors, scale, reach):
 
 def as_saved(value):
     """An array, or a number if it was one: powers of an array without axes are rounded in another way."""
-    return value.copy() if value.ndim else float(value)
+    return value.copy() if np.ndim(value) else float(value)
 
 
 class MapAverages:

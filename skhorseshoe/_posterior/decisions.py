@@ -203,6 +203,11 @@ def matched_rows(model, X, y, groups, offset, new_groups, what="A display of pro
     """The classifier, the matched groups of the rows, and arguments for predictions, which need not say how many groups
     are known: who asks does."""
     steps, classifier = unwrap(model)
+    if y is not None and hasattr(classifier, "_others_excluded"):
+        raise ValueError(
+            f"{what} with y takes no model {classifier._derived}: that is of rows for which no other class is "
+            "possible, and rows of both are those that others have left. Ask a fit to y == a class, which has two."
+        )
     refuse_classes(classifier, what)
     refuse_lazy(X)
     warn_if_reordered(X, y=y)

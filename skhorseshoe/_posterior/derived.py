@@ -75,8 +75,9 @@ def with_prevalence(model: Model, share: float) -> Model:
     model : HorseshoeProbitClassifier or Pipeline
         With the draws of the fit, which is not repeated, and the steps before the classifier, if there are any. All
         that speaks of probabilities is of the population: ``predict``, ``predict_proba``, its intervals and samples,
-        effects, displays. Coefficients, and what is selected by them, are those of the fit. ``inspection.loo`` is
-        refused, and a ``fit`` begins anew, without the correction.
+        effects, displays. Labels that it is judged by have to be of rows of the population, with none thrown away.
+        Coefficients, and what is selected by them, are those of the fit. ``inspection.loo`` is refused, and a ``fit``
+        begins anew, without the correction.
 
     Raises
     ------
@@ -111,8 +112,8 @@ def against(model: Model, label: Any, other: Any) -> Model:
     Its probability of ``label`` is that of a row for which only these two are possible, Phi((eta_label - eta_other) /
     sqrt 2): the utility of the one is above that of the other. That is not the share of ``label`` among rows of both
     classes, from which other classes have taken theirs. All that speaks of two classes, such as ``summary``,
-    ``marginal_effects``, ``contributions`` and displays, takes this model. It has the draws of the fit, which is not
-    repeated.
+    ``marginal_effects``, ``contributions`` and displays, takes this model, but for what sets its probability beside
+    labels, as `calibration` does. It has the draws of the fit, which is not repeated.
 
     Parameters
     ----------

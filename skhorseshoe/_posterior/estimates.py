@@ -11,17 +11,23 @@ _BISECTIONS = 40  # after which an interval is 1e-12 of its first length
 SCALE_ROW = " scale)"  # end of the names of scales
 
 
+def scale_names(model):
+    """The names that the rows of tables of the global scale and those of groups have."""
+    return ["(global scale)", *(f"({name or 'group'}{SCALE_ROW}" for name in scale_draws(model))]
+
+
 def other_quantities(model):
     """The draws of other quantities than features, by name; R-hat and effective sample size of features and of
     these."""
     draws, intercept = {}, model.intercept_draws_
     if model._fit_facts["fit_intercept"] and intercept.ndim > 2:
         draws = {f"(intercept {label})": intercept[..., k] for k, label in enumerate(model.classes_.tolist())}
-    elif model._fit_facts["fit_intercept"]:
+    elif model._fit_facts["fit_intercept"] or intercept.any():  # of y >= a class where the first cut point is 0
         draws = {"(intercept)": intercept}
-    draws["(global scale)"] = model.global_scale_draws_
+    of_tau, *of_groups = scale_names(model)
+    draws[of_tau] = model.global_scale_draws_
     draws |= cut_rows(model)
-    draws |= {f"({name or 'group'}{SCALE_ROW}": s for name, s in scale_draws(model).items()}
+    draws |= zip(of_groups, scale_draws(model).values(), strict=True)
     checks = convergence(np.stack(list(draws.values()), axis=-1))
     return draws, np.append(model.rhat_, checks.rhat), np.append(model.ess_, checks.ess_bulk)
 

@@ -18,7 +18,11 @@ def effects_frame(model, name, level):
         raise ValueError("This model was fitted without groups: fit(X, y, groups=...) gives each group an effect.")
     labels = by_factor(model, "groups_")
     if name not in labels:
-        known = "one factor, which has no name: leave factor out" if None in labels else f"the factors {[*labels]}"
+        known = (
+            "one factor, which has no name: leave factor out"
+            if None in labels
+            else f"the factors {[*labels]}: give one of them"
+        )
         raise ValueError(f"factor={name!r:.80}, and the model was fitted with {known}.")
     labels, draws = labels[name], by_factor(model, "group_effect_draws_")[name]
     n, moments = len(labels), model.group_effect_moments_.items()

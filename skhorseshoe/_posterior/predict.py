@@ -111,12 +111,14 @@ def labelled_rows(model, X, y, sample_weight, offset, groups=None):
         )
     several = is_grouped(model) and isinstance(model.groups_, dict)
     if is_grouped(model) and (groups is None or several):
-        what = "by several factors" if several else "with groups"
+        what, folds = "with groups", "GroupKFold()"
+        if several:
+            what, folds = "by several factors", "list(GroupKFold().split(X, y, groups_of_one_factor))"
         raise ValueError(
             f"This model was fitted {what}, and the log score of a row is asked for: leaving one row out says "
             "little of new groups, since the others of its group stay. Hold out whole groups: "
             f"{'' if several else 'loo(..., groups=groups), or '}cross_validate(model, X, "
-            'y, params={"groups": groups}, cv=GroupKFold(), scoring="neg_log_loss") (user guide, "Rows that belong '
+            f'y, params={{"groups": groups}}, cv={folds}, scoring="neg_log_loss") (user guide, "Rows that belong '
             'together").'
         )
     return rows_of_fit(model, X, y, sample_weight, offset, groups)

@@ -25,7 +25,7 @@ from .._utils.warn import warn
 from ..diagnostics import mcse_mean
 from .arviz import log_normal, log_prior
 from .classes import refuse_several
-from .estimates import other_quantities
+from .estimates import other_quantities, scale_names
 from .grouped_prediction import draws_with_effects, is_grouped
 from .loo import LEAST_DRAWS, highest_good_k, relative_efficiency, smoothed_weights, tail_length
 from .ordered import cut_points, is_ordered
@@ -38,7 +38,6 @@ from .table import Summary
 if TYPE_CHECKING:
     from .._types import DataFrame, Labels, Model, Offsets, RowsLike, Weights
 
-SCALES = "(global scale)", "(group scale"  # how the names of scales begin
 MOVED = 0.05  # distance for a doubling of the power from which the posterior is said to move
 _BY_SHIFT = MOVED / 0.3  # distance for a shift of the mean by a standard deviation, roughly
 _TOO_FEW = "too few draws to tell"
@@ -165,7 +164,9 @@ def log_prior_of_draws(model):
     total += sum(terms[name] for name in terms if name == "intercept" or name.startswith("group_scale"))
     total += terms["unpenalized"].sum(axis=-1) if "unpenalized" in terms else 0.0
     if is_ordered(model):  # the first cut point is minus the intercept
-        at_mean = cut_points(model)[..., 1:] - (model.coef_draws_ @ model._column_means)[..., None]
+        at_mean = cut_points(model)[..., 1:]
+        if model._fit_facts["fit_intercept"]:
+            at_mean = at_mean - (model.coef_draws_ @ model._column_means)[..., None]
         total += log_normal(at_mean**2, WIDE).sum(axis=-1)
     for some in cut(0, len(shrunk.places), max(1, _NUMBERS_AT_A_TIME // tau.size)):
         total -= ((model.coef_draws_[..., shrunk.places[some]] / (shrunk.slabs / shrunk.unit)[some]) ** 2).sum(
@@ -177,12 +178,12 @@ def log_prior_of_draws(model):
 def _answers(model):
     """Pairs of the names of quantities and their draws (n_chains, n_draws); of scales, which may have no variance, the
     logarithms."""
+    scales = scale_names(model)
     others = {
-        name: np.log(values) if name.startswith(SCALES) else values
+        name: np.log(values) if name in scales else values
         for name, values in other_quantities(model)[0].items()
+        if not (is_ordered(model) and name == "(intercept)")
     }
-    if is_ordered(model):
-        del others["(intercept)"]
     return [*zip(names_of(model), np.moveaxis(model.coef_draws_, 2, 0), strict=True), *others.items()]
 
 

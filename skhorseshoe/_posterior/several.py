@@ -38,6 +38,7 @@ def against(model, label, other):
     )
     two.classes_ = model.classes_[[other_k, k]]
     two._derived = f"of {label!r} against {other!r} within a model of several classes"
+    two._others_excluded = True
     return two
 
 

@@ -11,7 +11,7 @@ from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .claim_errors import EFFECT, indicator_sets_of, lfsr, sure_signs
 from .classes import is_several, refuse_several
 from .column_sets import checked_sets
-from .estimates import interval, other_quantities
+from .estimates import interval, other_quantities, scale_names
 from .grouped_prediction import by_factor, group_roots, is_grouped, scale_draws
 from .ordered import is_ordered
 from .several import of_class, sizes
@@ -121,7 +121,7 @@ def header(model, frame, level):
     nonzero coefficients."""
     prior, asked, shrunk, checks = model.prior_, model._fit_facts, model.shrinkage_ > 0, _checks(model, frame)
     tuning = ", ".join(f"{name} {value:.3g}" for name, value in model.tuning_.items())
-    but = ", but those of (group scale)" if is_grouped(model) else ""
+    but = f", but those of {', '.join(scale_names(model)[1:])}" if is_grouped(model) else ""
     n_made = "" if model.moments_ is None else f"kept of {model.moments_['n_draws']}; mean and sd are of all{but}; "
     from_expected = "" if asked["expected_nonzero"] is None else f" from expected_nonzero={asked['expected_nonzero']:g}"
     lines = {

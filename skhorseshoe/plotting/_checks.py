@@ -78,7 +78,7 @@ class PredictiveCheckDisplay(RowsDisplay):
 
         Parameters
         ----------
-        X, y, by, bins, n_draws, random_state, groups, offset, new_groups : see `inspection.predictive_check`
+        X, y, by, bins, level, n_draws, random_state, groups, offset, new_groups : see `inspection.predictive_check`
             The rows with their labels, what to put them together by, and how the bands are computed.
         """
         of_rows: dict[str, Any] = {"groups": groups, "offset": offset, "new_groups": new_groups}

@@ -19,10 +19,12 @@ class DecisionCurveDisplay(AxesDisplay):
 
     Parameters
     ----------
-    thresholds, net_benefit, treat_all : ndarray of shape (n_thresholds,)
-        The probabilities from which on one acts, and the net benefit of acting so, and of acting on all.
+    thresholds, net_benefit : ndarray of shape (n_thresholds,)
+        The probabilities from which on one acts, and the net benefit of acting so.
     interval : ndarray of shape (2, n_thresholds)
         Lower and upper ends of the intervals of the net benefit.
+    treat_all : ndarray of shape (n_thresholds,)
+        The net benefit of acting on all.
     label : object
         Label of the second class, where one acts.
 
@@ -61,8 +63,10 @@ class DecisionCurveDisplay(AxesDisplay):
 
         Parameters
         ----------
-        X, y, options : see `inspection.net_benefit`
-            The rows, their labels, and all else that it takes, such as ``groups``.
+        X, y : see `inspection.net_benefit`
+            The rows, and their labels.
+        **options : see `inspection.net_benefit`
+            All else that it takes, such as ``groups``.
         """
         frame = net_benefit(estimator, X, y, **options)
         thresholds, (value, *ends, treat_all, _) = frame.index.to_numpy(float), frame.to_numpy(float).T

@@ -75,7 +75,7 @@ def _entries_of(names, shared, own):
 def _entries(section):
     """The descriptions in a section by the names of what they describe, which can be several things."""
     entries = re.split(r"\n(?=\S)", section) if section else []
-    return {name: entry for entry in entries for name in entry.partition(" :")[0].split(", ")}
+    return {name: entry for entry in entries for name in entry.partition(" :")[0].replace("*", "").split(", ")}
 
 
 def _as_docstring(sections):

@@ -72,8 +72,10 @@ class EffectsDisplay(IntervalsDisplay):
         ----------
         X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The rows to average over.
-        features, options : see `inspection.marginal_effects`
-            The columns, and all else that it takes, such as ``comparison``.
+        features : see `inspection.marginal_effects`
+            The columns.
+        **options : see `inspection.marginal_effects`
+            All else that it takes, such as ``comparison``.
         """
         return cls.from_frame(marginal_effects(estimator, X, features, **options), ax=ax)
 

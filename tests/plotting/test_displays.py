@@ -71,7 +71,7 @@ def test_every_argument_is_described(display):
     """By an entry of the docstring, whether it is there or shared."""
     methods = [method for name, method in getmembers(display, ismethod) if name.startswith("from_")]
     for routine in (display, *methods, made(display).plot):
-        described = re.findall(r"^([\w, ]+) : ", getdoc(routine), re.MULTILINE)
+        described = re.findall(r"^\**([\w, ]+) : ", getdoc(routine), re.MULTILINE)
         assert set(signature(routine).parameters) <= set(", ".join(described).split(", "))
 
 

@@ -124,6 +124,21 @@ def test_groups_cut_points_and_free_columns_have_their_rows(weak_problem, seed):
         inspection.sensitivity(inspection.at_least(ordered, 2))
 
 
+def test_cut_points_without_an_intercept_are_about_zero(weak_problem, seed):
+    """The first is 0, and the prior of the second N(0, 100^2), wherever the columns are."""
+    x, _ = weak_problem
+    x = 0.01 * x + 1.0
+    three = np.digitize(x[:, 0] + x[:, 1], [2.0, 2.005])
+    model = HorseshoeProbitClassifier(ordered=True, fit_intercept=False, n_iter=60, burn_in=40, random_state=seed)
+    model.fit(x, three)
+    assert "(cut 1|2)" in inspection.sensitivity(model).index
+    want = -np.log1p(model.global_scale_draws_**2) - (model.cut_points_draws_[..., 1] / 100) ** 2 / 2
+    log = sensitivity.log_prior_of_draws(model)
+    np.testing.assert_allclose(log - log.mean(), want - want.mean(), atol=1e-6)
+    above = inspection.at_least(model, 2).summary()
+    assert above["mean"]["(intercept)"] == pytest.approx(-model.cut_points_[1])
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [
