@@ -222,8 +222,8 @@ def predict_interval(
     Returns
     -------
     interval : ndarray of shape (n_samples, 2), float64
-        Lower and upper end of the probability of the second class; of ordered classes, of shape (n_samples, n_classes,
-        2), of each class in the order of ``classes_``.
+        Lower and upper end of the probability of the second class; of more than two classes, of shape (n_samples,
+        n_classes, 2), of each class in the order of ``classes_``.
     """
     steps, classifier = unwrap(model)
     return classifier.predict_interval(prepared(steps, X), level, groups, offset, new_groups, of_one=of_one)
