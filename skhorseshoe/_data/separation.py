@@ -119,15 +119,13 @@ class _RowsToSeparate:
         self.sign = np.repeat([1.0, -1.0], [len(above), len(below)])[order]
         self.further = np.concatenate([y[above].astype(int) - 1, y[below]])[order]  # number of the plane
         self.q = self.width + self.n_more
-        # Numbers of the sides in the programme.
-        of_kind = (
-            np.flatnonzero((self.further == k) & (self.sign == s)) for k in range(self.n_more + 1) for s in (-1, 1)
-        )
-        self._begin_with(of_kind, _FIRST_ROWS)
+        self._begin_with(2 * self.further + (self.sign > 0), _FIRST_ROWS)
 
-    def _begin_with(self, of_kind, each):
-        """Have some sides of each kind in the first programme."""
-        self.seen = np.sort(np.concatenate([numbers[:: max(1, len(numbers) // each)] for numbers in of_kind]))
+    def _begin_with(self, kinds, each):
+        """Have about ``each`` sides of each kind in the first programme, evenly spaced. kinds : of the sides."""
+        order, sizes = np.argsort(kinds, kind="stable"), np.bincount(kinds)
+        place = np.arange(len(kinds)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        self.seen = np.sort(order[place % np.repeat(np.maximum(1, sizes // each), sizes) == 0])
 
     def _standard(self, rows):
         """Rows of X in standard columns, and ones; (m, width)."""
@@ -208,12 +206,8 @@ class _RowsOfSeveral(_RowsToSeparate):
         self.q = self.width * self.n_others
         self.row = np.repeat(np.arange(self.n), self.n_others)
         self.own, self.further = y[self.row], np.nonzero(self.classes != y[:, None])[1]
-        of_kind = (
-            np.flatnonzero((self.own == k) & (self.further == other))
-            for k in self.classes
-            for other in self.classes[self.classes != k]
-        )
-        self._begin_with(of_kind, max(1, _FIRST_ROWS // self.n_others))
+        kinds = len(self.classes) * self.own.astype(np.int64) + self.further
+        self._begin_with(kinds, max(1, _FIRST_ROWS // self.n_others))
 
     def _signed(self, rows, numbers):
         """As above."""

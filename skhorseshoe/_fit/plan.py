@@ -308,6 +308,7 @@ def _has_no_matrix(plan):
 def _words_of(plan, draws, working_set, has_checkpoint):
     settings = plan.settings
     words = f"{size_text(draws)} for draws ({settings.n_chains} chains x {_most_draws(settings)} draws x "
+    words += f"{plan.n_contrasts + 1} classes x " if plan.n_contrasts > 1 else ""
     words += f"{plan.shape[1]} features) and {size_text(working_set)} of working space"
     if has_checkpoint:
         words += f", and {size_text(draws)} to write or read the draws of the checkpoint"
