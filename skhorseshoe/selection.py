@@ -48,11 +48,11 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         which a grid search then cannot change.
     rule : {"dss", "interval", "fsr", "shrinkage"}, default="dss"
         Which columns to keep. "dss", decoupled shrinkage and selection: the fewest that predict as well as the
-        whole posterior, within its own uncertainty. "interval": those whose equal-tailed credible interval excludes
-        zero. "fsr": as many as have an expected share of false ones of at most ``q``; a column is false if its effect
-        has the other sign than the more probable one, or is below ``effect``. "shrinkage": those with kappa_j below
-        1/2, for which the data outweigh the prior: a screen where few of many columns matter, without a stated rate of
-        errors.
+        whole posterior, within its own uncertainty; not for several classes without an order. "interval": those whose
+        equal-tailed credible interval excludes zero. "fsr": as many as have an expected share of false ones of at most
+        ``q``; a column is false if its effect has the other sign than the more probable one, or is below ``effect``.
+        "shrinkage": those with kappa_j below 1/2, for which the data outweigh the prior: a screen where few of many
+        columns matter, without a stated rate of errors.
     level : float or None, default=None
         Level, in (0, 1), of the credible interval, or for "dss" of the credible region of the predictions. A higher
         level keeps fewer columns. None is 0.9 for "interval", as in the paper of Terenin, Dong & Draper (2019), and
@@ -215,7 +215,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         tags = super().__sklearn_tags__()
         tags.target_tags.required = not self.prefit or self._has_folds()
         tags.input_tags.sparse = self.estimator is None or get_tags(self.estimator).input_tags.sparse
-        tags.classifier_tags = ClassifierTags(multi_class=False)
+        tags.classifier_tags = ClassifierTags(multi_class=self.rule != "dss")
         return tags
 
     def get_metadata_routing(self) -> Any:
@@ -277,7 +277,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             Those of the classifier, with ``cv`` one more of each for all folds together.
         """
         model = self._classifier()
-        rules.check_rule(self.rule, X, self.effect)
+        rules.check_rule(self.rule, X, self.effect, None if self.prefit or sample_weight is not None else y, model)
         metadata = {"sample_weight": sample_weight, "groups": groups, "offset": offset}
         metadata = {name: values for name, values in metadata.items() if values is not None}
         if get_config()["enable_metadata_routing"]:

@@ -104,7 +104,7 @@ def test_what_the_correction_cannot_say_is_refused(fitted, problem, visits, shor
     with pytest.raises(ValueError, match="hide how groups differ"):
         with_prevalence(grouped, 0.1)
     ordered = short_fit(X, np.digitize(X[:, 0], [-0.5, 0.5]), ordered=True, sampler="hmc")
-    with pytest.raises(ValueError, match="with_prevalence is of two classes"):
+    with pytest.raises(ValueError, match="with_prevalence is not for a fit to 3 classes: fit y >= a class"):
         with_prevalence(ordered, 0.1)
     with pytest.raises(ValueError, match="of y >= 2 within"):
         with_prevalence(at_least(ordered, 2), 0.1)

@@ -16,6 +16,7 @@ from sklearn.utils.estimator_checks import check_estimator
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, disk, inspection, plotting, sets, terms
 from skhorseshoe._backends import device
 from skhorseshoe._data.rows import Rows
+from skhorseshoe._data.separation import COMPLETE, NONE, QUASI, separation
 from skhorseshoe._mcmc.class_contrasts import RowsOfContrasts
 from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem, Run, Settings
@@ -122,9 +123,80 @@ def test_summaries_have_sizes_and_one_class(model):
     np.testing.assert_allclose(found.loc["a", "mean"], (size[..., 0] * model._column_sd[0]).mean())
 
 
+def test_a_class_that_is_called_as_a_column_takes_no_place():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = HorseshoeProbitClassifier(n_iter=40, burn_in=20, random_state=0).fit(X, np.where(Y == "elm", "sd", Y))
+    table = fitted.summary()
+    assert table.columns.tolist()[:7] == ["mean", "sd", "5%", "95%", "'ash'", "'oak'", "'sd'"]
+    np.testing.assert_allclose(table.loc[list("abcd"), "'sd'"], fitted.coef_[2])
+    as_printed = str(table).split("\n\n")[1]
+    assert "NaN" not in as_printed
+    assert f"{fitted.coef_[2, 0]:.4f}" not in as_printed  # more digits than the draws tell
+
+
+def test_summaries_have_the_means_of_all_draws():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = HorseshoeProbitClassifier(n_iter=60, burn_in=20, max_draws=10, random_state=0).fit(X, Y)
+    of_kept = fitted.coef_draws_.mean(axis=(0, 1))
+    assert abs(of_kept - fitted.coef_).max() > 1e-3
+    for k, label in enumerate(LABELS):
+        one = fitted.summary(of=label)
+        np.testing.assert_allclose(one["mean"], [*fitted.coef_[k], fitted.intercept_[k], fitted.moments_["mean"][-1]])
+        np.testing.assert_allclose(fitted.summary().loc[list("abcd"), label], fitted.coef_[k])
+    assert "mean and sd are of all" in " ".join(one.attrs["header"].split())
+    assert "mean and sd are of all" not in " ".join(fitted.summary().attrs["header"].split())
+
+
+def test_displays_of_chains_have_a_quantity_for_each_class(model):
+    names = ["a (elm)", "(intercept oak)"]
+    shown = plotting.TraceDisplay.from_estimator(model, names=names)
+    np.testing.assert_array_equal(shown.draws[0], model.coef_draws_[:, :, 1, 0])
+    np.testing.assert_array_equal(shown.draws[1], model.intercept_draws_[..., 2])
+    assert len(plotting.AutocorrelationDisplay.from_estimator(model, worst=3).names) == 3
+
+
+@pytest.mark.parametrize("as_stored", [np.asarray, csr_array])
+def test_separation_of_several_classes(as_stored):
+    rng = np.random.default_rng(0)
+    y, noise = np.repeat([0, 1, 2], 30).astype(np.uint8), rng.standard_normal((90, 2))
+
+    def found(*columns):
+        Z = np.column_stack([*columns, noise])
+        return separation(as_stored(Z), y, True, Z.mean(axis=0), Z.std(axis=0), False)
+
+    apart = 9.0 * np.eye(3)[y] + rng.standard_normal((90, 3))
+    assert found() == NONE
+    assert found(apart[:, 1]) == QUASI  # one class is apart from two that are not told apart
+    assert found(np.arange(90) < 5) == QUASI  # a level in one class only
+    assert found(apart[:, 0], apart[:, 1]) == COMPLETE
+    assert found(9.0 * y + noise[:, 0]) == COMPLETE
+
+
+def test_what_nothing_bounds_is_told_with_its_cause():
+    rng = np.random.default_rng(0)
+    y, Z = LABELS[np.repeat([0, 1, 2], 20)], rng.standard_normal((60, 3))
+    Z[:20, 0] += 12
+    how = {"n_iter": 100, "burn_in": 100, "random_state": 0}
+    with pytest.warns(UserWarning, match=r"The columns separate the classes \(quasi-complete"):
+        HorseshoeProbitClassifier(slab_scale=None, **how).fit(Z, y)
+    with pytest.warns(UserWarning, match=r"unpenalized columns separate .* Remove them from unpenalized, or give"):
+        HorseshoeProbitClassifier(unpenalized=[0], **how).fit(Z, y)
+    rare = LABELS[np.repeat([0, 1, 2], [25, 25, 10])]  # of which the smallest is not the first
+    with pytest.warns(UserWarning, match="5 columns are not shrunk, and the rarest class has 10 rows"):
+        HorseshoeProbitClassifier(unpenalized=list(range(5)), **how).fit(rng.standard_normal((60, 5)), rare)
+
+
 @pytest.mark.parametrize("rule", ["fsr", "interval"])
 def test_rules_select_the_columns_that_matter(model, rule):
     assert HorseshoeSelector(model, rule=rule, prefit=True).fit(X).get_support().tolist() == [True, True, False, False]
+
+
+def test_a_rule_that_is_not_there_is_refused_before_the_fit(monkeypatch):
+    monkeypatch.setattr(HorseshoeProbitClassifier, "fit", None)
+    with pytest.raises(ValueError, match="rule='dss' is for two classes"):
+        HorseshoeSelector().fit(X, Y)
 
 
 def test_what_is_not_there_says_what_to_do(model):
@@ -134,6 +206,8 @@ def test_what_is_not_there_says_what_to_do(model):
         "summary_of_sets": lambda: model.summary_of_sets({"both": ["a", "b"]}),
         "credible_sets": lambda: sets.credible_sets(model, X),
         "CoefficientsDisplay": lambda: plotting.CoefficientsDisplay.from_estimator(model),
+        "PriorDisplay": lambda: plotting.PriorDisplay.from_estimator(model, X),
+        "A predictive check": lambda: inspection.predictive_check(model, X, Y, "a"),
         "A display of probabilities": lambda: plotting.PosteriorCalibrationDisplay.from_estimator(model, X, Y),
     }
     for what, ask in asks.items():
@@ -141,9 +215,15 @@ def test_what_is_not_there_says_what_to_do(model):
             ValueError, match=rf"{what} is of two classes, .*inspection\.against\(model, 'elm', 'ash'\)"
         ):
             ask()
-    with pytest.raises(ValueError, match="take 'interval' or 'fsr'"):
-        HorseshoeSelector(model, prefit=True).fit(X, Y)
-    for how, words in {"groups": "Groups of rows cannot have", "offset": "An offset is for two classes"}.items():
+    for ask in (inspection.sensitivity, lambda fitted: inspection.with_prevalence(fitted, 0.1)):
+        with pytest.raises(ValueError, match="not for a fit to 3 classes: fit y == a class"):
+            ask(model)
+    with pytest.raises(ValueError, match="take 'fsr', 'interval' or 'shrinkage'"):
+        HorseshoeSelector(model, prefit=True).fit(X)
+    for how, words in {
+        "groups": "Leave groups out, or fit y == a class",
+        "offset": "An offset is for two classes",
+    }.items():
         with pytest.raises(ValueError, match=words):
             HorseshoeProbitClassifier(**FAST).fit(X, Y, **{how: np.arange(240) % 20})
     with pytest.raises(ValueError, match="Use sampler='hmc' or 'auto'"):

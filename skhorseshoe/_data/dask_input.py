@@ -90,7 +90,7 @@ def _classes(client, blocks, ends, class_weight):
     classes, _ = encode_labels(np.unique(np.concatenate([labels for labels, _ in tallies])))
     if len(classes) > 2:
         raise ValueError(
-            f"y has {len(classes)} classes, and rows of a Dask cluster can have two yet: fit in memory, or from disk "
+            f"y has {len(classes)} classes, and rows of a Dask cluster can have two so far: fit in memory, or on disk "
             "(skhorseshoe.disk)."
         )
     sums = np.stack(

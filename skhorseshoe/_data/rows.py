@@ -314,8 +314,6 @@ class Rows:
     def separation(self, among=None, within=False):
         """How planes separate the classes, see ``separation.py``; None if not known. among : (p,) bool, the columns
         that a plane may use; None for all. within : whether a plane that moves from group to group counts too."""
-        if self.likelihood.n_predictors > 1:
-            return None
         c = self.columns
         informative = c.informative if among is None else c.informative & among
         spread = np.where(informative, self.spread if c.fit_intercept else c.size, 0.0)
@@ -323,7 +321,7 @@ class Rows:
             return None
         X, y = self.ops.to_host(self.X), self.y
         try:
-            found = separation(X, y, c.fit_intercept, c.mean_of_X, spread)
+            found = separation(X, y, c.fit_intercept, c.mean_of_X, spread, self.likelihood.n_predictors == 1)
             if found != COMPLETE and within and self.groups is not None:
                 by_factor = (separates_within(X, y, codes, c.mean_of_X, spread) for codes, *_ in self.groups.factors())
                 found = WITHIN if any(by_factor) else found

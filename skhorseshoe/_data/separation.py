@@ -18,7 +18,7 @@ _ROUNDING = 1e-8  # rounding error of a side; the planes of the solver have coef
 _TOLERANCE = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
-def separation(X, y, fit_intercept, mean, sd):
+def separation(X, y, fit_intercept, mean, sd, is_ordered=True):
     """``COMPLETE``: a plane has every row on the side of its class. ``QUASI``: a plane has no row on the wrong side,
     but some rows lie on it. ``NONE``: there is no such plane. None: it would take too long to find out.
 
@@ -27,12 +27,13 @@ def separation(X, y, fit_intercept, mean, sd):
     coefficients. Here a first programme has this constraint for some rows. The next adds rows that its plane has on the
     wrong side, and so on. If the maximum is zero with the constraints of some rows, it is zero with those of all.
 
-    More than two classes, y from 0 on, have parallel planes in their order, and a row between two has two sides.
+    More than two classes, y from 0 on, have parallel planes in their order, and a row between two has two sides. Where
+    they have no order each has a utility, and a row has a side for each of the other classes (Albert & Anderson 1984).
 
     X : (n, p), on the host. fit_intercept : whether the plane need not go through zero. mean, sd : (p,) of the columns,
     which standardise them for the solver; columns with sd 0 are left out.
     """
-    rows = _RowsToSeparate(X, y, fit_intercept, mean, sd)
+    rows = (_RowsToSeparate if is_ordered else _RowsOfSeveral)(X, y, fit_intercept, mean, sd)
     if rows.are_independent():
         return COMPLETE
     try:
@@ -104,29 +105,38 @@ class _RowsToSeparate:
     X, mean 0. Columns that follow are 1 for the second and further planes. Two classes have one side for each row."""
 
     def __init__(self, X, y, fit_intercept, mean, sd):
-        self.X, self.fit_intercept, self.n, self.n_more = X, int(fit_intercept), len(y), max(int(y.max()) - 1, 0)
+        self.X, self.fit_intercept, self.n, self.columns = X, int(fit_intercept), len(y), np.flatnonzero(sd > 0)
+        self.width = len(self.columns) + self.fit_intercept
+        self.scale = 1.0 / sd[self.columns]
+        self.centre = mean[self.columns] * self.scale * (fit_intercept and not issparse(X))
+        self._number_sides(y)
+
+    def _number_sides(self, y):
+        self.n_more = max(int(y.max()) - 1, 0)
         above, below = np.flatnonzero(y > 0), np.flatnonzero(y <= self.n_more)  # rows above and below some plane
         order = np.argsort(np.concatenate([above, below]), kind="stable")
         self.row = np.concatenate([above, below])[order]
         self.sign = np.repeat([1.0, -1.0], [len(above), len(below)])[order]
         self.further = np.concatenate([y[above].astype(int) - 1, y[below]])[order]  # number of the plane
-        self.columns = np.flatnonzero(sd > 0)
-        self.q = len(self.columns) + fit_intercept + self.n_more
-        # Numbers of the sides in the programme.
-        of_kind = (
-            np.flatnonzero((self.further == k) & (self.sign == s)) for k in range(self.n_more + 1) for s in (-1, 1)
-        )
-        self.seen = np.sort(np.concatenate([numbers[:: max(1, len(numbers) // _FIRST_ROWS)] for numbers in of_kind]))
-        self.scale = 1.0 / sd[self.columns]
-        self.centre = mean[self.columns] * self.scale * (fit_intercept and not issparse(X))
+        self.q = self.width + self.n_more
+        self._begin_with(2 * self.further + (self.sign > 0), _FIRST_ROWS)
+
+    def _begin_with(self, kinds, each):
+        """Have about ``each`` sides of each kind in the first programme, evenly spaced. kinds : of the sides."""
+        order, sizes = np.argsort(kinds, kind="stable"), np.bincount(kinds)
+        place = np.arange(len(kinds)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        self.seen = np.sort(order[place % np.repeat(np.maximum(1, sizes // each), sizes) == 0])
+
+    def _standard(self, rows):
+        """Rows of X in standard columns, and ones; (m, width)."""
+        rows = rows if len(self.columns) == self.X.shape[1] else rows[:, self.columns]
+        rows = np.asarray(dense(rows), np.float64)
+        return np.hstack([rows * self.scale - self.centre, np.ones((rows.shape[0], self.fit_intercept))])
 
     def _signed(self, rows, numbers):
         """The sides of these numbers (m, q). rows : of X, one for each side."""
-        rows = rows if len(self.columns) == self.X.shape[1] else rows[:, self.columns]
-        rows = np.asarray(dense(rows), np.float64)
-        rows = rows * self.scale - self.centre
         planes = self.further[numbers, None] == np.arange(1, self.n_more + 1)
-        return self.sign[numbers, None] * np.hstack([rows, np.ones((len(rows), self.fit_intercept)), planes])
+        return self.sign[numbers, None] * np.hstack([self._standard(rows), planes])
 
     def _blocks(self):
         """All sides, a block of rows at a time; rows of a file leave the process after it."""
@@ -137,7 +147,7 @@ class _RowsToSeparate:
     def are_independent(self):
         """Whether the rows are linearly independent, so that a plane separates any classes; False if X is large."""
         n = self.n
-        if n > self.q or n * self.q > _NUMBERS_TESTED:
+        if n > self.width or n * self.width > _NUMBERS_TESTED:
             return False
         X, products = self.X[:], np.full((n, n), float(self.fit_intercept))
         for cols in cut(0, len(self.columns), max(1, _NUMBERS_AT_A_TIME // n)):
@@ -168,7 +178,7 @@ class _RowsToSeparate:
     def plane(self, margin):
         """The plane with no side negative that maximises the sum of all sides (margin 0) or the smallest side (margin
         1). None if the maximum is not positive."""
-        n_sides = 1 if margin else len(self.sign)  # in the maximum, which is a sum
+        n_sides = 1 if margin else len(self.row)  # in the maximum, which is a sum
         while len(self.seen) * (self.q + 1) <= _PROGRAMME_NUMBERS:
             rows = self._signed(taken(self.X, self.row[self.seen]), self.seen)
             solution = _programme(rows, margin, 0.0 if margin else self.total)
@@ -184,3 +194,49 @@ class _RowsToSeparate:
             rows_to_add = np.flatnonzero(short)
             self.seen = np.union1d(self.seen, rows_to_add[:: -(-len(rows_to_add) // len(self.seen))])
         raise _Undecided
+
+
+class _RowsOfSeveral(_RowsToSeparate):
+    """As above, of K classes without an order: how far the utility of the class of a row is above each of the others.
+    The plane has the coefficients of all classes but the first, whose utility is 0."""
+
+    def _number_sides(self, y):
+        self.y, self.classes = y, np.arange(int(y.max()) + 1)
+        self.n_others = len(self.classes) - 1
+        self.q = self.width * self.n_others
+        self.row = np.repeat(np.arange(self.n), self.n_others)
+        self.own, self.further = y[self.row], np.nonzero(self.classes != y[:, None])[1]
+        kinds = len(self.classes) * self.own.astype(np.int64) + self.further
+        self._begin_with(kinds, max(1, _FIRST_ROWS // self.n_others))
+
+    def _signed(self, rows, numbers):
+        """As above."""
+        base = self._standard(rows)
+        out, at = np.zeros((len(base), len(self.classes), self.width)), np.arange(len(base))
+        out[at, self.own[numbers]] = base
+        out[at, self.further[numbers]] = -base
+        return out[:, 1:].reshape(len(base), -1)
+
+    @cached_property
+    def total(self):
+        """The sum of all sides, (q,)."""
+        gains = np.where(self.classes == self.y[:, None], float(self.n_others), -1.0)
+        if issparse(self.X):
+            of_columns = (self.X.T @ gains)[self.columns] * self.scale[:, None]
+            by_class = np.vstack([of_columns, gains.sum(axis=0, keepdims=True)[: self.fit_intercept]])
+        else:
+            cuts = blocks(self.X, _NUMBERS_AT_A_TIME)
+            by_class = sum(self._standard(self.X[block]).T @ gains[block] for block in cuts)
+        return by_class[:, 1:].T.ravel()
+
+    def sides(self, plane):
+        """How far utilities of rows are above those of other classes, (n (K - 1),)."""
+        of_classes = np.vstack([np.zeros(self.width), plane.reshape(self.n_others, -1)])
+        if issparse(self.X):
+            k, weights = len(self.columns), np.zeros((self.X.shape[1], len(of_classes)))
+            weights[self.columns] = (of_classes[:, :k] * self.scale).T
+            utilities = self.X @ weights + of_classes[:, k:].sum(axis=1)
+        else:
+            cuts = blocks(self.X, _NUMBERS_AT_A_TIME)
+            utilities = np.concatenate([self._standard(self.X[block]) @ of_classes.T for block in cuts])
+        return utilities[self.row, self.own] - utilities[self.row, self.further]

@@ -10,7 +10,7 @@ from .._data.separation import COMPLETE, NONE, QUASI, WITHIN
 from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import NOISE, ROUGH_ESS_PER_CHAIN, ROUGH_RHAT
 from .._mcmc.prior import PER_CONTRAST, SLABS
-from .._posterior.estimates import SCALE_ROW, interval, other_quantities
+from .._posterior.estimates import SCALE_ROW, interval, names_by_class, other_quantities
 from .._posterior.grouped_prediction import scale_draws
 from .._utils.memmap import is_on_disk
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
@@ -136,7 +136,7 @@ def chains_of(fitted, names, rows, informative, seconds_per_sweep, worst):
     extra, rhat, ess = other_quantities(fitted)
     n_informative = fitted.rhat_.size // len(informative) * informative.sum()
     judged = np.append(np.tile(informative, fitted.rhat_.size // len(informative)), np.ones(len(extra), bool))
-    names, rhat, ess = [*_names_by_class(fitted, names[informative]), *extra], rhat[judged], ess[judged]
+    names, rhat, ess = [*names_by_class(fitted, names[informative]), *extra], rhat[judged], ess[judged]
     n_chains, n_draws = fitted.global_scale_draws_.shape
     if worst is not None:
         names, rhat, ess = [*names, worst.name], np.append(rhat, worst.rhat), np.append(ess, worst.ess)
@@ -149,13 +149,6 @@ def chains_of(fitted, names, rows, informative, seconds_per_sweep, worst):
         names, rhat, ess, n_chains, n_draws, is_all, burn_in, sweeps, stopped_by, seconds_per_sweep, max_rhat, least
     )
     return quality._replace(are_sums_well=are_sums_well(fitted, rows, quality.failed, informative))
-
-
-def _names_by_class(fitted, names):
-    """The names of the coefficients of columns with these names, in the order of ``rhat_``."""
-    if fitted.rhat_.ndim == 1:
-        return names
-    return [f"{name} ({label})" for label in fitted.classes_.tolist() for name in names]
 
 
 def are_sums_well(fitted, rows, failed, informative):
@@ -259,7 +252,7 @@ def are_bound(slab_scale, one_sided, rows):
 
 def _and_bound(params):
     """The rest of the cure "remove it from unpenalized"."""
-    return "" if params.slab_scale == PER_CONTRAST else f" and set slab_scale={PER_CONTRAST!r}"
+    return "" if params.slab_scale in SLABS else f" and set slab_scale={PER_CONTRAST!r}"
 
 
 def _loose(draws, free, spread):

@@ -16,8 +16,8 @@ _ROUNDING_ERROR = 1e-3  # largest rounding error of a column, in its standard de
 EVIDENCE = 2.0  # nats, which a noise column exceeds by chance with probability 1 in 7
 _LIGHT_SHARE, _LIGHT_ROWS = 0.1, 20  # weights are light that sum to less than this share of rows, and to so few rows
 _EXCESS = 1.5  # excess of the weights from which on intervals are too narrow to be of use: 90 % ones cover 82 %
-_MANY, _EVENTS_EACH = 5, 5  # unpenalized columns that are many, if the rarer class has fewer rows for each
-_LIGHT_CLASS = 1  # with less weight in the rarer class, weights are light even if they sum to more than ``_LIGHT_ROWS``
+_MANY, _EVENTS_EACH = 5, 5  # unpenalized columns that are many, if the rarest class has fewer rows for each
+_LIGHT_CLASS = 1  # with less weight in the rarest class, weights are light even if their sum is above ``_LIGHT_ROWS``
 
 
 def about_order(data):
@@ -41,9 +41,10 @@ def before_sampling(params, data, rows, seen):
     data : ``Data``. seen : ``Inspected``.
     """
     one_sided, dependent_sets, names = seen.one_sided, seen.dependent_sets, seen.names
-    n, size, rarer = data.shape[0], rows.size(), rows.size() * min(rows.share(), 1 - rows.share())
+    n, size = data.shape[0], rows.size()
+    rarest = size * (min(rows.share(), 1 - rows.share()) if rows.likelihood.n_predictors == 1 else rows.shares().min())
     findings = []
-    if data.weighted_by and size < _LIGHT_SHARE * n and (size < _LIGHT_ROWS or rarer < _LIGHT_CLASS):
+    if data.weighted_by and size < _LIGHT_SHARE * n and (size < _LIGHT_ROWS or rarest < _LIGHT_CLASS):
         facts = {"by": data.weighted_by, "rows": n, "size": size}
         findings.append(Finding("light weights", [], "", facts))
     if data.excess.times > _EXCESS:
@@ -59,7 +60,7 @@ def before_sampling(params, data, rows, seen):
             facts = {"values": ", ".join(map(str, values)), "first": names[first]}
             cure = "If they are, make NaN of them and impute (SimpleImputer in a Pipeline), or drop these rows."
             findings.append(Finding(kind, names[places], cure, facts))
-    findings += _about_unpenalized(rows, names, sample, rarer)
+    findings += _about_unpenalized(rows, names, sample, rarest)
     if dependent_sets:
         more = f" (one of {len(dependent_sets)} such sets)" if len(dependent_sets) > 1 else ""
         findings.append(Finding("dependent", names[dependent_sets[0].columns], "", {"more": more}))
@@ -76,16 +77,16 @@ def before_sampling(params, data, rows, seen):
     return findings
 
 
-def _about_unpenalized(rows, names, sample, rarer):
-    """The findings about columns with the wide prior: components of the shrunk ones, or many for the rarer class, whose
-    rows are ``rarer``."""
+def _about_unpenalized(rows, names, sample, rarest):
+    """The findings about columns with the wide prior: components of the shrunk ones, or many for the rarest class,
+    whose rows are ``rarest``."""
     columns, findings = rows.columns, []
     free, shrunk = np.flatnonzero(columns.unpenalized & columns.wide), np.flatnonzero(~columns.unpenalized)
     shrunk = shrunk[np.isfinite(columns.unit[shrunk])]
     if len(among := spanned(sample, free, shrunk, columns.unit)):
         findings.append(Finding("components", names[among], "", {}))
-    if len(free) >= _MANY and rarer < _EVENTS_EACH * len(free):
-        findings.append(Finding("many unpenalized", [], "", {"free": len(free), "rows": rarer}))
+    if len(free) >= _MANY and rarest < _EVENTS_EACH * len(free):
+        findings.append(Finding("many unpenalized", [], "", {"free": len(free), "rows": rarest}))
     return findings
 
 

@@ -67,9 +67,11 @@ def plan_fit(params, data, done):
         if n_contrasts > 1 and data.has_offset:
             raise ValueError("An offset is for two classes, or classes in order (ordered=True): leave it out.")
         if data.rows is None or (data.groups is not None and not params.likelihood.averages_exactly):
-            where = "rows of a Dask cluster" if data.rows is None else "groups of rows"
-            cure = " Leave groups out, or fit y >= a class above the lowest, which has two." if data.levels else ""
-            raise ValueError(f"{where[0].upper()}{where[1:]} cannot have {extras} yet.{cure}")
+            which = "y >= a class above the lowest" if data.levels else "y == a class"
+            where, cure = "Groups of rows", f"Leave groups out, or fit {which}, which has two."
+            if data.rows is None:
+                where, cure = "Rows of a Dask cluster", "Fit on X.compute(), or on rows on disk (skhorseshoe.disk)."
+            raise ValueError(f"{where} cannot have {extras} yet. {cure}")
     if data.rows is None:
         if data.weighted_by and sampler != "hmc":
             why = "weights (sample_weight, class_weight)"
@@ -306,6 +308,7 @@ def _has_no_matrix(plan):
 def _words_of(plan, draws, working_set, has_checkpoint):
     settings = plan.settings
     words = f"{size_text(draws)} for draws ({settings.n_chains} chains x {_most_draws(settings)} draws x "
+    words += f"{plan.n_contrasts + 1} classes x " if plan.n_contrasts > 1 else ""
     words += f"{plan.shape[1]} features) and {size_text(working_set)} of working space"
     if has_checkpoint:
         words += f", and {size_text(draws)} to write or read the draws of the checkpoint"

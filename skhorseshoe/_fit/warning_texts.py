@@ -88,7 +88,7 @@ TEMPLATES = {
         "what they tell together, and fewer of them are found. Let it be shrunk, or give it a prior_scale. {cure}"
     ),
     "many unpenalized": (
-        "{free} columns are not shrunk, and the rarer class has {rows:.0f} rows, fewer than 5 for each: they explain "
+        "{free} columns are not shrunk, and the rarest class has {rows:.0f} rows, fewer than 5 for each: they explain "
         "the classes by chance. Let them be shrunk, or give them a prior_scale. {cure}"
     ),
     "dependent": (

@@ -14,6 +14,11 @@ def is_several(model):
     return len(model.classes_) > 2 and not is_ordered(model)
 
 
+def has_sizes(model):
+    """Whether a column of a fitted model has several coefficients, and so a size; not a copy of one class."""
+    return model.coef_draws_.ndim > 3
+
+
 def has_classes(model):
     """Whether a fitted model has more than two classes."""
     return len(model.classes_) > 2
@@ -64,9 +69,15 @@ def refuse_classes(model, what):
     refuse_several(model, what)
 
 
+def needs_two(model, what):
+    """The ValueError that ``what`` needs a fit to two classes, since no model made of this one can stand in for it."""
+    cure = "y >= a class" if is_ordered(model) else "y == a class"
+    return ValueError(f"{what} is not for a fit to {len(model.classes_)} classes: fit {cure}, which has two.")
+
+
 def refuse_several(model, what):
     """Raise a ValueError if a model of several classes is asked for what is of two."""
-    if is_several(model) and model.coef_draws_.ndim > 3:
+    if has_sizes(model):
         first, second, *_ = model.classes_.tolist()
         raise ValueError(
             f"{what} is of two classes, and this model has {len(model.classes_)}. Ask it of the model of one against "

@@ -58,7 +58,7 @@ def net_benefit(
     Parameters
     ----------
     model : HorseshoeProbitClassifier, Pipeline or search
-        Fitted. Of ordered classes, ask that of `at_least`.
+        Fitted. Of ordered classes, ask that of `at_least`; of several, a fit to ``y == label``.
     X : array-like, table or sparse matrix of shape (n_samples, n_features)
         The rows to act on. With ``y`` they should be others than those of the fit, on which it is too good.
     y : array-like of shape (n_samples,) or None, default=None
@@ -148,7 +148,7 @@ def calibration(
     Parameters
     ----------
     model : HorseshoeProbitClassifier, Pipeline or search
-        Fitted. Of ordered classes, ask that of `at_least`.
+        Fitted. Of ordered classes, ask that of `at_least`; of several, a fit to ``y == label``.
     X, y : array-like or table of shape (n_samples, n_features), and array-like of shape (n_samples,)
         Rows that the model has not seen, and their labels.
     level, groups, offset, new_groups, random_state : see `net_benefit`

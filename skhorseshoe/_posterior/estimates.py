@@ -32,6 +32,13 @@ def other_quantities(model):
     return draws, np.append(model.rhat_, checks.rhat), np.append(model.ess_, checks.ess_bulk)
 
 
+def names_by_class(model, names):
+    """The names of the coefficients of columns with these names, in the order of ``rhat_``."""
+    if model.rhat_.ndim == 1:
+        return list(names)
+    return [f"{name} ({label})" for label in model.classes_.tolist() for name in names]
+
+
 def ends_of(level):
     """The probabilities below both ends of an equal-tailed interval."""
     return [(1 - level) / 2, (1 + level) / 2]

@@ -110,10 +110,11 @@ class PosteriorMixin:
             ``to_markdown`` and ``to_latex`` write it as it is printed.
 
             Of several classes without ``of``: the mean and the ends of the interval of the size of a column, the root
-            of the sum of its squared coefficients over the classes; means of the coefficients by class, of up to 12;
+            of the sum of its squared coefficients over the classes; means of the coefficients by class, of up to 12,
+            under their labels as text (with quotes if one is the name of another column, such as "mean");
             probability (that one standard deviation of the column has an effect above 0.1 in its most probable
             direction, that of its posterior mean; at most 1 - 1 / ess), shrinkage, and the smallest ess and the largest
-            rhat over the classes.
+            rhat over the classes. Intercepts are in the tables of one class.
 
         Raises
         ------

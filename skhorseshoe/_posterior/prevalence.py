@@ -3,13 +3,14 @@
 from copy import copy
 
 from .claim_errors import check_share
-from .classes import refuse_classes
+from .classes import has_classes, needs_two
 from .grouped_prediction import is_grouped
 
 
 def with_share(model, share):
     """See ``inspection.with_prevalence``, of a classifier."""
-    refuse_classes(model, "with_prevalence")
+    if has_classes(model):
+        raise needs_two(model, "with_prevalence")
     if is_grouped(model):
         raise ValueError(
             "with_prevalence takes no model that was fitted with groups: rows that are drawn by their label hide how "

@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils.multiclass import type_of_target
 
 from .._backends.limits import needs_conjugate_gradients
 from .._data.input_table import is_dask
@@ -25,6 +26,11 @@ from .grouped_prediction import given_rows
 from .least_effect import LeastEffects, asks_for_levels, check_effect, least_effects
 
 _MATRICES = 6  # matrices that "dss" holds at a time, of the shape of X'WX or of X, whichever is smaller
+
+_NO_DSS = (
+    "rule='dss' is for two classes, or classes in order (ordered=True), and these are several: take 'fsr', 'interval' "
+    "or 'shrinkage'."
+)
 
 
 class Choice(NamedTuple):
@@ -110,7 +116,7 @@ def by_dss(model, rows, level, n_columns, judged):
     rows : X, y, and weights and offsets or None. n_columns : up to which the path is followed at least.
     """
     if is_several(model):
-        raise ValueError("rule='dss' takes no model of several classes without an order: take 'interval' or 'fsr'.")
+        raise ValueError(_NO_DSS)
     X, y, sample_weight, offset = rows
     X, weight, offset = dss_cv.weighted(model, X, y, sample_weight, [given_rows(model, X, None, offset).offset])
     path = dss_cv.search(model, X, weight, level, n_columns, judged.owners, offset)
@@ -121,8 +127,11 @@ def by_dss(model, rows, level, n_columns, judged):
     return Choice(supports[path.chosen], joins, facts)
 
 
-def check_rule(rule, X, effect):
-    """Raise an error if a rule cannot take this X or effect, before a classifier is fitted, which may take hours."""
+def check_rule(rule, X, effect, y=None, model=None):
+    """Raise an error if a rule cannot take this X or effect, before a classifier is fitted, which may take hours.
+
+    y : the labels that ``model`` is to be fitted to without weights, or None.
+    """
     check_effect(effect)
     if rule == "fsr" and asks_for_levels(effect) and is_dask(X):
         raise ValueError(
@@ -131,6 +140,16 @@ def check_rule(rule, X, effect):
         )
     if rule == "dss":
         _check_dss(X)
+        if y is not None and model.ordered is False and _are_several(y):
+            raise ValueError(_NO_DSS)
+
+
+def _are_several(y):
+    """Whether these are labels of several classes; False where ``fit`` says what is wrong with them."""
+    try:
+        return not is_dask(y) and type_of_target(y) == "multiclass"
+    except (TypeError, ValueError):
+        return False
 
 
 def _check_dss(X):

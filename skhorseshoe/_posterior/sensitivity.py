@@ -24,7 +24,7 @@ from .._utils.names import names_of
 from .._utils.warn import warn
 from ..diagnostics import mcse_mean
 from .arviz import log_normal, log_prior
-from .classes import refuse_several
+from .classes import has_sizes, needs_two
 from .estimates import other_quantities, scale_names
 from .grouped_prediction import draws_with_effects, is_grouped
 from .loo import LEAST_DRAWS, highest_good_k, relative_efficiency, smoothed_weights, tail_length
@@ -84,7 +84,8 @@ def sensitivity(
     ------
     ValueError
         If one of X and y is missing, rows are not those of the fit or have no groups, ``delta`` is out of range, there
-        are fewer than 100 draws, or the model is that of `at_least`.
+        are fewer than 100 draws, or the model is that of `at_least` or `against`, or has several classes without an
+        order.
 
     Warns
     -----
@@ -118,7 +119,8 @@ def sensitivity(
     (True, True)
     """
     steps, classifier = unwrap(model)
-    refuse_several(classifier, "sensitivity")
+    if has_sizes(classifier):
+        raise needs_two(classifier, "sensitivity")
     if (X is None) != (y is None) or (X is None and not (sample_weight is None and groups is None and offset is None)):
         raise ValueError("X and y are needed together: the likelihood is that of the labels y of the rows X.")
     if isinstance(delta, bool) or not isinstance(delta, Real) or not 0 < delta <= 1:

@@ -9,7 +9,8 @@ from .._utils.names import class_texts, names_of
 from ..diagnostics import convergence, ess_bulk, rhat
 from .claim_errors import EFFECT, prob_columns_wrong
 from .classes import is_several
-from .table import Summary
+from .estimates import means
+from .table import MEANS_BY_CLASS, Summary, is_heading
 
 _MOST_CLASSES_SHOWN = 12  # most classes whose mean coefficients the table of sizes has
 
@@ -49,6 +50,10 @@ def of_class(model, label):
     k = _place(model, label, "of")
     one = _with_coefficients(model, model.coef_draws_[:, :, k], model.intercept_draws_[..., k])
     one._beside_all = class_texts(model.classes_)[k]
+    if model.moments_ is not None:
+        n_classes, p = model.coef_draws_.shape[2:]
+        own = [*range(k * p, (k + 1) * p), n_classes * p + k, -1]  # coefficients, the intercept and tau
+        one.moments_ = {name: v if name == "n_draws" else v[own] for name, v in model.moments_.items()}
     return one
 
 
@@ -70,15 +75,18 @@ def sizes(model, described, level):
     tau = model.global_scale_draws_[..., None]
     columns = described(np.concatenate([draws, tau], axis=-1), level)
     del columns["prob_positive"]
-    means = np.column_stack(
-        [model.coef_draws_.mean(axis=(0, 1), dtype=np.float64), np.full(len(model.classes_), np.nan)]
-    )
-    if len(means) <= _MOST_CLASSES_SHOWN:
-        columns |= {f"{label}": mean for label, mean in zip(model.classes_.tolist(), means, strict=True)}
+    by_class = np.column_stack([means(model)[0], np.full(len(model.classes_), np.nan)])
+    headings = [f"{label}" for label in model.classes_.tolist()]
+    if any(map(is_heading, headings)):  # a class called "mean" would take the place of the mean
+        headings = class_texts(model.classes_)
+    if len(by_class) <= _MOST_CLASSES_SHOWN:
+        columns |= dict(zip(headings, by_class, strict=True))
     columns |= {
         "probability": np.append(1 - prob_columns_wrong(model, EFFECT), np.nan),
         "shrinkage": np.append(model.shrinkage_, np.nan),
         "ess": np.append(model.ess_.min(axis=0), ess_bulk(tau)),
         "rhat": np.append(model.rhat_.max(axis=0), rhat(tau)),
     }
-    return Summary(columns, index=pd.Index([*names_of(model), "(global scale)"], name="feature"))
+    frame = Summary(columns, index=pd.Index([*names_of(model), "(global scale)"], name="feature"))
+    frame.attrs[MEANS_BY_CLASS] = headings
+    return frame

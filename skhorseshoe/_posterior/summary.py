@@ -9,7 +9,7 @@ from .._mcmc.prior import PER_CONTRAST, SLAB, SLAB_TEXT, WIDE
 from .._utils.names import class_texts, name_of_levels, names_of, printable, with_article
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .claim_errors import EFFECT, indicator_sets_of, lfsr, sure_signs
-from .classes import is_several, refuse_several
+from .classes import has_sizes, is_several, refuse_several
 from .column_sets import checked_sets
 from .estimates import interval, other_quantities, scale_names
 from .grouped_prediction import by_factor, group_roots, is_grouped, scale_draws
@@ -21,17 +21,12 @@ from .table import Summary
 def summary_frame(model, level, sort_by, of=None):
     """See ``HorseshoeProbitClassifier.summary``."""
     model = model if of is None else of_class(model, of)
-    frame, n_extra = (_coefficients if model.coef_draws_.ndim == 3 else _sizes)(model, level)
+    frame, n_extra = (sizes(model, described, level), 1) if has_sizes(model) else _coefficients(model, level)
     frame.attrs |= {"header": header(model, frame, level), "caption": _caption(model, frame, level)}
     frame.attrs["classes"] = model.classes_.tolist()
     frame = frame if sort_by is None else _sorted(frame, sort_by, n_extra)
     # The intercept of ordered classes is minus the first cut point.
     return frame.drop("(intercept)", errors="ignore") if is_ordered(model) else frame
-
-
-def _sizes(model, level):
-    """The frame of several classes, and its number of rows that are no features."""
-    return sizes(model, described, level), 1
 
 
 def _coefficients(model, level):
@@ -122,9 +117,13 @@ def header(model, frame, level):
     prior, asked, shrunk, checks = model.prior_, model._fit_facts, model.shrinkage_ > 0, _checks(model, frame)
     tuning = ", ".join(f"{name} {value:.3g}" for name, value in model.tuning_.items())
     but = f", but those of {', '.join(scale_names(model)[1:])}" if is_grouped(model) else ""
-    n_made = "" if model.moments_ is None else f"kept of {model.moments_['n_draws']}; mean and sd are of all{but}; "
+    of_all = "" if has_sizes(model) else f"mean and sd are of all{but}; "
+    n_made = "" if model.moments_ is None else f"kept of {model.moments_['n_draws']}; {of_all}"
     from_expected = "" if asked["expected_nonzero"] is None else f" from expected_nonzero={asked['expected_nonzero']:g}"
     lines = {
+        "Sizes": has_sizes(model)
+        and "mean, sd and interval are of the size of a column, the root of the sum of its squared coefficients over "
+        "the classes, whose mean coefficients follow",
         "Prior": f"horseshoe, tau ~ half-Cauchy({prior['tau_0']:.3g}){from_expected}{_slab(model)}{_own_scales(model)}"
         if shrunk.any()
         else f"no column is shrunk; N(0, {WIDE:g}^2) per standard deviation of each{_own_scales(model)}, beside which "
@@ -156,8 +155,9 @@ def _caption(model, frame, level):
     """What the table is, for a paper; what the sampler did is said there only if the chains have not converged."""
     given = ", given the group of rows" if is_grouped(model) else ""
     law, state = model._likelihood.name, _state_text(model, _checks(model, frame))
+    what = "Sizes over the classes, and mean coefficients by class," if has_sizes(model) else "Coefficients"
     return (
-        f"Coefficients of {with_article(law)} regression with the horseshoe prior{given}: posterior mean, standard "
+        f"{what} of {with_article(law)} regression with the horseshoe prior{given}: posterior mean, standard "
         f"deviation and {100 * level:g} % interval; {favoured(model)}"
         f"{'' if state == 'converged' else f'; chains {state}'}"
     )

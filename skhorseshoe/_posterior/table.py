@@ -29,6 +29,7 @@ _USUAL_ESS, _FEW_ESS = 1000.0, 4.0  # sample size to assume for tables without a
 _MOST_DECIMALS, _LARGEST_PLAIN = 6, 1e7  # limits beyond which a number is written with a power of ten
 _LONG, _ABOVE, _BELOW = "prob_positive", "prob_", "positive"  # a long heading, and its two lines
 _PROBABILITIES = _LONG, "prob_above_1", "prob_useful"
+MEANS_BY_CLASS = "means_by_class"  # in attrs: columns of means that have as many digits as the mean of their row
 
 
 class Summary(pd.DataFrame):
@@ -118,6 +119,11 @@ class TableOfDraws(Summary):
         return pd.DataFrame(chosen, index=index, columns=self.index)
 
 
+def is_heading(text):
+    """Whether a column of this name has a meaning for a table."""
+    return text in {"mean", "sd", *_FORMATS, *_ESTIMATES, *_PROBABILITIES} or text.endswith("%")
+
+
 def _as_texts(frame):
     """A plain frame with texts in place of names and of numbers whose format is known."""
     shown = pd.DataFrame(frame).copy()
@@ -170,9 +176,10 @@ def _write_numbers(frame, shown):
     with np.errstate(all="ignore"):  # in tables of sums and differences, sd may be negative
         errors = sd.to_numpy(float) / np.sqrt(ess)
     signed = ((ends.min(axis=1) > 0) | (ends.max(axis=1) < 0)).to_numpy()
-    for name in ("mean", *_ESTIMATES, *ends, "sd"):
+    by_class = frame.attrs.get(MEANS_BY_CLASS, ())
+    for name in ("mean", *_ESTIMATES, *by_class, *ends, "sd"):
         if name in numbers:
-            shown[name] = list(map(_number_text, frame[name], errors, signed & (name != "sd")))
+            shown[name] = list(map(_number_text, frame[name], errors, signed & (name not in ("sd", *by_class))))
     for name in (name for name in _PROBABILITIES if name in numbers):
         p = frame[name].to_numpy(float)
         with np.errstate(all="ignore"):

@@ -80,8 +80,9 @@ class TraceDisplay(Display):
         Parameters
         ----------
         names : str, list of str or None, default=None
-            Names of features, ``"(intercept)"``, ``"(global scale)"`` and, with groups of rows, ``"(group scale)"``.
-            None takes those with the smallest effective sample sizes.
+            Names of features, ``"(intercept)"``, ``"(global scale)"`` and, with groups of rows, ``"(group scale)"``;
+            of several classes of each, such as ``"age (oak)"`` and ``"(intercept oak)"``. None takes those with the
+            smallest effective sample sizes.
         worst : int, default=3
             How many to take if ``names`` is None.
         n_bins : int, default=20
@@ -179,8 +180,7 @@ class AutocorrelationDisplay(AxesDisplay):
         Parameters
         ----------
         names : str, list of str or None, default=None
-            Names of features, ``"(intercept)"``, ``"(global scale)"``, ``"(group scale)"``, at most 8. None takes those
-            with the smallest effective sample sizes.
+            Names as of `TraceDisplay`, at most 8. None takes those with the smallest effective sample sizes.
         worst : int, default=4
             How many to take if ``names`` is None, at most 8.
         max_lag : int, default=50
@@ -223,7 +223,8 @@ def _choose(estimator, names, worst):
     """Names and draws (n_quantities, n_chains, n_draws) of the named quantities, or of those with the smallest ESS."""
     classifier = named_classifier(estimator)
     extra, _, ess = estimates.other_quantities(classifier)
-    known = [*names_of(classifier), *extra]
+    coef = classifier.coef_draws_.reshape(*classifier.global_scale_draws_.shape, -1)
+    known = [*estimates.names_by_class(classifier, names_of(classifier)), *extra]
     if names is None:
         check_count("worst", worst)
         chosen = np.argsort(ess, kind="stable")[:worst]
@@ -232,8 +233,7 @@ def _choose(estimator, names, worst):
         chosen = [find(name, "names") for name in ([names] if np.isscalar(names) else names)]
         if not chosen:
             raise ValueError("names is empty: give at least one, or None.")
-    n_features = classifier.n_features_in_
-    draws = [classifier.coef_draws_[..., j] if j < n_features else extra[known[j]] for j in chosen]
+    draws = [coef[..., j] if j < coef.shape[-1] else extra[known[j]] for j in chosen]
     return [known[j] for j in chosen], np.stack(draws)
 
 

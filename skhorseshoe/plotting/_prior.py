@@ -10,6 +10,7 @@ from .._backends import device
 from .._data.input_table import refuse_lazy
 from .._model.before_data import MOST_ROWS, before_data, share_certain
 from .._posterior.claim_errors import EFFECT
+from .._posterior.classes import refuse_several
 from .._posterior.grouped_prediction import evenly, population
 from .._posterior.pipeline import prepared, unwrap
 from .._posterior.shrunk_columns import shrunk_columns
@@ -74,6 +75,7 @@ class PriorDisplay(AxesDisplay):
             posterior are averaged over these.
         """
         steps, classifier = unwrap(estimator)
+        refuse_several(classifier, "PriorDisplay")
         refuse_lazy(X)
         classifier = population(classifier)
         X, shrunk = classifier._check_rows(prepared(steps, X)), shrunk_columns(classifier)

@@ -51,7 +51,7 @@ def test_a_fit_warns_of_components_and_of_many_free_columns(seed):
         UserWarning, match=r"'x0', 'x1', 'x2' and .* more: not shrunk, and a principal component"
     ) as told:
         model.fit(X, y)
-    assert "6 columns are not shrunk, and the rarer class has 15 rows" in str(told[0].message)
+    assert "6 columns are not shrunk, and the rarest class has 15 rows" in str(told[0].message)
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         model.set_params(prior_scale=dict.fromkeys(range(6), 0.1)).fit(X, y)
