@@ -69,7 +69,7 @@ def predictive_check(
     Parameters
     ----------
     model : HorseshoeProbitClassifier, Pipeline or search
-        Fitted on two classes, or from `at_least` or `against`.
+        Fitted on two classes, or from `at_least`.
     X : array-like, table or sparse matrix of shape (n_samples, n_features)
         Rows as the model takes them: those of the fit, or better rows that it has not seen.
     y : array-like of shape (n_samples,)
