@@ -237,6 +237,7 @@ class Rows:
         (n,)."""
         return self.ops.sums_by_group(self.held[0], codes, n_groups, weight)
 
+    @cached_property
     def one_sided_columns(self):
         """``OneSidedColumns``."""
         c = self.columns

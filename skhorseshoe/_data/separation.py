@@ -124,8 +124,9 @@ class _RowsToSeparate:
     def _begin_with(self, kinds, each):
         """Have about ``each`` sides of each kind in the first programme, evenly spaced. kinds : of the sides."""
         order, sizes = np.argsort(kinds, kind="stable"), np.bincount(kinds)
-        place = np.arange(len(kinds)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        self.seen = np.sort(order[place % np.repeat(np.maximum(1, sizes // each), sizes) == 0])
+        ends = np.cumsum(sizes)
+        some = (order[end - n : end : max(1, n // each)] for end, n in zip(ends.tolist(), sizes.tolist(), strict=True))
+        self.seen = np.sort(np.concatenate([*some]))
 
     def _standard(self, rows):
         """Rows of X in standard columns, and ones; (m, width)."""

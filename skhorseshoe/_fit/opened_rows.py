@@ -66,7 +66,7 @@ def inspect(params, data, plan, rows):
     names = np.fromiter(names_to_warn_of(data.columns), dtype=object)
     names = names if plan.stored is None else names[plan.stored]
     check_size(rows.columns, rows.dtype, names)
-    one_sided, (indicator_sets, dependent_sets) = rows.one_sided_columns(), rows.indicator_sets(data.shape[0])
+    one_sided, (indicator_sets, dependent_sets) = rows.one_sided_columns, rows.indicator_sets(data.shape[0])
     watched = Watched(rows, params.target_ess is None) if data.outnumber else None
     unbounded = rows.usual_values(one_sided.columns[~findings.are_bound(params.slab_scale, one_sided, rows)])
     of_columns = input_findings.of_columns(rows, one_sided.rounded, names, params.standardize)

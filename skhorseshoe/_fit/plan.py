@@ -238,7 +238,7 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
     if sampler == PRIOR_COORDINATES:
         matrices = 4 * min(n_threads, n_chains) * n * n  # n x n, for the shrinkage factors
         vectors = (40 * n_chains + 40) * q
-        blocks = 4 * min(n_threads, n_chains) * max(min(2**20, 4 * n * p), n)
+        blocks = 4 * min(n_threads, n_chains) * max(min(2**20, 3 * n * p), n)
         return draws, 8 * (matrices + vectors + blocks) + _bytes_of_blas(n, 16 * 2**20)
     if sampler == DIAGONAL:
         of_rows = 3 * n * (n_chains + n_threads) + 2 * stored  # linear predictors; by columns, numbers and their rows

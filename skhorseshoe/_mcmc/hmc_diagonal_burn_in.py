@@ -97,7 +97,7 @@ class DiagonalChains(TunedChains):
     def _unbounded(self):
         """As ``DiagonalMassMatrix`` takes it."""
         rows, out = self.problem.rows, np.zeros(self.state.beta.shape[1])
-        out[rows.columns.place[rows.one_sided_columns().columns]] = 1.0
+        out[rows.columns.place[rows.one_sided_columns.columns]] = 1.0
         out[rows.columns.n_shrunk :] = 0.0
         return out if out.any() else None
 
