@@ -96,14 +96,11 @@ def pairs(report, options):
 
 
 def classes_nuts(seed, shape, burn_in, n_iter, has_order):
-    """Of NumPyro's NUTS; a run of a sweep is what compilation takes."""
+    """Of NumPyro's NUTS, without the seconds of compilation, which takes several threads."""
     X, y = (in_order if has_order else of_utilities)(seed, *shape)
-    lengths, done = {"once": (1, 1), "run": (burn_in, n_iter)}, {}
-    how = {"ordered": has_order, "several": not has_order}
-    for name, length in lengths.items():
-        done[name] = timed(lambda length=length: numpyro_nuts(X, y, np.inf, *length, seed, **how), CLOCK)
-    (once, _), (seconds, nuts) = done.values()
-    return of_classes(np.dstack([nuts.coef, nuts.intercept]), seconds - once) | {"divergent": nuts.divergent}
+    nuts = numpyro_nuts(X, y, np.inf, burn_in, n_iter, seed, ordered=has_order, several=not has_order)
+    draws, seconds = np.dstack([nuts.coef, nuts.intercept]), nuts.burn_in + nuts.sampling
+    return of_classes(draws, seconds) | {"divergent": nuts.divergent}
 
 
 def classes_ours(seed, shape, burn_in, n_iter, has_order):
