@@ -44,7 +44,7 @@ _LEAST_WIDTH = 1e-3  # least width of a slice, in log units
 _WIDTH_IN_DEVIATIONS = 8.0  # width of the slice of a coefficient that is not shrunk, in standard deviations
 CHEAP_LINE_ROWS = 2**15  # number of rows up to which the likelihood costs little relative to matrices over the columns
 LONG_INTERVAL = 8  # sweeps from one with line moves to the next where they cost much or help little
-SEVERAL_INTERVAL = 4  # the same for several classes, whose proposals take several integrals a row
+SEVERAL_INTERVAL = 8, 64  # where they help, and where little, for several classes: a proposal is an integral a row
 SPLIT_MOVES = 2  # number of split moves in a sweep of few rows
 SINGLE_MOVES = 4, 16  # number of coefficients that move by themselves in a sweep: in burn-in; at most after it
 
@@ -60,9 +60,11 @@ class Lines(NamedTuple):
     for_fused: tuple  # further arrays of the host for ``_cpu/fused_line_moves.py``
 
 
-def line_interval(rows):
+def line_interval(rows, help_little=False):
     """Number of sweeps from one with line moves to the next."""
-    return 1 if _are_cheap(rows) else SEVERAL_INTERVAL if rows.columns.n_contrasts > 1 else LONG_INTERVAL
+    if rows.columns.n_contrasts > 1:
+        return SEVERAL_INTERVAL[help_little]
+    return 1 if _are_cheap(rows) and not help_little else LONG_INTERVAL
 
 
 def _are_cheap(rows):
@@ -80,7 +82,7 @@ def n_single_moves(rows, n_steps=None):
 
     n_steps : steps of a trajectory, or None before they are chosen."""
     if not _are_cheap(rows):
-        return 1
+        return int(rows.columns.n_contrasts == 1)
     return SINGLE_MOVES[0] if n_steps is None else min(max(2, 4 * (n_steps - 1)), SINGLE_MOVES[1])
 
 

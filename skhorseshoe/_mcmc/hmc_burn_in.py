@@ -12,7 +12,7 @@ sample    Everything is frozen.
 import numpy as np
 
 from .._backends import COEF_PURPOSE, NO_SWEEP
-from .._backends.line_moves import LONG_INTERVAL, line_interval, line_widths, n_single_moves, n_split_moves
+from .._backends.line_moves import line_interval, line_widths, n_single_moves, n_split_moves
 from . import gibbs, hmc
 from .adaptation_window import Window, mean_of_chains, steps_for_angle
 from .burn_in import BurnIn, tuned_phases
@@ -128,7 +128,7 @@ class HmcChains(Chains):
         tuning = window.last_tuning(self.tuning)
         if n_left < 2 and not window.scales_move_well():  # the Gaussian is too poor for moves of the scales
             tuning = tuning._replace(tau_moves=0)
-        self.line_interval = LONG_INTERVAL if self._needs_no_lines(tuning.step, window) else line_interval(rows)
+        self.line_interval = line_interval(rows, self._needs_no_lines(tuning.step, window))
         if n_left > 0:
             information = rows.information(np.concatenate(window.points), self.precision.work)
             point, score = window.beta / window.n_seen, window.score / window.n_seen
