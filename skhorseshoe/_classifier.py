@@ -180,8 +180,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         "m_eff", the prior mean of the effective number of nonzero coefficients, with "m_eff_at_tau_0" given tau = tau_0
         (Piironen & Vehtari 2017); before any data, "share_certain", the share of rows whose probability by the shrunk
         columns is beyond 0.01 and 0.99, and "n_relevant", the median number of effects above 0.1 for one standard
-        deviation; with groups "group_scale"; with ``prior_scale`` that of each column, inf for a wide
-        prior.
+        deviation, of several classes those of one against another; with groups "group_scale"; with ``prior_scale`` that
+        of each column, inf for a wide prior.
     n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
         Number of columns of X, and their names, if X was a table with string names.
 

@@ -174,6 +174,22 @@ def test_separation_of_several_classes(as_stored):
     assert found(9.0 * y + noise[:, 0]) == COMPLETE
 
 
+def test_points_separate_several_classes_where_each_row_has_the_largest_utility_in_its_class():
+    y = np.repeat([0, 1, 2], 8).astype(np.uint8)
+    X = np.eye(3)[y] + 0.3 * np.random.default_rng(0).standard_normal((24, 3))
+    inner = Rows(X, y, True, device.resolve("cpu").ops, ALONE, likelihood=MultinomialProbit(3))
+    rows = RowsOfContrasts(inner)
+    points = np.random.default_rng(1).standard_normal((40, 8))
+    points[::2, :6] += 9 * simplex(3).T.ravel()  # the coefficient of a class on its own column, by contrast
+    coef, intercept = rows.columns.coefficients(points)
+    utilities = np.einsum("ij,mkj->imk", X, coef) + intercept
+    apart = (utilities.argmax(axis=2) == y[:, None]).all(axis=0)
+    assert 0 < apart.sum() < len(apart)
+    assert [rows.separated_by(point[None]) for point in points] == apart.tolist()
+    assert rows.separated_by(points[apart])
+    assert not rows.separated_by(points)
+
+
 def test_what_nothing_bounds_is_told_with_its_cause():
     rng = np.random.default_rng(0)
     y, Z = LABELS[np.repeat([0, 1, 2], 20)], rng.standard_normal((60, 3))

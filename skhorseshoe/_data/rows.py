@@ -303,14 +303,16 @@ class Rows:
 
     def sampled(self, limit=None):
         """The rows that ``column_checks.sample`` takes, or at most ``limit`` evenly spaced ones, on the host."""
-        step = step_of(self.shape) if limit is None else -(-self.shape[0] // limit)
-        return self._total(Segment.sample, step, rows=self._input)[0]
+        return self._total(Segment.sample, self._step_of_sample(limit), rows=self._input)[0]
 
     def weighted_sample(self, limit=None):
         """The same, and their weights, or None for none and on a cluster."""
-        step = step_of(self.shape) if limit is None else -(-self.shape[0] // limit)
-        weighted = self.weight is not None and len(self.weight) > 0
-        return self.sampled(limit), sample(self.weight[:, None], 0, step)[:, 0] if weighted else None
+        if self.weight is None or not len(self.weight):
+            return self.sampled(limit), None
+        return self.sampled(limit), sample(self.weight[:, None], 0, self._step_of_sample(limit))[:, 0]
+
+    def _step_of_sample(self, limit):
+        return step_of(self.shape) if limit is None else -(-self.shape[0] // limit)
 
     def separation(self, among=None, within=False):
         """How planes separate the classes, see ``separation.py``; None if not known. among : (p,) bool, the columns
@@ -331,13 +333,8 @@ class Rows:
         return found
 
     def separated_by(self, beta):
-        """Whether one of the points of beta (m, q) has every row of X on the side of its class, or all points those of
-        several classes; not looked for where these are in order."""
-        if self.likelihood.n_predictors > 1:
-            utilities = (
-                self.predictors(beta).reshape(self.n, -1, self.likelihood.n_predictors) @ self.likelihood.contrasts
-            )
-            return bool((utilities.argmax(axis=2) == self.y[:, None]).all())
+        """Whether one of the points of beta (m, q) has every row of X on the side of its class; not looked for where
+        there are several classes in order."""
         if self.likelihood.n_own:
             return False
         points, p = self.columns.of_X(self.ops.to_host(beta)), self.shape[1]

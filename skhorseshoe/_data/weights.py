@@ -46,11 +46,8 @@ def weigh(y, sample_weight, class_weight, levels=None):
     sums, by_class = sums_by_class(codes, weight, n_classes), np.ones(n_classes)
     if class_weight is not None:
         by_class = of_classes(class_weight, classes, y, weight)
-        by_class = (
-            by_class
-            if n_classes == 2 or levels is None
-            else by_class[np.searchsorted(classes, in_order(levels, classes))]
-        )
+        if n_classes > 2 and levels is not None:
+            by_class = by_class[np.searchsorted(classes, in_order(levels, classes))]
         weight *= by_class[codes]
     row = np.flatnonzero(counts)[weight.argmax()]
     check_totals(np.bincount(codes, weight, n_classes), f"; the largest, in row {row}, is {weight.max():.3g}")

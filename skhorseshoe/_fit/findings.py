@@ -10,6 +10,7 @@ from .._data.separation import COMPLETE, NONE, QUASI, WITHIN
 from .._mcmc.burn_in import AUTO
 from .._mcmc.draws import NOISE, ROUGH_ESS_PER_CHAIN, ROUGH_RHAT
 from .._mcmc.prior import PER_CONTRAST, SLABS
+from .._posterior.classes import has_sizes
 from .._posterior.estimates import SCALE_ROW, interval, names_by_class, other_quantities
 from .._posterior.grouped_prediction import scale_draws
 from .._utils.memmap import is_on_disk
@@ -134,15 +135,15 @@ def _one_sided(kind, columns, unbounded, cure, changes=MappingProxyType({})):
 def chains_of(fitted, names, rows, informative, seconds_per_sweep, worst):
     """``ChainQuality`` of a model. rows, informative : as for ``are_sums_well``. worst : of ``Watched``, or None."""
     extra, rhat, ess = other_quantities(fitted)
-    n_informative = fitted.rhat_.size // len(informative) * informative.sum()
-    judged = np.append(np.tile(informative, fitted.rhat_.size // len(informative)), np.ones(len(extra), bool))
+    coefficients = np.tile(informative, fitted.rhat_.size // len(informative))
+    judged = np.append(coefficients, np.ones(len(extra), bool))
     names, rhat, ess = [*names_by_class(fitted, names[informative]), *extra], rhat[judged], ess[judged]
     n_chains, n_draws = fitted.global_scale_draws_.shape
     if worst is not None:
         names, rhat, ess = [*names, worst.name], np.append(rhat, worst.rhat), np.append(ess, worst.ess)
     max_rhat, least = np.full(len(rhat), MAX_RHAT), np.full(len(rhat), MIN_ESS_PER_CHAIN * n_chains)
     if worst is not None and worst.is_rough:
-        columns = slice(n_informative)
+        columns = slice(coefficients.sum())
         max_rhat[columns], least[columns] = ROUGH_RHAT, ROUGH_ESS_PER_CHAIN * n_chains
     is_all, burn_in, sweeps, stopped_by = fitted.moments_ is None, fitted.burn_in_, fitted.n_iter_, fitted.stopped_by_
     quality = ChainQuality(
@@ -158,7 +159,7 @@ def are_sums_well(fitted, rows, failed, informative):
     fitted : attributes of a model. rows : X (n, p), y, the weights or None, and more; None on a cluster. failed : of
     the informative columns and of other quantities, bool. informative : (p,) bool, False for constant columns.
     """
-    if fitted.coef_draws_.ndim > 3:
+    if has_sizes(fitted):
         return False
     alone = np.zeros(len(informative), bool)
     alone[informative] = failed[: informative.sum()]
@@ -226,11 +227,10 @@ def _separated(rows, run, among=None, within=False):
 
     among : (p,) bool, the columns that a plane may use; None for all. within : as in ``Rows.separation``.
     """
-    separation, as_sampled = rows.separation(among, within), rows
-    if rows.likelihood.n_predictors > 1:
-        as_sampled = run.chains.problem.rows
+    separation = rows.separation(among, within)
     if separation is None:
-        return COMPLETE if among is None and as_sampled.separated_by(run.chains.state.beta) else ""
+        as_sampled, beta = run.chains.problem.rows, run.chains.state.beta
+        return COMPLETE if among is None and as_sampled.separated_by(beta) else ""
     return "" if separation == NONE else separation
 
 

@@ -115,17 +115,16 @@ def choose_kind(params, data):
     """
     too_wide, in_prior_coordinates = needs_conjugate_gradients(data.shape[1]), fits_prior_coordinates(params, data)
     sampler, taking = params.sampler, ("hmc", "gibbs", "pxda")
+    has_factors = data.groups is not None and data.groups.levels is not None
     if not params.likelihood.has_latents:
         taking = ("hmc",)
     elif data.extras:
-        several = data.groups is not None and data.groups.levels is not None
-        taking = ("hmc",) if several or (data.groups is not None and too_wide) else ("hmc", "gibbs")
+        taking = ("hmc",) if has_factors or (data.groups is not None and too_wide) else ("hmc", "gibbs")
     if sampler == "auto":
         can_repeat = data.whole_weights and (too_wide or data.expansion <= _LARGEST_EXPANSION)
         sampler = "hmc" if in_prior_coordinates or (can_tune(params) and not too_wide) or not can_repeat else taking[-1]
     elif sampler not in taking:
-        here = " of several factors" if data.groups is not None and data.groups.levels is not None else ""
-        here = here or " with so many columns" * (sampler == "gibbs")
+        here = " of several factors" if has_factors else " with so many columns" * (sampler == "gibbs")
         what = f"{data.extras}{here}" if params.likelihood.has_latents else _named(params.likelihood)
         raise ValueError(f"sampler={sampler!r} does not take {what}. Use sampler={taking[0]!r} or 'auto'.")
     return PRIOR_COORDINATES if in_prior_coordinates and sampler == "hmc" else sampler

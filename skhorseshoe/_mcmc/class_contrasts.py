@@ -9,7 +9,6 @@ import numpy as np
 
 from .._backends.line_moves import choose
 from .._utils.memmap import cut
-from .prior import FixedPrior
 
 _SHARED = "n", "shape", "is_sparse", "likelihood", "ops", "threads", "groups", "size"
 _POINTS_OF_INFORMATION = 8  # most points at which the information of rows is averaged
@@ -19,18 +18,7 @@ _ROWS_AT_A_TIME = 2**11
 def contrasted(problem):
     """The ``Problem`` whose rows are ``RowsOfContrasts``."""
     rows = RowsOfContrasts(problem.rows)
-    return problem._replace(rows=rows, fixed=_fixed(problem.fixed, rows.columns.n_contrasts))
-
-
-def _fixed(fixed, d):
-    """The ``FixedPrior`` of d coefficients for each of centred columns."""
-    out = object.__new__(FixedPrior)
-    vars(out).update(vars(fixed))
-    out.diagonal = np.repeat(fixed.diagonal + fixed.anchor**2, d)
-    out.anchor, out.variances = np.zeros(len(out.diagonal)), np.repeat(fixed.variances, d)
-    if np.ndim(fixed.slab_scale):
-        out.slab_scale, out.slab_precision = np.repeat(fixed.slab_scale, d), np.repeat(fixed.slab_precision, d)
-    return out
+    return problem._replace(rows=rows, fixed=problem.fixed.repeated(rows.columns.n_contrasts))
 
 
 class ContrastColumns:
@@ -62,9 +50,8 @@ def side_by_side(beta, d):
 
 def _by_column(values, d):
     """The inverse of ``side_by_side``."""
-    return np.ascontiguousarray(values.reshape(len(values) // d, d, -1).transpose(0, 2, 1)).reshape(
-        len(values) // d, -1
-    )
+    m = len(values) // d
+    return np.ascontiguousarray(values.reshape(m, d, -1).transpose(0, 2, 1)).reshape(m, -1)
 
 
 class RowsOfContrasts:
@@ -126,5 +113,7 @@ class RowsOfContrasts:
         return self.rows.line(*(side_by_side(values, self.d) for values in (beta, direction)), steps)
 
     def separated_by(self, beta):
-        """As ``Rows.separated_by``."""
-        return self.rows.separated_by(side_by_side(beta, self.d))
+        """Whether all of the points of beta (m, q d) have every row of X on the side of its class."""
+        predictors = self.rows.predictors(side_by_side(beta, self.d)).reshape(self.n, -1, self.d)
+        utilities = predictors @ self.likelihood.contrasts
+        return bool((utilities.argmax(axis=2) == self.rows.y[:, None]).all())

@@ -81,11 +81,9 @@ class Draws:
 
     def _halve(self):
         if self.moments is None:  # all draws so far are kept
-            moments = None
+            moments = Moments((len(self.coef), self.coef[0, 0].size + self.intercept[0, 0].size + 1))
             for i in range(self.n):
-                draw = _in_a_row(self.coef[:, i], self.intercept[:, i], self.global_scale[:, i])
-                moments = Moments(draw.shape) if moments is None else moments
-                moments.add(draw)
+                moments.add(_in_a_row(self.coef[:, i], self.intercept[:, i], self.global_scale[:, i]))
             self.moments = moments
         self.torn = True
         for name in STORED:

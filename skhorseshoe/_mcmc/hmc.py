@@ -84,7 +84,7 @@ def draw_scales(state, rows, tau_0, key):
     """The state with scales drawn given beta."""
     shrunk, t, ops, d = state.beta[:, : state.lambda_sq_inv.shape[1]], state.sweep, rows.ops, rows.columns.n_contrasts
     of_contrasts = (d,) if d > 1 else ()
-    tau_sq_inv = ops.draw_tau_given_beta(shrunk, state.tau_sq_inv, tau_0, key, t, *of_contrasts)  # no lambda given
+    tau_sq_inv = ops.draw_tau_given_beta(shrunk, state.tau_sq_inv, tau_0, key, t, *of_contrasts)  # tau | beta
     lambda_sq_inv = ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, t, *of_contrasts)  # lambda | beta, tau
     return state._replace(lambda_sq_inv=lambda_sq_inv, tau_sq_inv=tau_sq_inv)
 

@@ -54,6 +54,15 @@ class FixedPrior:
         out.anchor, out.diagonal = (np.append(values, np.zeros(k)) for values in (self.anchor, self.diagonal))
         return out
 
+    def repeated(self, d):
+        """This prior of d coefficients, side by side, for each of centred columns."""
+        out = copy(self)
+        out.diagonal = np.repeat(self.diagonal + self.anchor**2, d)
+        out.anchor, out.variances = np.zeros(len(out.diagonal)), np.repeat(self.variances, d)
+        if np.ndim(self.slab_scale):
+            out.slab_scale, out.slab_precision = np.repeat(self.slab_scale, d), np.repeat(self.slab_precision, d)
+        return out
+
     def add_to(self, H):
         """Add the precision to H (q, q), in place."""
         for row, value in zip(H, self.anchor, strict=True):

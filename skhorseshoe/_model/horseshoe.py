@@ -196,11 +196,8 @@ def quantiles(d=1):
     if d > 1:
         below, above = _probabilities_of_lengths(log_x, d)
         is_low = (below < 0.25) & (log_x < _REACH / 2)
-        low, high = (
-            gammaincinv(d / 2, np.where(is_low, below, 0.25)),
-            gammainccinv(d / 2, np.where(is_low, 0.75, above)),
-        )
-        return log_x, np.sqrt(2 * np.where(is_low, low, high))
+        low, high = np.where(is_low, below, 0.25), np.where(is_low, 0.75, above)
+        return log_x, np.sqrt(2 * np.where(is_low, gammaincinv(d / 2, low), gammainccinv(d / 2, high)))
     below, above = _probabilities(log_x)
     v = np.where(below < 0.25, ndtri(0.5 + below), -ndtri_exp(np.log(above)))
     return log_x, np.where(below < _TINY, below * np.sqrt(2 * np.pi), v)

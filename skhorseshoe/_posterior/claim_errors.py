@@ -13,6 +13,7 @@ from .._mcmc.prior import PER_CONTRAST
 from .._utils.memmap import cut
 from .._utils.warn import warn
 from ..diagnostics import ess_bulk
+from .classes import has_sizes
 from .estimates import excludes_zero, interval
 from .least_effect import LevelPoints
 
@@ -153,7 +154,7 @@ def column_intervals(model, level):
 def sure_signs(model, level):
     """Which columns have an interval without zero, and how probable it is that the surest sign of each is wrong; (p,)
     each. Of several classes it is that of a class, each at level 1 - (1 - level) / K."""
-    if model.coef_draws_.ndim == 3:
+    if not has_sizes(model):
         return excludes_zero(column_intervals(model, level)), prob_columns_wrong(model, 0.0)
     n_classes, above = len(model.classes_), (model.coef_draws_ > 0).mean(axis=(0, 1))
     clear = excludes_zero(column_intervals(model, 1 - (1 - level) / n_classes)).any(axis=0)

@@ -9,6 +9,7 @@ import numpy as np
 from .._utils.names import class_texts
 from .estimates import ends_of
 from .summary import described, in_lines, interval_headings
+from .table import interval_ends
 
 if TYPE_CHECKING:
     from .._types import DataFrame
@@ -90,7 +91,7 @@ def number_needed_to_treat(effects: DataFrame, *, adverse: bool) -> DataFrame:
     ----------
     Altman, D. G. (1998). Confidence intervals for the number needed to treat. BMJ 317, 1309-1312.
     """
-    ends = [name for name in getattr(effects, "columns", ()) if str(name).endswith("%")]
+    ends = interval_ends(effects)
     if len(ends) != 2 or effects.attrs.get("comparison") != "difference":
         raise ValueError(
             "effects must be a table of inspection.marginal_effects with comparison='difference': the number needed "

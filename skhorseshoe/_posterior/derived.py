@@ -50,9 +50,7 @@ def at_least(model: Model, label: Any) -> Model:
     >>> bool(np.allclose(at_least(model, 2).predict_proba(X)[:, 1], model.predict_proba(X)[:, 2]))
     True
     """
-    steps, classifier = unwrap(model)
-    binary = two_classes(classifier, label)
-    return binary if steps is None else make_pipeline(steps, binary)
+    return _behind_its_steps(model, two_classes, label)
 
 
 def with_prevalence(model: Model, share: float) -> Model:
@@ -101,9 +99,7 @@ def with_prevalence(model: Model, share: float) -> Model:
     >>> bool(abs(with_prevalence(model, 0.05).predict_proba(between)[0, 1] - 0.05) < 0.02)
     True
     """
-    steps, classifier = unwrap(model)
-    corrected = with_share(classifier, share)
-    return corrected if steps is None else make_pipeline(steps, corrected)
+    return _behind_its_steps(model, with_share, share)
 
 
 def against(model: Model, label: Any, other: Any) -> Model:
@@ -142,6 +138,11 @@ def against(model: Model, label: Any, other: Any) -> Model:
     >>> against(model, 2, 1).classes_.tolist()
     [1, 2]
     """
+    return _behind_its_steps(model, one_against_another, label, other)
+
+
+def _behind_its_steps(model, make, *asked):
+    """What ``make`` makes of the classifier in a model, behind the steps before that."""
     steps, classifier = unwrap(model)
-    binary = one_against_another(classifier, label, other)
-    return binary if steps is None else make_pipeline(steps, binary)
+    made = make(classifier, *asked)
+    return made if steps is None else make_pipeline(steps, made)

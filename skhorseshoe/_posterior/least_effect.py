@@ -12,6 +12,7 @@ import numpy as np
 
 from .._utils.arrays import dense
 from .._utils.memmap import blocks
+from .classes import has_sizes
 
 _BETWEEN = 1e-5  # share of a column's variance, below which values between its smallest and its largest do not count
 
@@ -75,7 +76,7 @@ def least_effects(model, effect, default, X=None):
     per_sd = effect.get("sd", default) if isinstance(effect, Mapping) else effect
     if not asks_for_levels(effect):
         return LeastEffects(sd, np.full(p, per_sd), np.zeros(p, bool), per_sd, None)
-    if model.coef_draws_.ndim > 3:
+    if has_sizes(model):
         raise ValueError("effect has 'levels', which is of two classes or classes in order: give one number.")
     if X is None:
         raise ValueError(

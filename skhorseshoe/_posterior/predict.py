@@ -142,7 +142,7 @@ def rows_of_fit(model, X, y, sample_weight, offset, groups=None):
 def _codes(model, rows):
     """Pairs of the codes of rows, and the number of labels of the fit, for each factor."""
     numbers = [len(labels) for labels in by_factor(model, "groups_").values()]
-    return zip(rows.codes.reshape(len(rows.codes), -1).T, numbers, strict=True)
+    return zip(rows.codes.T, numbers, strict=True)
 
 
 def each_log_likelihood(model, rows, place, weight, coef, intercept, use):

@@ -171,9 +171,8 @@ def log_prior_of_draws(model):
             at_mean = at_mean - (model.coef_draws_ @ model._column_means)[..., None]
         total += log_normal(at_mean**2, WIDE).sum(axis=-1)
     for some in cut(0, len(shrunk.places), max(1, _NUMBERS_AT_A_TIME // tau.size)):
-        total -= ((model.coef_draws_[..., shrunk.places[some]] / (shrunk.slabs / shrunk.unit)[some]) ** 2).sum(
-            axis=-1
-        ) / 2
+        in_slabs = model.coef_draws_[..., shrunk.places[some]] / (shrunk.slabs / shrunk.unit)[some]
+        total -= (in_slabs**2).sum(axis=-1) / 2
     return total
 
 

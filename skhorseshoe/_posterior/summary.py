@@ -128,7 +128,8 @@ def header(model, frame, level):
         if shrunk.any()
         else f"no column is shrunk; N(0, {WIDE:g}^2) per standard deviation of each{_own_scales(model)}, beside which "
         "tau tells nothing",
-        "Before data": shrunk.any() and _before_data(prior, shrunk.sum()),
+        "Before data": shrunk.any()
+        and "of one class against another, " * has_sizes(model) + _before_data(prior, shrunk.sum()),
         "Weights": asked["weights"],  # None for none
         "Model": hasattr(model, "_derived") and f"{model._derived}; its draws are those of the fit",
         "Groups": is_grouped(model) and _groups_text(model, level),

@@ -119,6 +119,11 @@ class TableOfDraws(Summary):
         return pd.DataFrame(chosen, index=index, columns=self.index)
 
 
+def interval_ends(frame):
+    """The names of the columns of a frame that are ends of an interval; none of what is no frame."""
+    return [name for name in getattr(frame, "columns", ()) if str(name).endswith("%")]
+
+
 def is_heading(text):
     """Whether a column of this name has a meaning for a table."""
     return text in {"mean", "sd", *_FORMATS, *_ESTIMATES, *_PROBABILITIES} or text.endswith("%")
@@ -164,7 +169,7 @@ def _write_numbers(frame, shown):
     numbers = [name for name in frame if _is_number(frame[name])]
     for name in _FORMATS.keys() & set(numbers):
         shown[name] = [_formatted(value, _FORMATS[name]) for value in frame[name]]
-    ends = frame[[name for name in numbers if str(name).endswith("%")]].astype(float)
+    ends = frame[[name for name in interval_ends(frame) if name in numbers]].astype(float)
     if "observed" in numbers:  # shares and their bands
         for name in ends:
             shown[name] = [_formatted(value, "{:.3f}") for value in frame[name]]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, dataclass_transform
 import numpy as np
 
 from .._posterior.estimates import excludes_zero
+from .._posterior.table import interval_ends
 from .._utils.sklearn_compat import check_matplotlib_support
 from ._docstrings import complete
 from ._texts import drawable, listing, percent
@@ -60,7 +61,7 @@ def spaced(candidates, place, limits, gap):
 
 def table_intervals(table):
     """Means, or medians, and intervals (2, n) in a table with ends like 5% and 95%, and the level in words."""
-    ends = [name for name in table.columns if str(name).endswith("%")]
+    ends = interval_ends(table)
     low, high = (float(name.removesuffix("%")) for name in ends)
     mean, *interval = table[["mean" if "mean" in table else "median", *ends]].to_numpy(np.float64).T
     return mean, np.array(interval), f"{high - low:.5g} %"  # the headings have six digits

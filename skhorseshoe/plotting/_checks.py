@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from .._posterior.predictive_check import predictive_check
+from .._posterior.table import interval_ends
 from ._base import DARK, MAX_NAMES, RowsDisplay, ink
 from ._texts import class_names, drawable, percent
 
 if TYPE_CHECKING:
-    from .._types import Axes, Bools, DataFrame, Floats, Labels, Model, NewGroups, Offsets, RowsLike, Seed
+    from .._types import Axes, Bools, DataFrame, Floats, Labels, Model, RowsLike
 
 
 class PredictiveCheckDisplay(RowsDisplay):
@@ -65,27 +66,19 @@ class PredictiveCheckDisplay(RowsDisplay):
         y: Labels,
         by: Any,
         *,
-        bins: int = 10,
-        level: float | None = None,
-        n_draws: int = 400,
-        random_state: Seed = 0,
-        groups: Labels = None,
-        offset: Offsets = None,
-        new_groups: NewGroups = None,
         ax: Axes | None = None,
+        **options: Any,
     ) -> Self:
         """Compute shares and bands and draw them.
 
         Parameters
         ----------
-        X, y, by, bins, level, n_draws, random_state, groups, offset, new_groups : see `inspection.predictive_check`
-            The rows with their labels, what to put them together by, and how the bands are computed.
+        X, y, by : see `inspection.predictive_check`
+            The rows with their labels, and what to put them together by.
+        **options : see `inspection.predictive_check`
+            All else that it takes, such as ``groups``.
         """
-        of_rows: dict[str, Any] = {"groups": groups, "offset": offset, "new_groups": new_groups}
-        frame = predictive_check(
-            estimator, X, y, by, bins=bins, level=level, n_draws=n_draws, random_state=random_state, **of_rows
-        )
-        return cls.from_frame(frame, ax=ax)
+        return cls.from_frame(predictive_check(estimator, X, y, by, **options), ax=ax)
 
     @classmethod
     def from_frame(cls, frame: DataFrame, *, ax: Axes | None = None) -> Self:
@@ -97,7 +90,7 @@ class PredictiveCheckDisplay(RowsDisplay):
             As `predictive_check <skhorseshoe.inspection.predictive_check>` gives it. More than 60 rows are drawn side
             by side, without names.
         """
-        ends = [name for name in getattr(frame, "columns", ()) if str(name).endswith("%")]
+        ends = interval_ends(frame)
         if len(ends) != 2 or "level" not in frame.attrs:
             raise ValueError(f"frame must be a table of inspection.predictive_check; got {type(frame).__name__}.")
         return cls(

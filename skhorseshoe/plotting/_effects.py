@@ -11,6 +11,7 @@ from .._posterior.estimates import excludes_zero
 from .._posterior.marginal_effects import marginal_effects
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import unwrap
+from .._posterior.table import interval_ends
 from .._utils.counts import check_count
 from ._base import MAX_NAMES, PALE, IntervalsDisplay, ink, spaced, table_intervals
 from ._texts import class_names, favoured_line
@@ -89,8 +90,7 @@ class EffectsDisplay(IntervalsDisplay):
             As `marginal_effects <skhorseshoe.inspection.marginal_effects>` gives it. More than 60 rows are drawn side
             by side, without names.
         """
-        ends = [name for name in getattr(frame, "columns", ()) if str(name).endswith("%")]
-        if len(ends) != 2 or "change" not in frame or not {"mean", "median"} & {*frame.columns}:
+        if len(interval_ends(frame)) != 2 or "change" not in frame or not {"mean", "median"} & {*frame.columns}:
             raise ValueError(
                 "frame must be a table of inspection.marginal_effects, with the columns change, mean or median and the "
                 f"ends of an interval; got {type(frame).__name__} with {[*getattr(frame, 'columns', ())]!r:.100}."
@@ -107,10 +107,8 @@ class EffectsDisplay(IntervalsDisplay):
         return display.plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
-        of_class, rows = (
-            "" if self.classes is None else f" of {class_names(self.classes)[1]}",
-            np.arange(len(self.mean)),
-        )
+        of_class = "" if self.classes is None else f" of {class_names(self.classes)[1]}"
+        rows = np.arange(len(self.mean))
         if self.comparison == "difference":
             label = f"change of the probability{of_class}\nin percentage points: mean and {self._what}"
             values, ends, marks, line = 100 * self.mean, 100 * self.interval, self._clear(), 0
