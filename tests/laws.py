@@ -336,6 +336,7 @@ class RowsOfManyDataSets:
     bounds = np.arange(3)  # of two blocks, which the core does not take in one call where threads share them
 
     offset = groups = None
+    quick = property(lambda self: self)
 
     def __init__(self, ops, given=PLAIN, sampler="hmc", takes_fused_calls=False):
         self.ops, self.given, self.takes_fused_calls = ops, given, takes_fused_calls

@@ -17,11 +17,13 @@ from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, disk, insp
 from skhorseshoe._backends import device
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._data.separation import COMPLETE, NONE, QUASI, separation
+from skhorseshoe._mcmc import hmc_burn_in
 from skhorseshoe._mcmc.class_contrasts import RowsOfContrasts
 from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem, Run, Settings
 from skhorseshoe._model.multinomial_probit import MultinomialProbit, simplex
 from skhorseshoe._utils.threads import Threads
+from skhorseshoe.diagnostics import ess_bulk
 
 ALONE = Threads(1)
 RNG = np.random.default_rng(0)
@@ -300,11 +302,11 @@ def test_scikit_learn_accepts_it():
     check_estimator(HorseshoeProbitClassifier(n_iter=20, burn_in=20, n_chains=2, random_state=0))
 
 
-def rows_of(seed, n=14, k=3, p=2):
+def rows_of(seed, n=14, k=3, p=2, weight=None):
     rng = np.random.default_rng(seed)
     return Rows(
         rng.standard_normal((n, p)) + np.arange(p), rng.integers(0, k, n).astype(np.uint8), True,
-        device.resolve("cpu").ops, ALONE, likelihood=MultinomialProbit(k),
+        device.resolve("cpu").ops, ALONE, likelihood=MultinomialProbit(k), weight=weight,
     )  # fmt: skip
 
 
@@ -333,6 +335,37 @@ def test_the_information_of_contrasts_is_the_mean_square_of_scores():
             score = RowsOfContrasts(one).score(beta)[1]
             total += p[label] * score.T @ score
     np.testing.assert_allclose(rows.information(beta), total, rtol=1e-5, atol=1e-8)
+
+
+def run_of(rows, n_iter, seed=0):
+    """The draws of a run of the sampler on these rows."""
+    settings = Settings("hmc", n_iter, 300, N_CHAINS, 1, None, None, None, "float64")
+    run = Run(Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), 1.0, np.array([seed, 1], np.uint32)), settings)
+    with np.errstate(all="ignore"):  # of trajectories that are rejected
+        run.go(lambda t: False)
+    return run.draws
+
+
+def test_one_call_of_the_core_has_the_draws_of_many():
+    draws = [run_of(rows_of(4), 60)]
+    rows = rows_of(4)
+    rows.fit_fused_calls = False
+    draws.append(run_of(rows, 60))
+    np.testing.assert_array_equal(draws[0].coef, draws[1].coef)
+    np.testing.assert_array_equal(draws[0].global_scale, draws[1].global_scale)
+
+
+def test_what_stands_for_the_likelihood_does_not_change_the_posterior(monkeypatch):
+    """Rows that count as half, with a likelihood that is far from theirs: tests correct trajectories and line moves."""
+    rows, half, right = rows_of(5), rows_of(5, weight=np.full(14, 0.5)), run_of(rows_of(5), 4000)
+    rows.fit_fused_calls = False
+    monkeypatch.setattr(RowsOfContrasts, "quick", property(lambda self: RowsOfContrasts(half)))
+    monkeypatch.setattr(hmc_burn_in, "line_interval", lambda rows, help_little=False: 1)
+    ours = run_of(rows, 4000)
+    for of in (lambda d: d.coef[..., 0, 0], lambda d: d.coef[..., 1, 1], lambda d: np.log(d.global_scale)):
+        a, b = of(right), of(ours)
+        error = np.sqrt(sum(x.var() / ess_bulk(x) for x in (a, b)))
+        assert abs(a.mean() - b.mean()) < 4.5 * error
 
 
 SLAB, WIDE, N_CHAINS, EACH = 2.0, 1.5, 4, 20

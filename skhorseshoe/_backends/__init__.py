@@ -26,6 +26,7 @@ from .constants import (  # noqa: F401 - the purposes, by which every back end d
     LATENT_PURPOSE,
     LINE_HOLD_PURPOSE,
     LINE_PURPOSE,
+    LINE_TEST,
     MOMENTUM_PURPOSE,
     NU_PURPOSE,
     PERTURB_PURPOSE,

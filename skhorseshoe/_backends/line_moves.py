@@ -14,7 +14,7 @@ e^-r lambda_j, which adds -r - log(1 + e^-2r lambda_j^2). A column is held with 
 lambda_j^2 tau^2 x_j'x_j / ``LINE_HALF_HELD``. The choice is an unknown that is drawn first; where column j is not held,
 its probability adds -log(1 + e^2r h_j).
 
-Of several classes beta_j is all coefficients of column j, which share lambda_j.
+Of several classes there are global moves alone.
 
 The slice is an interval of fixed width that is laid about 0 at random and shrinks towards 0 (Neal 2003). The side on
 which it shrinks depends on the sign of a proposal alone, so all proposals are known in advance, and one pass over X
@@ -116,9 +116,8 @@ def move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
             beta[:, :q], lambda_sq_inv, tau_sq_inv, rows.holding(beta[:, q:]), lines, tau_0, key, sweep
         )
         return rows.ops.concatenate((moved, beta[:, q:]), axis=1), *scales
-    d = rows.columns.n_contrasts
-    uniform, hold_uniforms = random_numbers(beta, lines, rows.ops, key, sweep, d)
-    n_columns = lambda_sq_inv.shape[1] // d
+    uniform, hold_uniforms = random_numbers(beta, lines, rows.ops, key, sweep)
+    p = lambda_sq_inv.shape[1]
     for i, kind in enumerate(kinds(lines)):
         u = uniform[:, i * N_UNIFORMS : (i + 1) * N_UNIFORMS]
         if kind == LINE_ONE:
@@ -126,8 +125,7 @@ def move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
             continue
         hold = None
         if kind == LINE_SPLIT:
-            hold, hold_uniforms = hold_uniforms[:, :n_columns], hold_uniforms[:, n_columns:]
-            hold = hold if d == 1 else np.repeat(hold, d, axis=1)
+            hold, hold_uniforms = hold_uniforms[:, :p], hold_uniforms[:, p:]
         beta, lambda_sq_inv, tau_sq_inv = _move_all(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, u, hold)
     return beta, lambda_sq_inv, tau_sq_inv
 
@@ -138,9 +136,9 @@ def kinds(lines):
     return [*half, *[LINE_ONE] * lines.n_columns, LINE_ALL, *half]
 
 
-def random_numbers(beta, lines, ops, key, sweep, n_contrasts=1):
+def random_numbers(beta, lines, ops, key, sweep):
     """``N_UNIFORMS`` uniforms for each move, and uniforms that choose the columns to hold, or None."""
-    n_chains, p = len(beta), len(lines.square) // n_contrasts
+    n_chains, p = len(beta), len(lines.square)
     uniform = ops.uniform((n_chains, (1 + lines.n_splits + lines.n_columns) * N_UNIFORMS), key, sweep, LINE_PURPOSE)
     if not lines.n_splits:
         return uniform, None
@@ -148,8 +146,8 @@ def random_numbers(beta, lines, ops, key, sweep, n_contrasts=1):
 
 
 def _move_all(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, uniform, hold_uniform):
-    """The global move, or a split move with uniforms ``hold_uniform`` (n_chains, p), those of a column alike."""
-    where, p, d = rows.ops.where, lambda_sq_inv.shape[1], rows.columns.n_contrasts
+    """The global move, or a split move with uniforms ``hold_uniform`` (n_chains, p)."""
+    where, p = rows.ops.where, lambda_sq_inv.shape[1]
     n_others, with_others = beta.shape[1] - p, uniform[:, 2] < 0.5
     direction = beta.copy()
     direction[:, p:] *= with_others[:, None]
@@ -162,7 +160,7 @@ def _move_all(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, uniform, hold
         direction[:, :p] = where(held, 0.0, beta[:, :p])
         growth = np.exp(2.0 * r)[:, :, None]
         factor = where(held[:, None], 1.0 / (lambda_sq_inv[:, None] * growth), odds[:, None] * growth)
-        prior -= (np.log1p(factor).sum(axis=2) + r * held.sum(axis=1)[:, None]) / d
+        prior -= np.log1p(factor).sum(axis=2) + r * held.sum(axis=1)[:, None]
     step = _first_in_slice(steps, prior, beta, direction, rows, lines.prior, uniform)
     square = (1.0 + step) ** 2
     if hold_uniform is not None:
@@ -171,21 +169,14 @@ def _move_all(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, uniform, hold
 
 
 def _move_one(beta, lambda_sq_inv, rows, lines, uniform):
-    """The local move of one column of each chain, or the fixed move of one coefficient, chosen at random."""
-    q, p, d = beta.shape[1], lambda_sq_inv.shape[1], rows.columns.n_contrasts
-    n_shrunk = p // d
-    n = n_shrunk + q - p
-    column = np.minimum(np.floor(uniform[:, 2] * n), n - 1.0)
-    places = np.cumsum(np.ones_like(beta), axis=1) - 1.0
-    if d > 1:
-        places[:, :p] //= d
-        places[:, p:] -= p - n_shrunk
-    chosen = places == column[:, None]
-    is_shrunk = column < n_shrunk
-    count = rows.ops.where(is_shrunk, float(d), 1.0)
+    """The local or fixed move of one coefficient of each chain, chosen at random."""
+    q, p = beta.shape[1], lambda_sq_inv.shape[1]
+    column = np.minimum(np.floor(uniform[:, 2] * q), q - 1.0)
+    chosen = np.cumsum(np.ones_like(beta), axis=1) - 1.0 == column[:, None]
+    is_shrunk = column < p
     direction = rows.ops.where(chosen, rows.ops.where(is_shrunk[:, None], beta, 1.0), 0.0)
-    ratio = (chosen[:, :p] / lambda_sq_inv).sum(axis=1) / count  # lambda_j^2
-    r, growth = rows.ops.proposals(uniform, (chosen * lines.widths[1:]).sum(axis=1) / count)
+    ratio = (chosen[:, :p] / lambda_sq_inv).sum(axis=1)  # lambda_j^2
+    r, growth = rows.ops.proposals(uniform, (chosen * lines.widths[1:]).sum(axis=1))
     log_scale = rows.ops.where(is_shrunk[:, None], r, 0.0)
     steps = rows.ops.where(is_shrunk[:, None], growth, r)
     prior = log_scale + log_half_cauchy(np.exp(2.0 * log_scale) * ratio[:, None])

@@ -58,6 +58,11 @@ class Columns:
         self.mean_of_X, self.sd_of_X = mean, sd
         self.sd = ((sd if fit_intercept else root) / self.scale)[self.order]
 
+    @property
+    def of_one(self):
+        """The columns with a coefficient each."""
+        return self
+
     def of_X(self, beta):
         """The sampler's coefficients (m, q) as coefficients of X's columns and the intercept; (m, q)."""
         if not self.translated:

@@ -4,6 +4,7 @@ Passes compute in the columns of X, and answers are translated to the coefficien
 """
 
 import zlib
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -69,7 +70,8 @@ class Rows:
         self.bounds, self.edges = block_bounds(X.shape, X.size)
         held_X, held_y, held_weight = self.held
         self._all_rows = Segment(held_X, held_y, held_weight, self.bounds, 0, likelihood)
-        self.takes_fused_calls = len(y) <= ops.MOST_FUSED_ROWS and not is_on_disk(X) and likelihood.n_classes == 2
+        self.fit_fused_calls = len(y) <= ops.MOST_FUSED_ROWS and not is_on_disk(X)
+        self.takes_fused_calls = self.fit_fused_calls and likelihood.n_classes == 2
         if not ops.SEGMENTED:
             self.edges = self.edges[[0, -1]]
         self._see_columns(fit_intercept, unpenalized, standardize, prior_scale)
@@ -362,6 +364,11 @@ class Rows:
         xtz, ztz = self._total(Segment.latent, self._translate.of_X(beta), sweep, key, shift=self._shifted(shift))
         return self._translate.gradient(xtz), ztz
 
+    @property
+    def quick(self):
+        """Rows whose likelihood stands for this one where a test corrects it."""
+        return self
+
     def score(self, beta, shift=None, own=None):
         """Log-likelihood (n_chains,) and its gradient (n_chains, q) at beta; with parameters of the likelihood's own
         (n_chains, k) that by these, too. With d linear predictors a row, beta and gradient are (n_chains d, q)."""
@@ -370,6 +377,12 @@ class Rows:
         of_X, shift = self._translate.of_X(beta), self._shifted(shift)
         loglik, score, *by_own = self._total(Segment.score, of_X, shift=shift, own=own)
         return loglik, self._translate.gradient(score), *by_own
+
+    def with_likelihood(self, likelihood):
+        """The same rows with another likelihood."""
+        other = copy(self)
+        other.likelihood, other._all_rows = likelihood, self._all_rows._replace(likelihood=likelihood)
+        return other
 
     def lines(self, fixed, widths, n_splits=0, n_columns=None):
         """The ``Lines`` along which coefficients move. fixed : ``FixedPrior``. The others are as in ``Lines``."""

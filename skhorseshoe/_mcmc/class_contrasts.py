@@ -5,12 +5,15 @@ They stand side by side: first those of the first shrunk column, then those of t
 last. All columns are centred, so the intercepts have priors of their own.
 """
 
+from functools import cached_property
+
 import numpy as np
 
 from .._backends.line_moves import choose
+from .._model.multinomial_probit import MultinomialProbit
 from .._utils.memmap import cut
 
-_SHARED = "n", "shape", "is_sparse", "likelihood", "ops", "threads", "groups", "size"
+_SHARED = "n", "shape", "held", "bounds", "is_sparse", "likelihood", "offset", "ops", "threads", "groups", "size"
 _POINTS_OF_INFORMATION = 8  # most points at which the information of rows is averaged
 _ROWS_AT_A_TIME = 2**11
 
@@ -57,16 +60,22 @@ def _by_column(values, d):
 class RowsOfContrasts:
     """``Rows`` whose coefficients are (m, q d)."""
 
-    takes_fused_calls = False
-
     def __init__(self, rows):
         for name in _SHARED:
             setattr(self, name, getattr(rows, name))
         self.rows, self.columns = rows, ContrastColumns(rows.columns, rows.likelihood.contrasts)
-        self.d = self.columns.n_contrasts
+        self.d, self.takes_fused_calls = self.columns.n_contrasts, rows.fit_fused_calls
+
+    @cached_property
+    def quick(self):
+        """As of ``Rows``."""
+        by_laplace = MultinomialProbit(self.rows.likelihood.n_classes, by_laplace=True)
+        return RowsOfContrasts(self.rows.with_likelihood(by_laplace))
 
     def score(self, beta):
         """Log-likelihood (m,) and its gradient (m, q d)."""
+        if self.takes_fused_calls and (answer := self.ops.fused_score(self, beta)) is not None:
+            return answer
         loglik, score = self.rows.score(side_by_side(beta, self.d))
         return loglik, _by_column(score, self.d)
 

@@ -77,6 +77,11 @@ class RowsWithCutPoints:
         """c_2 to c_K-1; (m, K - 2)."""
         return np.cumsum(np.exp(beta[:, self.q :]), axis=1)
 
+    @property
+    def quick(self):
+        """As of ``Rows``."""
+        return self
+
     def score(self, beta):
         """Log-likelihood and log-prior of theta (m,), and their gradient (m, q + K - 2)."""
         own, gaps = self.cut_points(beta), np.exp(beta[:, self.q :])

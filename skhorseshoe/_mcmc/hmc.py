@@ -12,7 +12,9 @@ g and H. Then tau and lambda are drawn given beta (``_backends/core/priors/horse
 
 from typing import NamedTuple
 
-from .._backends import SECOND_TRAJECTORY
+import numpy as np
+
+from .._backends import LINE_TEST, SECOND_TRAJECTORY
 
 
 class HmcState(NamedTuple):
@@ -50,16 +52,27 @@ class Tuning(NamedTuple):
 
 def sweep(state, rows, reference, tuning, tau_0, ops, key, lines=None):
     """Draw every unknown once from its law given the others; returns the new state. lines : ``Lines``, or none."""
-    t, with_scales = state.sweep, lines is None
+    with_scales = lines is None
     state = _trajectories(state, rows, reference, tuning, tau_0, ops, key, with_scales)
-    if lines is not None:  # (beta, tau), (beta_j, lambda_j), z integrated out
-        beta, lambda_sq_inv, tau_sq_inv, *_ = state
-        moved = ops.move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, t)
-        beta, lambda_sq_inv, tau_sq_inv = moved
-        loglik, score = rows.score(beta)
-        state = HmcState(beta, lambda_sq_inv, tau_sq_inv, loglik, score, t, state.acceptance, state.tau_acceptance)
-        state = draw_scales(state, rows, tau_0, key)
-    return state._replace(sweep=t + 1)
+    if lines is not None:
+        state = draw_scales(_along_lines(state, rows, tau_0, ops, key, lines), rows, tau_0, key)
+    return state._replace(sweep=state.sweep + 1)
+
+
+def _along_lines(state, rows, tau_0, ops, key, lines):
+    """The state after line moves of (beta, tau) and (beta_j, lambda_j), z integrated out.
+
+    Where ``rows.quick`` stand for the rows there is one move, which leaves their law, with which a test corrects it
+    (Christen & Fox 2005, "Markov chain Monte Carlo using an approximation")."""
+    t, quick = state.sweep, rows.quick
+    beta, *scales = ops.move_along_lines(*state[:3], quick, lines, tau_0, key, t)
+    loglik, score = rows.score(beta)
+    new = beta, *scales, loglik, score
+    if quick is not rows:
+        before, after = np.split(quick.score(ops.concatenate([state.beta, beta]))[0], 2)
+        change = (state.loglik - before) - (loglik - after)
+        *new, _ = ops.metropolis(change, new, state[:5], key, t + LINE_TEST)
+    return HmcState(*new, t, state.acceptance, state.tau_acceptance)
 
 
 def _trajectories(state, rows, reference, tuning, tau_0, ops, key, with_scales):
@@ -107,7 +120,7 @@ def along_trajectory(state, rows, reference, tuning, tau_0, ops, key, same_scale
             moved = mass_matrix.move_scales(lambda_sq_inv, tau_sq_inv, tau_0, tuning, t, key)
             lambda_sq_inv, tau_sq_inv, tau_acceptance = moved
         beta = mass_matrix.to_beta(trajectory)  # m + L^-T u
-        loglik, score = rows.score(beta)
+        loglik, score = (rows.score if step + 1 == tuning.n_steps else rows.quick.score)(beta)
         trajectory = mass_matrix.kick(trajectory, tuning.step, reference, beta, loglik, score)  # v half-kicked
     # The trajectory follows the Gaussian and the score; the test makes beta and the scales exact.
     change, new = trajectory.energy - energy_at_start, (beta, lambda_sq_inv, tau_sq_inv, loglik, score)

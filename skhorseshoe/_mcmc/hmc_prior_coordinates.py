@@ -53,10 +53,10 @@ def _trajectory(state, rows, coordinates, step, n_steps, ops, key):
             return PriorCoordinateState(beta, tau_sq_inv, loglik, score, acceptance, state.exchanged, state.sweep)
     trajectory = coordinates.begin(state, key)  # u, v ~ N(0, I)
     energy_at_start = trajectory.energy.copy()
-    for _ in range(n_steps):
+    for i in range(n_steps):
         trajectory = coordinates.kick_and_rotate(trajectory, step)  # v half-kicked, (u, v) rotated
         beta, tau_sq_inv = coordinates.to_beta(trajectory)
-        loglik, score = rows.score(beta)
+        loglik, score = (rows.score if i + 1 == n_steps else rows.quick.score)(beta)
         trajectory = coordinates.kick(trajectory, step, beta, loglik, score)  # v half-kicked
     return _tested(trajectory.energy - energy_at_start, (beta, tau_sq_inv, loglik, score), state, ops, key, state.sweep)
 

@@ -23,6 +23,11 @@ class RowsGivenEffects:
             setattr(self, name, getattr(rows, name))
         self.rows, self.effects, self.predictors = rows, effects, rows.predictors
 
+    @property
+    def quick(self):
+        """As of ``Rows``."""
+        return self
+
     def score(self, beta):
         """log p(y, u | beta, s) up to a constant (m,), and its gradient (m, q)."""
         loglik, score, predictors = self.score_and_predictors(beta)

@@ -41,14 +41,15 @@ class MultinomialProbit(Probit):
     """For K classes without an order."""
 
     name = "multinomial probit"
-    number = 3
     has_latents = averages_exactly = False
     # The largest eigenvalue of the information of a row is hardly above that of probit, where two classes alone compete
     # (numerical optimisation gave 0.63674 for K = 6).
     largest_information = 0.64
     series = None  # type: ignore[assignment]
 
-    def __init__(self, n_classes):
+    def __init__(self, n_classes, by_laplace=False):
+        # The core's approximation of log P and its derivatives, for what a test corrects.
+        self.number = 4 if by_laplace else 3
         self.n_classes, self.n_predictors = n_classes, n_classes - 1
         # The mean over contrasts m ~ N(0, 2.7^2 I), for which that of probit is 1/4, to 6 % for K up to 30.
         self.typical_information = 0.25 * (2 / n_classes) ** 0.7

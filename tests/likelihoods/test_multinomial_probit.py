@@ -73,6 +73,21 @@ def test_log_probabilities_are_those_of_quadrature(K, seed):
 
 
 @pytest.mark.parametrize("K", CLASSES)
+def test_laplace_is_near(K, seed):
+    """As near as ``multinomial_probit.hpp`` says, where a class has a probability of 1e-300 too."""
+    rng = np.random.default_rng(seed)
+    above = extreme_places(K, rng)
+    y = rng.integers(0, K, len(above))
+    exact, laplace = (MultinomialProbit(K, by_laplace=by_laplace) for by_laplace in (False, True))
+    eta = predictors(exact, above, y)
+    (right, slopes), (near, near_slopes) = (by_the_core(law, eta, y) for law in (exact, laplace))
+    np.testing.assert_allclose(near, right, rtol=1e-4, atol=0.04)
+    np.testing.assert_allclose(near_slopes, slopes, rtol=0, atol=0.05)
+    assert abs(near - right).mean() < 0.01
+    assert abs(near_slopes - slopes).mean() < 0.01
+
+
+@pytest.mark.parametrize("K", CLASSES)
 def test_derivatives_are_differences(K, seed):
     rng, law = np.random.default_rng(seed), MultinomialProbit(K)
     above = extreme_places(K, rng)[::4]

@@ -249,10 +249,11 @@ def _fused_score_rows(rows):
     """The record ``FusedScoreRows`` of rows."""
     if rows not in _records:
         X, y, weight = rows.held
-        columns = rows.columns
+        columns, quick = rows.columns.of_one, rows.quick.likelihood.number
         order, place, unit, centre = columns.q_order, columns.q_place, columns.q_unit, columns.q_centre
         of_pass = pass_rows(y, or_none(weight), rows.bounds, likelihood=rows.likelihood)
-        fields = {"X": rows_of(X), "of_pass": of_pass, "q": len(order)}
+        fields = {"X": rows_of(X), "of_pass": of_pass, "quick": quick, "q": len(order)}
+        fields["n_contrasts"] = rows.columns.n_contrasts
         fields |= {"fit_intercept": columns.fit_intercept, "translated": columns.translated}
         fields |= {"order": order, "place": place, "unit": unit, "centre": centre}
         _records[rows] = record("FusedScoreRows", fields)
@@ -261,7 +262,7 @@ def _fused_score_rows(rows):
 
 def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
     """beta, lambda^-2 and tau^-2 after the moves of ``line_moves.py``, in a fused call or by passes."""
-    if not rows.takes_fused_calls:
+    if not rows.takes_fused_calls or rows.columns.n_contrasts > 1:
         return line_moves.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep)
     out = beta.copy(), lambda_sq_inv.copy(), tau_sq_inv.copy()
     numbers = line_moves.random_numbers(beta, lines, rows.ops, key, sweep)

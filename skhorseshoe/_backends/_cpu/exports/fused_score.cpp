@@ -1,13 +1,16 @@
 // The score in the sampler's coefficients, within a fused call, with the bits of ``Columns`` and a pass.
 #include "fused_score.hpp"
 
-// The sampler's coefficients beta (n_chains, q) as those of X's own columns, by column; (q, width).
+// The sampler's coefficients beta (n_chains, q d) as those of X's own columns, by column; (q, width), with the d contrasts of
+// a chain side by side.
 template <class R>
 static void by_column(const FusedScoreRows& rows, const double* beta, i64 n_chains, i64 width, R* coef) {
+    const i64 d = rows.n_contrasts;
     for (i64 c = 0; c < width; ++c) {
         double own = 0.0, shift = 0.0;
         for (i64 j = 0; j < rows.q; ++j) {
-            own = c >= n_chains ? 0.0 : beta[c * rows.q + (rows.translated ? rows.place[j] : j)];
+            const i64 from = (c / d * rows.q + (rows.translated ? rows.place[j] : j)) * d + c % d;
+            own = c < n_chains * d ? beta[from] : 0.0;
             if (rows.translated) own = own / rows.unit[j] + 0.0, shift += own * rows.centre[j];
             coef[j * width + c] = R(own);
         }
@@ -24,8 +27,8 @@ static void add_pairs(double* sums, i64 m, i64 size) {
         }
 }
 
-i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, double* loglik, double* score) {
-    const i64 q = rows.q, width = (n_chains + 3) / 4 * 4, m = rows.of_pass.n_blocks;
+i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, double* loglik, double* score, bool is_quick) {
+    const i64 q = rows.q, d = rows.n_contrasts, width = (n_chains * d + 3) / 4 * 4, m = rows.of_pass.n_blocks;
     Scratch<double> coef(q * width), sums(m * q * width), logliks(m * n_chains);
     if (coef.failed() || sums.failed() || logliks.failed()) return NO_MEMORY;
     if (rows.X.kind == 1) by_column(rows, beta, n_chains, width, coef.data);
@@ -33,16 +36,18 @@ i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, doubl
     memset(sums, 0, sizeof(double) * m * q * width);
     memset(logliks, 0, sizeof(double) * m * n_chains);
     const Coefficients coefficients = {coef, q, width};
-    const i32 status = score_pass(&rows.X, &rows.of_pass, &coefficients, n_chains, sums, logliks);
+    PassRows of_pass = rows.of_pass;
+    if (is_quick) of_pass.likelihood = rows.quick;
+    const i32 status = score_pass(&rows.X, &of_pass, &coefficients, n_chains, sums, logliks);
     if (status) return status;
     add_pairs(sums, m, q * width), add_pairs(logliks, m, n_chains);
     memcpy(loglik, logliks, sizeof(double) * n_chains);
-    for (i64 c = 0; c < n_chains; ++c)
+    for (i64 c = 0; c < n_chains * d; ++c)
         for (i64 k = 0; k < q; ++k) {
             const i64 j = rows.translated ? rows.order[k] : k;
             double value = sums[j * width + c];
             if (rows.translated && rows.fit_intercept) value -= sums[(q - 1) * width + c] * rows.centre[j];
-            score[c * q + k] = rows.translated ? value / rows.unit[j] : value;
+            score[(c / d * q + k) * d + c % d] = rows.translated ? value / rows.unit[j] : value;
         }
     return 0;
 }

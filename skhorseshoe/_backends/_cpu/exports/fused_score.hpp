@@ -5,7 +5,9 @@
 struct FusedScoreRows {  // filled by Python
     StoredX X;
     PassRows of_pass;
-    i64 q;                 // coefficients, with the intercept's
+    i32 quick;             // the number of the likelihood that stands for that of ``of_pass`` within trajectories
+    i64 q;                 // columns, with the intercept's
+    i64 n_contrasts;       // coefficients of each, side by side
     i32 fit_intercept;
     i32 translated;        // whether the sampler's coefficients differ from those of X's columns; see ``Columns``
     const i64* order;      // (q,) the columns of X in the sampler's order
@@ -14,8 +16,10 @@ struct FusedScoreRows {  // filled by Python
     const double* centre;  // (q,)
 };
 
-// Log-likelihoods (n_chains,) and their gradients (n_chains, q) at the sampler's coefficients; 0 or NO_MEMORY.
-i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, double* loglik, double* score);
+// Log-likelihoods (n_chains,) and their gradients (n_chains, q n_contrasts) at the sampler's coefficients, or those that
+// stand for them where is_quick; 0 or NO_MEMORY.
+i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, double* loglik, double* score,
+             bool is_quick = false);
 
 // Defined in ``passes.cpp``, which includes this, so that the compiler compares both.
 EXPORT i32 score_pass(const StoredX* X, const PassRows* pass, const Coefficients* coef, i64 n_chains, double* sums,

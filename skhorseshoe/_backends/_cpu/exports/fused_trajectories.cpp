@@ -57,7 +57,7 @@ static i32 run_trajectory(const Gaussians& all, const Reference& reference, cons
             for (i64 c = 0; c < n_chains && !status; ++c)
                 status = move_chain(all, plan.moves, at, key, c, plan.tau_acceptance[c], spare, work);
         for (i64 c = 0; c < n_chains; ++c) to_beta(of_chain(all, c), trajectory.u + c * q, at.beta + c * q, q);
-        if (!status) status = score_at(rows, at.beta, n_chains, at.loglik, at.score);
+        if (!status) status = score_at(rows, at.beta, n_chains, at.loglik, at.score, step + 1 < plan.n_steps);
         for (i64 c = 0; c < n_chains; ++c) kick_chain(plan.angle, all, reference, at, c, trajectory, work);
     }
     if (status) return status;

@@ -7,7 +7,7 @@
 #include FURTHER_HEADER
 #endif
 
-constexpr i32 ORDERED_PROBIT = 1, MULTINOMIAL_PROBIT = 3;
+constexpr i32 ORDERED_PROBIT = 1, MULTINOMIAL_PROBIT = 3, MULTINOMIAL_PROBIT_BY_LAPLACE = 4;
 
 // answer(likelihood) for the likelihood of two classes of this number.
 template <class F> static auto on_likelihood([[maybe_unused]] i32 number, F answer) {

@@ -53,6 +53,8 @@ template <class F> static i32 on_likelihood_and_rows(const StoredX& X, const Pas
         return on_rows(X, [&](const auto& rows) { return answer(OrderedProbit(), rows); });
     if (pass.likelihood == MULTINOMIAL_PROBIT)
         return on_rows(X, [&](const auto& rows) { return answer(MultinomialProbit(), rows); });
+    if (pass.likelihood == MULTINOMIAL_PROBIT_BY_LAPLACE)
+        return on_rows(X, [&](const auto& rows) { return answer(MultinomialProbitByLaplace(), rows); });
     return on_likelihood(pass.likelihood, [&](auto law) {
         return on_rows(X, [&](const auto& rows) { return answer(law, rows); });
     });
@@ -129,17 +131,18 @@ EXPORT i32 latent_pass(const StoredX* X, const PassRows* pass, const Coefficient
 // Whether a likelihood is of more than two classes, so that it is made for a pass. work : (work_size(pass),).
 template <class L> constexpr bool HAS_CLASSES = false;
 template <> constexpr bool HAS_CLASSES<OrderedProbit> = true;
-template <> constexpr bool HAS_CLASSES<MultinomialProbit> = true;
+template <bool BY_LAPLACE> constexpr bool HAS_CLASSES<MultinomialProbitBy<BY_LAPLACE>> = true;
 
 static i64 work_size(const PassRows& pass) {
-    return pass.likelihood == MULTINOMIAL_PROBIT ? MultinomialProbit::work_size(pass.n_predictors) : 3 * LONGEST_TILE;
+    return pass.likelihood >= MULTINOMIAL_PROBIT ? MultinomialProbit::work_size(pass.n_predictors) : 3 * LONGEST_TILE;
 }
 
 static OrderedProbit law_of_chain(OrderedProbit, const PassRows& pass, i64 c, double*) {
     return {pass.own + c * pass.n_own, pass.n_own};
 }
 
-static MultinomialProbit law_of_chain(MultinomialProbit, const PassRows& pass, i64, double* work) {
+template <bool BY_LAPLACE>
+static MultinomialProbitBy<BY_LAPLACE> law_of_chain(MultinomialProbitBy<BY_LAPLACE>, const PassRows& pass, i64, double* work) {
     return {pass.n_predictors, work};
 }
 

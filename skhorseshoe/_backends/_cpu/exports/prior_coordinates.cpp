@@ -278,7 +278,7 @@ EXPORT i32 kick_in_prior_coordinates(const PriorCoordinates* coordinates, double
 EXPORT i32 fused_trajectory_in_prior_coordinates(const PriorCoordinates* coordinates, const FusedScoreRows* rows, double angle,
                                                  i64 n_steps, u32 sweep, const u32* key, i64 n_chains,
                                                  const State* state, double* acceptance) {
-    const i64 q = rows->q, size = n_chains * (q + 1);
+    const i64 q = rows->q * rows->n_contrasts, size = n_chains * (q + 1);
     Scratch<double> memory(3 * size + 2 * n_chains);
     Proposal proposal(n_chains, 0, q);
     if (memory.failed() || proposal.memory.failed()) return NO_MEMORY;
@@ -290,7 +290,7 @@ EXPORT i32 fused_trajectory_in_prior_coordinates(const PriorCoordinates* coordin
     for (i64 step = 0; step < n_steps && !status; ++step) {
         kick_and_rotate(angle, trajectory.u, trajectory.v, trajectory.force, size);
         beta_of_prior_coordinates(coordinates, trajectory.u, 0, n_chains, at.beta, at.tau_sq_inv);
-        status = score_at(*rows, at.beta, n_chains, at.loglik, at.score);
+        status = score_at(*rows, at.beta, n_chains, at.loglik, at.score, step + 1 < n_steps);
         kick_in_prior_coordinates(coordinates, angle, &at, 0, n_chains, &trajectory);
     }
     if (status) return status;

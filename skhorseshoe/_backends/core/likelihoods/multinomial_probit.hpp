@@ -7,11 +7,15 @@
 // the curvature of its logarithm at the mode, and b, from the third derivative, makes it nearly even. The relative error is
 // below 1e-10 for K up to 10, and below 2e-10 for K = 30. ``likelihood.hpp`` says what a likelihood of two classes has; this
 // one has ``score`` and ``log_likelihood`` alone, and probabilities for predictions.
+//
+// ``BY_LAPLACE`` takes a tenth of the time: the logarithm of the integrand is expanded about the mode, to the fourth order
+// in log P and to the third in its derivatives. Errors are some .002 in log P, .02 at most but in far tails, and 1 % of
+// the derivatives, so it is for what a test corrects.
 #pragma once
 #include "likelihood.hpp"
 #include "likelihoods/normal_tail.hpp"
 
-struct MultinomialProbit {
+template <bool BY_LAPLACE> struct MultinomialProbitBy {
     static constexpr bool HAS_LATENTS = false;
     // Rows at a time, padded to a multiple of PAD.
     static constexpr i64 SIDE = 64, PAD = 16;
@@ -189,6 +193,41 @@ struct MultinomialProbit {
         }
     }
 
+    // As ``integrate``, by Laplace's approximation. The mode is not quite reached: the slope there is left.
+    template <bool HAS_SLOPES> void approximate(i64 n_rows, Part& part) const {
+        const i64 n = padded(n_rows);
+        find_mode(n, part);
+        double *fourth = part.moved, *mean = part.weight;
+        memset(fourth, 0, sizeof(double) * n);
+        for (i64 r = 0; r < n; ++r) {
+            const double variance = 1.0 / part.curvature[r];
+            part.s[r] = variance, part.total[r] = 1.0;
+            mean[r] = variance * (part.slope[r] + 0.5 * variance * part.third[r]);
+        }
+        for (i64 l = 0; l < d; ++l) {
+            const double *__restrict at = places() + l * SIDE, *__restrict ratio = ratios() + l * SIDE;
+            double* __restrict slope = slopes() + l * SIDE;
+            SIDE_BY_SIDE
+            for (i64 r = 0; r < n; ++r) {
+                const double t = at[r], m = ratio[r], rest = m + t;
+                const double second = t < STRAIGHT ? -1.0 : -m * rest, third = t < EVEN ? 0.0 : -second * (rest + m) - m;
+                fourth[r] += t < EVEN ? 0.0 : -third * (rest + m) - 2.0 * second * (second + 1.0);
+                if (HAS_SLOPES) slope[r] = m + mean[r] * second + 0.5 * part.s[r] * third;
+            }
+        }
+        for (i64 r = 0; r < n; ++r) {
+            const double v = part.s[r], skew = part.third[r] * v;
+            part.rest[r] -= 0.5 * v * (part.slope[r] * part.slope[r] + 0.25 * v * fourth[r]) + (5.0 / 24.0) * v * skew * skew;
+            part.factor[r] *= sqrt(v) / DENSITY_AT_0;
+            keep_in_range(part.factor[r], part.rest[r]);
+        }
+    }
+
+    template <bool HAS_SLOPES> void evaluate(i64 n, Part& part) const {
+        if (BY_LAPLACE) approximate<HAS_SLOPES>(n, part);
+        else integrate<HAS_SLOPES>(n, part);
+    }
+
     // P(y = k) of n rows, relative error as of ``integrate``, and never 0.
     template <class F> void probability_of_class(i64 n, i64 k, F value, double* out) const {
         Part part;
@@ -249,7 +288,7 @@ struct MultinomialProbit {
             R* from = eta + first;
             const double* w = weight ? weight + first : nullptr;
             see_differences(n, y + first, [=](i64 a, i64 r) { return double(from[a * stride + r]); });
-            integrate<true>(n, part);
+            evaluate<true>(n, part);
             put_slopes(n, stride, y + first, w, part.total, from);
             total += sum_logs(n, w, part.rest, part.factor);
         }
@@ -287,9 +326,12 @@ struct MultinomialProbit {
                 const i64 at = a * stride + first + r;
                 return eta[at] + step * change[at];
             });
-            integrate<false>(n, part);
+            evaluate<false>(n, part);
             total += sum_logs(n, weight ? weight + first : nullptr, part.rest, part.factor);
         }
         return total;
     }
 };
+
+typedef MultinomialProbitBy<false> MultinomialProbit;
+typedef MultinomialProbitBy<true> MultinomialProbitByLaplace;
