@@ -24,6 +24,7 @@ SOME = {  # parts of each, those that need neither a cluster nor another environ
     "scaling": ["pass", "predictions"],
     "selection": ["rates", "terms", "sets", "peers"],
     "sensitivity": ["prior", "likelihood"],
+    "several_classes": ["tables"],
     "wide": ["100 x 300, AR(.6)", "default fit of 120 x 3000, blocks"],
 }
 MORE = {**SOME, "scaling": ["pass", "seconds", "memory", "predictions"]}
