@@ -175,11 +175,13 @@ class Rows:
         (H,) = self._total(Segment.gram, c.centre, c.unit, c.fit_intercept, beta, spare=spare, rows=rows)
         return c.matrix(H)
 
-    def information(self, beta, spare=()):
+    def information(self, beta, spare=(), effects=None):
         """The Fisher information of the likelihood, averaged over the rows of beta (m, q); (q, q).
 
-        spare : matrices of that shape that may be overwritten.
+        spare : matrices of that shape that may be overwritten. effects : as in ``information_weights``.
         """
+        if effects is not None:
+            return self.gram(spare=spare, weight=self.information_weights(beta, effects))
         if self.offset is None:
             return self.gram(self.ops.to_host(beta)[:, self.columns.q_place], spare)
         return self.gram(spare=spare, weight=self.row_information(beta))
@@ -217,9 +219,11 @@ class Rows:
             weight[block] = self.likelihood.information(eta).mean(axis=1)
         return weight * (self.weight if len(self.weight) else 1.0)
 
-    def information_by_rows(self, beta):
-        """These rows and beta (m, q), ``row_information`` where there is an offset, and None: the first arguments of
-        ``ShrinkageByRows``."""
+    def information_by_rows(self, beta, effects=None):
+        """These rows and beta (m, q), ``row_information`` where there is an offset or effects, and None: the first
+        arguments of ``ShrinkageByRows``."""
+        if effects is not None:
+            return self, beta, self.information_weights(beta, effects), None
         return self, beta, None if self.offset is None else self.row_information(beta), None
 
     def predictors(self, beta):
@@ -318,7 +322,8 @@ class Rows:
 
     def separation(self, among=None, within=False):
         """How planes separate the classes, see ``separation.py``; None if not known. among : (p,) bool, the columns
-        that a plane may use; None for all. within : whether a plane that moves from group to group counts too."""
+        that a plane may use; None for all. within : whether a plane that moves from group to group counts too, which is
+        looked for with two classes."""
         c = self.columns
         informative = c.informative if among is None else c.informative & among
         spread = np.where(informative, self.spread if c.fit_intercept else c.size, 0.0)
@@ -327,7 +332,7 @@ class Rows:
         X, y = self.ops.to_host(self.X), self.y
         try:
             found = separation(X, y, c.fit_intercept, c.mean_of_X, spread, self.likelihood.n_predictors == 1)
-            if found != COMPLETE and within and self.groups is not None:
+            if found != COMPLETE and within and self.groups is not None and self.likelihood.n_classes == 2:
                 by_factor = (separates_within(X, y, codes, c.mean_of_X, spread) for codes, *_ in self.groups.factors())
                 found = WITHIN if any(by_factor) else found
         except (MemoryError, np.linalg.LinAlgError):

@@ -67,8 +67,7 @@ def plan_fit(params, data, done):
         if n_contrasts > 1 and data.has_offset:
             raise ValueError("An offset is for two classes, or classes in order (ordered=True): leave it out.")
         if data.rows is None or (data.groups is not None and not params.likelihood.averages_exactly):
-            which = "y >= a class above the lowest" if data.levels else "y == a class"
-            where, cure = "Groups of rows", f"Leave groups out, or fit {which}, which has two."
+            where, cure = "Groups of rows", "Leave groups out, or fit y == a class, which has two."
             if data.rows is None:
                 where, cure = "Rows of a Dask cluster", "Fit on X.compute(), or on rows on disk (skhorseshoe.disk)."
             raise ValueError(f"{where} cannot have {extras} yet. {cure}")

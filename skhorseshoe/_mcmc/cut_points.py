@@ -5,6 +5,8 @@ cut point is 0, since the intercept moves it. The prior of the cut points, at th
 many intercepts in order: for two classes it is that of the intercept.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .._backends import EFFECT_PURPOSE, NO_SWEEP
@@ -17,6 +19,7 @@ _HELD = 1e12  # precision of theta while it is held
 _RIDGE = 1e-2  # least precision of theta in a reference, for classes of which the data tell little
 _POINTS_AT_A_TIME, _ROWS_AT_A_TIME = 4, 2**12
 _SHARED = "n", "shape", "columns", "is_sparse", "likelihood", "ops", "threads", "groups", "size"
+_SHARED += "held", "dtype", "bounds", "offset", "shift", "sums_by_group"  # for groups, which a cluster has none of
 
 
 class CutPoints(Block):
@@ -46,7 +49,7 @@ class CutPoints(Block):
 
     def values(self, state):
         """The cut points but the first (n_chains, K - 2)."""
-        return (self.rows.cut_points(state.beta),)
+        return (self.rows.own.cut_points(state.beta),)
 
     def draws_of(self, n_chains, room):
         """``CutPointDraws``."""
@@ -61,6 +64,55 @@ class CutPoints(Block):
         return {}
 
 
+class Parts(NamedTuple):
+    """Coefficients and theta, where coefficients and cut points are multiplied by c: linear c + fixed + slope log c."""
+
+    linear: object  # (m, q + K - 2)
+    fixed: object
+    slope: object  # (1, q + K - 2)
+
+
+class OwnParameters:
+    """theta behind the coefficients of ``Rows``, of which there are none for two classes, and its prior.
+
+    fixed : ``FixedPrior``."""
+
+    def __init__(self, rows, fixed):
+        self.n, self.q, self.fixed = rows.likelihood.n_own, rows.shape[1] + rows.columns.fit_intercept, fixed
+
+    @property
+    def centre(self):
+        """The intercept at the mean of the columns is its product with the coefficients; (q,)."""
+        return (self.fixed.anchor * self.fixed.wide)[: self.q]
+
+    def cut_points(self, beta):
+        """c_2 to c_K-1; (m, K - 2)."""
+        return np.cumsum(np.exp(beta[:, self.q :]), axis=1)
+
+    def values_or_none(self, beta):
+        """The cut points as passes take them."""
+        return self.cut_points(beta) if self.n else None
+
+    def at_mean(self, beta, own):
+        """The cut points where columns are at their means; (m, K - 2)."""
+        return own - (beta[:, : self.q] @ self.centre)[:, None]
+
+    def energy(self, beta):
+        """Minus the logarithm of the density of the cut points, up to a constant; (m,)."""
+        if not self.n:
+            return 0.0
+        return (self.at_mean(beta, self.cut_points(beta)) ** 2).sum(axis=1) * self.fixed.wide**-2.0 / 2
+
+    def grown(self, beta, c):
+        """beta with coefficients and cut points multiplied by c (m,)."""
+        return np.hstack([beta[:, : self.q] * c[:, None], beta[:, self.q :] + np.log(c)[:, None]])
+
+    def parts(self, beta):
+        """``Parts``."""
+        is_own = np.arange(beta.shape[1]) >= self.q
+        return Parts(np.where(is_own, 0.0, beta), np.where(is_own, beta, 0.0), is_own[None].astype(float))
+
+
 class RowsWithCutPoints:
     """``Rows`` whose coefficients (m, q + K - 2) end with theta."""
 
@@ -68,25 +120,20 @@ class RowsWithCutPoints:
 
     def __init__(self, rows, fixed):
         for name in _SHARED:
-            setattr(self, name, getattr(rows, name))
-        self.rows, self.fixed, self.n_own = rows, fixed, rows.likelihood.n_own
-        self.precision, self.q = fixed.wide**-2.0, rows.shape[1] + rows.columns.fit_intercept
-        self.centre = fixed.anchor * fixed.wide  # the intercept at the mean of the columns is its product with beta
-
-    def cut_points(self, beta):
-        """c_2 to c_K-1; (m, K - 2)."""
-        return np.cumsum(np.exp(beta[:, self.q :]), axis=1)
+            setattr(self, name, getattr(rows, name, None))
+        self.rows, self.fixed, self.own = rows, fixed, OwnParameters(rows, fixed)
+        self.n_own, self.q, self.centre, self.precision = self.own.n, self.own.q, self.own.centre, fixed.wide**-2.0
 
     @property
     def quick(self):
         """As of ``Rows``."""
         return self
 
-    def score(self, beta):
-        """Log-likelihood and log-prior of theta (m,), and their gradient (m, q + K - 2)."""
-        own, gaps = self.cut_points(beta), np.exp(beta[:, self.q :])
-        loglik, score, by_own = self.rows.score(np.ascontiguousarray(beta[:, : self.q]), own=own)
-        at_mean = own - (beta[:, : self.q] @ self.centre)[:, None]  # cut points where columns are at their means
+    def score(self, beta, shift=None):
+        """Log-likelihood and log-prior of theta (m,), and their gradient (m, q + K - 2). shift : as in ``Rows``."""
+        own, gaps = self.own.cut_points(beta), np.exp(beta[:, self.q :])
+        loglik, score, by_own = self.rows.score(np.ascontiguousarray(beta[:, : self.q]), shift, own)
+        at_mean = self.own.at_mean(beta, own)
         loglik = loglik - (at_mean**2).sum(axis=1) * self.precision / 2 + beta[:, self.q :].sum(axis=1)
         by_own = by_own - at_mean * self.precision
         score = score + self.precision * at_mean.sum(axis=1)[:, None] * self.centre
@@ -99,35 +146,54 @@ class RowsWithCutPoints:
 
     def holding(self, theta):
         """The rows as line moves see them, which move none of theta (m, K - 2)."""
-        return _Holding(self, theta)
+        return Holding(self, theta)
 
-    def gram(self):
-        """X'X, and so large a precision of theta that data augmentation leaves it where chains start."""
+    def line(self, beta, direction, steps, shift=None):
+        """As ``Rows.line``, with the log-prior of cut points; direction moves none of theta."""
+        at_beta, own = np.ascontiguousarray(beta[:, : self.q]), self.own.cut_points(beta)
+        direction = np.ascontiguousarray(direction[:, : self.q])
+        loglik = self.rows.line(at_beta, direction, steps, shift, own)
+        at = (at_beta @ self.centre)[:, None] + steps * (direction @ self.centre)[:, None]
+        return loglik - ((own[:, None] - at[:, :, None]) ** 2).sum(axis=2) * self.precision / 2
+
+    def predictors(self, beta):
+        """As of ``Rows``."""
+        return self.rows.predictors(np.ascontiguousarray(beta[:, : self.q]))
+
+    def gram(self, spare=(), weight=None):
+        """X'X, and so large a precision of theta that data augmentation leaves it where chains start. weight : (n,), for
+        X' diag(weight) X alone."""
+        if weight is not None:
+            return self.rows.gram(weight=weight)
         H = np.diag(np.full(self.q + self.n_own, _HELD))
         H[: self.q, : self.q] = self.rows.gram()
         return H
 
-    def information(self, beta, spare=()):
-        """The Fisher information averaged over the rows of beta (m, q + K - 2)."""
-        q, k = self.q, self.n_own
-        weight, both, of_theta = (values / len(beta) for values in self._sums_of_information(beta))
-        of_rows = self.rows.weight if len(self.rows.weight) else 1.0
-        H = np.zeros((q + k, q + k))
-        H[:q, :q] = self.rows.gram(weight=weight * of_rows)
-        H[q:, q:] = of_theta + _RIDGE * np.eye(k)
-        for j in range(k):
-            H[q + j, :q] = H[:q, q + j] = self.rows.weighted_sum(both[:, j] * of_rows)
-        return H
+    def information(self, beta, spare=(), effects=None):
+        """The Fisher information averaged over the rows of beta (m, q + K - 2). effects : of groups (n_groups, m), or
+        None."""
+        weight, with_own, of_own = self.terms_of_information(beta, effects)
+        return self.bordered(self.rows.gram(weight=weight), with_own, of_own)
 
-    def _sums_of_information(self, beta):
+    def bordered(self, H, with_own, of_own):
+        """The information of coefficients (q, q) and theta. with_own, of_own : as ``terms_of_information`` gives."""
+        q, k = self.q, self.n_own
+        out = np.zeros((q + k, q + k))
+        out[:q, :q], out[q:, q:] = H, of_own + _RIDGE * np.eye(k)
+        for j in range(k):
+            out[q + j, :q] = out[:q, q + j] = self.rows.weighted_sum(np.ascontiguousarray(with_own[:, j]))
+        return out
+
+    def terms_of_information(self, beta, effects=None):
         """The information of each row about eta (n,), that about both eta and theta (n, K - 2), and that of all rows
-        about theta, each summed over the rows of beta."""
-        k, of_rows = self.n_own, self.rows.weight if len(self.rows.weight) else np.ones(self.n)
+        about theta, averaged over the rows of beta. effects : as in ``information``."""
+        k, m, of_rows = self.n_own, len(beta), self.rows.weight if len(self.rows.weight) else np.ones(self.n)
         weight, both, of_theta = np.zeros(self.n), np.zeros((self.n, k)), np.zeros((k, k))
-        for points in (beta[block] for block in cut(0, len(beta), _POINTS_AT_A_TIME)):
-            predictors = self.rows.predictors(np.ascontiguousarray(points[:, : self.q])).astype(np.float64)
-            predictors += 0.0 if self.rows.offset is None else self.rows.offset[:, None]
-            for c, gaps in enumerate(np.exp(points[:, self.q :])):
+        for points in cut(0, m, _POINTS_AT_A_TIME):
+            predictors = self.predictors(beta[points]).astype(np.float64)
+            predictors += 0.0 if self.offset is None else self.offset[:, None]
+            predictors += 0.0 if effects is None else effects[self.groups.codes, points]
+            for c, gaps in enumerate(np.exp(beta[points, self.q :])):
                 to_theta, own = np.triu(np.tile(gaps[:, None], k)), np.cumsum(gaps)  # derivatives of own, in columns
                 for some in cut(0, self.n, _ROWS_AT_A_TIME):
                     of_eta, with_own, *of_own = self.likelihood.fisher_information(predictors[some, c], own)
@@ -136,26 +202,24 @@ class RowsWithCutPoints:
                     diagonal, beside = (of_rows[some] @ values for values in of_own)
                     of_own = np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)
                     of_theta += to_theta @ of_own @ to_theta.T
-        return weight, both, of_theta
+        return weight / m * of_rows, both / m * of_rows[:, None], of_theta / m
 
     def separated_by(self, beta):
         """As ``Rows.separated_by``."""
         return self.rows.separated_by(beta)
 
-    def information_by_rows(self, beta):
+    def information_by_rows(self, beta, effects=None):
         """As ``Rows.information_by_rows``."""
-        weight = self._sums_of_information(beta)[0] / len(beta)
-        return self.rows, beta[:, : self.q], weight * (self.rows.weight if len(self.rows.weight) else 1.0), None
+        return self.rows, beta[:, : self.q], self.terms_of_information(beta, effects)[0], None
 
 
-class _Holding:
-    """Rows of coefficients (m, q) with theta held."""
+class Holding:
+    """Rows of coefficients (m, q) with theta (m, K - 2) held. rows : of both."""
 
     def __init__(self, rows, theta):
-        self.rows, self.own, self.ops, self.columns = rows, np.cumsum(np.exp(theta), axis=1), rows.ops, rows.columns
+        self.rows, self.theta, self.ops, self.columns = rows, theta, rows.ops, rows.columns
 
     def line(self, beta, direction, steps):
-        """Log-likelihoods and log-priors at beta + step direction; (m, k)."""
-        loglik, centre = self.rows.rows.line(beta, direction, steps, own=self.own), self.rows.centre
-        at = (beta @ centre)[:, None] + steps * (direction @ centre)[:, None]
-        return loglik - ((self.own[:, None] - at[:, :, None]) ** 2).sum(axis=2) * self.rows.precision / 2
+        """As of ``rows``."""
+        both = np.hstack([beta, self.theta]), np.hstack([direction, np.zeros_like(self.theta)])
+        return self.rows.line(*both, steps)

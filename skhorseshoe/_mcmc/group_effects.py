@@ -4,11 +4,12 @@ import numpy as np
 
 from . import group_moves
 from .blocks import Block
+from .cut_points import OwnParameters
 from .effects_integrated_out import MarginalPrecision, products_kept, sweep_given_latents
 from .group_couplings import Couplings
 from .group_draws import ROOM_BYTES, GroupDraws
 from .group_factors import factors_of, shifts_of
-from .group_map import GroupMap, MapAverages
+from .group_map import Followed, GroupMap, MapAverages
 from .known_predictors import Given, KnownPredictors
 from .rows_given_effects import RowsGivenEffects
 
@@ -26,8 +27,9 @@ class GroupEffects(Block):
     def __init__(self, problem, n_chains, saved=None):
         rows, self.fixed, self.tau_0, self.key = problem
         self.rows, self.ops, self.columns = RowsGivenEffects(rows, self), rows.ops, rows.columns
+        self.own = OwnParameters(rows, problem.fixed)
         self.n_chains, self.levels = n_chains, rows.groups.levels
-        self.factors = factors_of(rows, n_chains, self.key)
+        self.factors = factors_of(rows, self.key)
         self.shifts = shifts_of(self.factors, self.levels, self.key)
         self.follows = False  # whether u follows beta; not before the first reference
         self.along = self.pending = None  # the maps of all factors, and what the next ones are computed from
@@ -94,11 +96,12 @@ class GroupEffects(Block):
     def given_others(self, factor, known, effects):
         """``Given``, the predictors of rows without the effects of a factor. known : ``KnownPredictors`` of the chains.
         effects : (n_effects, n_chains)."""
+        own = self.own.values_or_none(known.grown)
         if self.levels is None:
-            return known
+            return Given(known.values, known.factor, own)
         others = self.of_rows(effects, but=factor)[self.rows.groups.codes]
         values = (known.values * known.factor + others).astype(known.values.dtype)
-        return Given(values, np.ones(self.n_chains))
+        return Given(values, np.ones(self.n_chains), own)
 
     def add_pass(self, beta, predictors):
         """Keep the predictors of a pass at beta (m, q) within a trajectory."""
@@ -119,7 +122,7 @@ class GroupEffects(Block):
         averages, known = MapAverages(), KnownPredictors()
         beta, effects, scale = self.measured
         known.begin(beta, self.rows.predictors(beta))
-        averages.add(self.factors[0], self.given_others(self.factors[0], known, effects), effects, scale)
+        averages.add(self._terms_of_information(known, effects), effects, scale)
         return averages.information(self.rows.rows, self.factors)[0]
 
     # Sweeps.
@@ -184,8 +187,16 @@ class GroupEffects(Block):
             self._add_to_averages()
 
     def _add_to_averages(self):
-        first, known = self.factors[0], self.predictors(self.beta)
-        self.averages.add(first, self.given_others(first, known, self.effects), self.effects, self.scale)
+        terms = self._terms_of_information(self.predictors(self.beta), self.effects)
+        self.averages.add(terms, self.effects, self.scale)
+
+    def _terms_of_information(self, known, effects):
+        """What ``MapAverages`` take of the information of rows at a state."""
+        if self.own.n:
+            return self.rows.rows.terms_of_information(known.grown, self.of_rows(effects))
+        first = self.factors[0]
+        given = self.given_others(first, known, effects)
+        return first.row_groups.curvature(given, effects[first.part])[0], None, None
 
     def held(self, reference):
         """The reference with the score that follows from the held effects of each chain."""
@@ -212,7 +223,8 @@ class GroupEffects(Block):
         if self.pending is not None:
             (averages, along, h), self.pending = self.pending, None
             self.point_predictors = self.rows.predictors(point[None])
-            averages.freeze(self.factors, along, h, point, self.point_predictors)
+            own = self.own.values_or_none(point[None])
+            averages.freeze(self.factors, along, h, point, Given(self.point_predictors, np.ones(1), own))
             self.along = along
             if self.levels is not None:
                 self.frozen = averages.weight / averages.n, averages.centre / averages.n
@@ -226,14 +238,18 @@ class GroupEffects(Block):
             factor.response = couplings.response(factor, factor.map.precision + factor.map.scale**-2.0)
 
     def followed_beside(self, factor, beta):
-        """How much the effects of a factor follow beta from 0 and others from 0; those of the chains (n, n_chains), and
-        at the point of the map (n, 1)."""
-        point = np.atleast_2d(self.point)
-        to_beta, to_point = factor.map.followed(beta), factor.map.followed(point)
-        if factor.response is None:
-            return to_beta, to_point
-        to_beta += factor.response @ (self.effects - self.carried(beta))
-        return to_beta, to_point + factor.response @ (self.frozen[1][:, None] - self.carried(point))
+        """How the effects of a factor follow beta, as it is multiplied by c, and others; ``Followed``."""
+        response, grown = factor.response, self.own.parts(beta)
+
+        def follow(beta, effects):
+            out = factor.map.followed(beta)
+            return out if response is None else out + response @ (effects - self.carried(beta))
+
+        centre = 0.0 if self.frozen is None else self.frozen[1][:, None]
+        linear, held = follow(grown.linear, self.effects), follow(np.atleast_2d(self.point), centre)
+        if not self.own.n:
+            return Followed(linear, held)
+        return Followed(linear, held - follow(grown.fixed, 0.0), follow(grown.slope, 0.0))
 
     def mark(self, beta):
         """As in ``Block``."""

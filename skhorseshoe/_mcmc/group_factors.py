@@ -32,13 +32,13 @@ class Factor:
     rows : ``Rows``. k : number of the factor. given : of ``Groups.factors``. first : number of its first effect.
     """
 
-    def __init__(self, rows, k, given, first, n_chains, key):
+    def __init__(self, rows, k, given, first, key):
         codes, self.n, self.prior_scale = given
         self.number, self.part, self.key = k, slice(first, first + self.n), key_of(key, k)
         _, y, weight = rows.held
         dtype = np.promote_types(rows.dtype, np.float32)
         self.row_groups = rows.ops.RowGroups(
-            y, weight, rows.offset, codes, self.n, n_chains, dtype, rows.bounds, rows.threads, rows.likelihood
+            y, weight, rows.offset, codes, self.n, dtype, rows.bounds, rows.threads, rows.likelihood
         )
         self.map = GroupMap.none(self.n)
         self.scale = self.widths = self.steps = None  # s (n_chains,); of slices in log s; sums of their squares
@@ -87,11 +87,11 @@ def key_of(key, k):
     return np.array([key[0] ^ np.uint32(k * _KEYS % 2**32), key[1]], np.uint32) if k else key
 
 
-def factors_of(rows, n_chains, key):
+def factors_of(rows, key):
     """The ``Factor``s of ``Rows``."""
     factors, first = [], 0
     for k, given in enumerate(rows.groups.factors()):
-        factors.append(Factor(rows, k, given, first, n_chains, key))
+        factors.append(Factor(rows, k, given, first, key))
         first += factors[-1].n
     return factors
 

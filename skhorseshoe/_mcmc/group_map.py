@@ -25,6 +25,19 @@ _NEWTON_STEPS = 6  # number of steps to the most likely effects of a scale, from
 _GRIDS_AT_ONCE = 2**13  # number of groups whose grids are in memory at a time
 
 
+class Followed(NamedTuple):
+    """How much effects have changed while beta moved from the point of a map to c beta; (n_groups, n_chains)."""
+
+    linear: object  # times c
+    held: object  # subtracted
+    slope: object = None  # times log c, which is added to the logarithms of gaps of cut points; None without these
+
+    def at(self, c):
+        """That for c (n_chains,)."""
+        moved = c * self.linear - self.held
+        return moved if self.slope is None else moved + np.log(c) * self.slope
+
+
 class GroupMap(NamedTuple):
     """The map, and the law of each effect given its rows and beta = r, as polynomials in t = log(s / s_0).
 
@@ -98,13 +111,13 @@ def _nodes_about(mode, sd, s):
     return mode[:, None] + unit * np.sinh(t), unit * np.cosh(t) * (2.0 / (_NODES - 1) * end)
 
 
-def _modes(row_groups, predictors, u, s):
+def _modes(row_groups, given, u, s):
     """The most likely effects given s (n_groups,) from u on, and the information of the rows there.
 
     The density is log-concave: a step of Newton's that leaves the interval in which the mode must lie halves it."""
     low, high = np.full(len(u), -np.inf), np.full(len(u), np.inf)
     for _ in range(_NEWTON_STEPS):
-        curvature, slope = row_groups.curvature(predictors, np.ones(1), u[:, None])
+        curvature, slope = row_groups.curvature(given, u[:, None])
         h = np.maximum(np.bincount(row_groups.codes, curvature, row_groups.n), 0.0)
         slope = slope - u * s**-2.0
         low, high = np.where(slope > 0.0, u, low), np.where(slope < 0.0, u, high)
@@ -114,7 +127,7 @@ def _modes(row_groups, predictors, u, s):
     return u, h
 
 
-def _moments(row_groups, predictors, mode, h, s):
+def _moments(row_groups, given, mode, h, s):
     """The mean of u_g given s over its deviation, and the logarithm of that, by quadrature; (2, n_groups).
 
     mode, h : as ``_modes`` gives them. A deviation is a quarter of a gap at least: nodes resolve no less."""
@@ -122,7 +135,7 @@ def _moments(row_groups, predictors, mode, h, s):
     for first in range(0, len(mode), _GRIDS_AT_ONCE):
         some = slice(first, first + _GRIDS_AT_ONCE)
         u, gap = _nodes_about(mode[some], (h[some] + s**-2.0) ** -0.5, s)
-        log = row_groups.logliks_on_grid(predictors, u, first) - u**2 / (2 * s**2)
+        log = row_groups.logliks_on_grid(given, u, first) - u**2 / (2 * s**2)
         share = np.exp(log - log.max(axis=1, keepdims=True)) * gap
         share /= share.sum(axis=1, keepdims=True)
         mean = (share * u).sum(axis=1)
@@ -132,27 +145,27 @@ def _moments(row_groups, predictors, mode, h, s):
     return np.concatenate(out, axis=1)
 
 
-def marginal_logliks(row_groups, predictors, s):
+def marginal_logliks(row_groups, given, s):
     """The logarithm of the likelihood of the rows of each group, averaged over u_g ~ N(0, s^2); (n_groups,).
 
-    predictors : x beta of all rows (n, 1)."""
-    mode, h = _modes(row_groups, predictors, np.zeros(row_groups.n), s)
+    given : ``Given`` of one chain."""
+    mode, h = _modes(row_groups, given, np.zeros(row_groups.n), s)
     out = []
     for first in range(0, len(mode), _GRIDS_AT_ONCE):
         some = slice(first, first + _GRIDS_AT_ONCE)
         u, gap = _nodes_about(mode[some], (h[some] + s**-2.0) ** -0.5, s)
-        log = row_groups.logliks_on_grid(predictors, u, first) - u**2 / (2 * s**2)
+        log = row_groups.logliks_on_grid(given, u, first) - u**2 / (2 * s**2)
         most = log.max(axis=1)
         out.append(most + np.log((np.exp(log - most[:, None]) * gap).sum(axis=1)))
     return np.concatenate(out) - np.log(s * np.sqrt(2 * np.pi))
 
 
-def _laws(row_groups, predictors, scale, reach):
-    """The polynomials of ``GroupMap`` and the powers beyond them. predictors : x r of all rows (n, 1)."""
+def _laws(row_groups, given, scale, reach):
+    """The polynomials of ``GroupMap`` and the powers beyond them. given : ``Given`` of the point r."""
     t, mode, moments = np.linspace(-reach, reach, _SCALES), np.zeros(row_groups.n), []
     for s in scale * np.exp(t):
-        mode, h = _modes(row_groups, predictors, mode, s)
-        moments.append(_moments(row_groups, predictors, mode, h, s))
+        mode, h = _modes(row_groups, given, mode, s)
+        moments.append(_moments(row_groups, given, mode, h, s))
     moments = np.moveaxis(np.array(moments), 0, -1)  # (2, n_groups, _SCALES)
     power = (moments[1, :, -1:] - moments[1, :, -2:-1]) / (t[-1] - t[-2])
     return (*np.ascontiguousarray(moments @ np.linalg.pinv(_powers(t).T).T), np.clip(power, 0.0, 1.0))
@@ -170,16 +183,20 @@ class MapAverages:
     def __init__(self, saved=None):
         self.n = 0
         self.weight = self.log_scale = self.square = self.centre = 0.0
+        self.with_own = self.of_own = 0.0
         if saved is not None and f"{_SAVED}n" in saved:
             for name in vars(self):
                 setattr(self, name, as_saved(saved[_SAVED + name]))
             self.n = int(self.n)
 
-    def add(self, factor, given, effects, scale):
-        """Add a state. factor : ``Factor``, the first. given : the predictors of rows without its effects. effects :
-        (n_effects, m) of all factors. scale : (m,), or of several factors (n_factors, m)."""
-        own = effects[factor.part]
-        self.n, self.weight = self.n + 1, self.weight + factor.row_groups.curvature(given.values, given.factor, own)[0]
+    def add(self, terms, effects, scale):
+        """Add a state. terms : information of rows about eta (n,), and with parameters of the likelihood's own, or else
+        None, that about both (n, k) and about these (k, k). effects : (n_effects, m) of all factors. scale : (m,), or
+        of several factors (n_factors, m)."""
+        weight, with_own, of_own = terms
+        self.n, self.weight = self.n + 1, self.weight + weight
+        if with_own is not None:
+            self.with_own, self.of_own = self.with_own + with_own, self.of_own + of_own
         log_scale = np.log(scale)
         self.log_scale, self.square = (
             self.log_scale + log_scale.mean(axis=-1),
@@ -203,6 +220,11 @@ class MapAverages:
             sums = rows.sums_by_group(weight, factor.row_groups.codes, factor.n)
             parts.append((rows.columns.gradient(sums[:, : len(H)]), sums[:, -1:].copy()))  # b (n_groups, q) and h
         products, h = (np.concatenate(of_all) for of_all in zip(*parts, strict=True))
+        if np.ndim(self.with_own):
+            with_own = self.with_own / self.n
+            H = rows.bordered(H, with_own, self.of_own / self.n)
+            sums = [[np.bincount(f.row_groups.codes, of_one, f.n) for of_one in with_own.T] for f in factors]
+            products = np.hstack([products, np.concatenate(sums, axis=1).T])
         own = np.concatenate([np.full((factor.n, 1), self.scale(k)[0] ** -2.0) for k, factor in enumerate(factors)])
         if len(factors) > 1:
             A, H = Couplings(factors, weight, rows.ops).followed(H, products, h + own)
@@ -213,13 +235,13 @@ class MapAverages:
         H -= products.T @ products
         return H, along, h
 
-    def freeze(self, factors, along, h, point, point_predictors):
-        """Give each factor its ``GroupMap`` about a point r (q,). point_predictors : x r of all rows (n, 1)."""
+    def freeze(self, factors, along, h, point, given):
+        """Give each factor its ``GroupMap`` about a point r (q,). given : ``Given`` of this point."""
         for k, factor in enumerate(factors):
-            (scale, reach), at = self.scale(k), point_predictors
+            (scale, reach), at = self.scale(k), given
             if len(factors) > 1:
                 others = sum(self.centre[f.part][f.row_groups.codes] for f in factors if f is not factor) / self.n
-                at = (at + others[:, None]).astype(at.dtype)
+                at = given._replace(values=(given.values + others[:, None]).astype(given.values.dtype))
             laws = _laws(factor.row_groups, at, scale, reach)
             factor.map = GroupMap(along[factor.part], point, h[factor.part], scale, reach, *laws)
 

@@ -13,7 +13,7 @@ Jacobian, the log-density of r is
     l - sum_g u_g^2 / (2 e^2r s^2) - G r + sum_g log d_g + r - log(1 + e^2r s^2 / scale^2)
 
 In the last move beta_j / (lambda_j tau) stays, so that there is a factor c for tau and for each coefficient that is not
-shrunk. Added to the log-density are the logarithm of the fixed prior at c beta, and
+shrunk; cut points of ordered classes are multiplied too, and count among these. Added to the log-density are the logarithm of the fixed prior at c beta, and
 
     (1 + q - p) log c - log(1 + c^2 tau^2 / tau_0^2)
 
@@ -37,7 +37,7 @@ def move_effects_and_scale(block, beta, tau_sq_inv, t):
         given = block.given_others(factor, known, block.effects)
         c, first, last = _move_factor(block, factor, given, beta, tau_sq_inv, t)
         factor.steps += 1, (first**2).mean(), (last**2).mean()
-        beta, tau_sq_inv = beta * c[:, None], tau_sq_inv / c**2
+        beta, tau_sq_inv = block.own.grown(beta, c), tau_sq_inv / c**2
         known.grow(c, beta)
     for shift in block.shifts:
         shift.move(block.effects, block.ops, t)
@@ -50,7 +50,7 @@ def _move_factor(block, factor, given, beta, tau_sq_inv, t):
     s. Other factors of the block are multiplied already."""
     ops, key, effects = block.ops, factor.key, block.effects[factor.part]
     information = np.ascontiguousarray(factor.map.precision[:, 0])
-    factor.row_groups.move_effects(effects, given.values, given.factor, factor.scale**-2.0, information, t, key)
+    factor.row_groups.move_effects(effects, given, factor.scale**-2.0, information, t, key)
 
     xi_inv = ops.exponential(factor.prior_scale**-2 + factor.scale**-2.0, key, t, GROUP_XI_PURPOSE)
     rate = xi_inv + (effects**2).sum(axis=0) / 2
@@ -76,19 +76,18 @@ def _move_factor(block, factor, given, beta, tau_sq_inv, t):
 class ScaleLine:
     """The line from s to e^r s, which u follows; r (n_chains,).
 
-    factor : ``Factor``. given : the predictors of rows without u. followed : how much u follows beta from 0, and to the
-    point of the map, as ``GroupEffects.followed_beside`` says.
+    factor : ``Factor``. given : the predictors of rows without u. followed : from ``GroupEffects.followed_beside``.
     """
 
     def __init__(self, factor, given, followed, effects, scale):
         self.of_factor, self.given, self.scale = factor, given, scale
-        self.to_beta, self.to_point = followed
+        self.followed = followed
         mean, sd, _ = self._conditional(scale, 1.0)
         self.standard = (effects - mean) / sd
 
     def _conditional(self, scale, c):
         """``GroupMap.conditional`` at c beta."""
-        return self.of_factor.map.conditional(scale, c * self.to_beta - self.to_point)
+        return self.of_factor.map.conditional(scale, self.followed.at(c))
 
     def factor(self, r):
         """c, the factor of beta and tau."""
@@ -109,7 +108,7 @@ class ScaleLine:
     def at(self, r, asked):
         """The log-likelihood, of the chains asked, and the other terms of the log-density."""
         c, scale, effects, log_sd = self.to(r)
-        loglik = self.of_factor.row_groups.logliks(self.given.values, c * self.given.factor, effects, asked)
+        loglik = self.of_factor.row_groups.logliks(self.given.times(c), effects, asked)
         scale_terms = r + log_half_cauchy((scale / self.of_factor.prior_scale) ** 2)
         return loglik, log_density_of_effects(r, effects, scale, log_sd) + self.log_density_of_beta(c) + scale_terms
 
@@ -120,7 +119,7 @@ class LineWithBeta(ScaleLine):
     def __init__(self, factor, given, followed, effects, scale, block, beta, tau_sq_inv, others=()):
         super().__init__(factor, given, followed, effects, scale)
         self.ratios = [(other.scale / other.prior_scale) ** 2 for other in others]
-        self.energy = (block.fixed.force(beta) * beta).sum(axis=1) / 2
+        self.energy = (block.fixed.force(beta) * beta).sum(axis=1) / 2 + block.own.energy(beta)
         self.n_free, self.ratio = 1 + beta.shape[1] - block.columns.n_shrunk, 1.0 / (tau_sq_inv * block.tau_0**2)
 
     def factor(self, r):

@@ -9,10 +9,16 @@ _ARRAYS, _SAVED = ("beta", "factor", "grown"), "group_known_"
 
 
 class Given(NamedTuple):
-    """Predictors of rows, values (n, n_chains) times factor (n_chains,)."""
+    """Predictors of rows, values (n, n_chains) times factor (n_chains,); and parameters of the likelihood's own
+    (n_chains, k), or None."""
 
     values: object
     factor: object
+    own: object = None
+
+    def times(self, c):
+        """The same with coefficients and parameters of the likelihood's own multiplied by c (n_chains,)."""
+        return self._replace(factor=c * self.factor, own=None if self.own is None else c[:, None] * self.own)
 
 
 class KnownPredictors:

@@ -9,6 +9,8 @@ costs acceptance and nothing else.
 
 import numpy as np
 
+from .cut_points import Holding
+
 _SHARED = "n", "shape", "columns", "is_sparse", "likelihood", "ops", "threads", "groups"
 _SHARED += "size", "gram", "lines", "separated_by"
 
@@ -63,6 +65,10 @@ class RowsGivenEffects:
             energy = energy + ((own**2).sum(axis=0)[:, None] + steps * (2 * linear + steps * square)) * of_factor
         return values - energy / 2
 
+    def holding(self, theta):
+        """As of ``RowsWithCutPoints``."""
+        return Holding(self, theta)
+
     def information(self, beta, spare=()):
         """The information of beta (q, q) with u following along the next map. If u does not follow, that at beta
         (m, q) with u held, or where the shrinkage is measured."""
@@ -70,16 +76,15 @@ class RowsGivenEffects:
             return self.effects.information_where_measured()
         if self.effects.follows:
             return self.effects.next_information(spare)
-        return self.rows.gram(
-            spare=spare, weight=self.rows.information_weights(beta, self.effects.of_rows(self.effects.at(beta)))
-        )
+        return self.rows.information(beta, spare, self.effects.of_rows(self.effects.at(beta)))
 
     def information_by_rows(self, beta):
         """As ``Rows.information_by_rows``, where the shrinkage is measured."""
         block, (beta, effects, scale) = self.effects, self.effects.measured
         s_sq = np.exp(2 * np.log(np.atleast_2d(scale)).mean(axis=1))  # squares of the geometric means of s
         shared = [(factor.row_groups.codes, one) for factor, one in zip(block.factors, s_sq, strict=True)]
-        return self.rows, beta, self.rows.information_weights(beta, block.of_rows(effects)), shared
+        rows, beta, weight, _ = self.rows.information_by_rows(beta, block.of_rows(effects))
+        return rows, beta, weight, shared
 
     def sums_of_groups(self):
         """The number of rows of each group (n_groups, 1), and the sums of their columns (n_groups, q)."""

@@ -256,9 +256,11 @@ def _room(planned, saved, n_draws):
 
 def blocks_of(problem, n_chains, saved=None):
     """The blocks of unknowns beside beta and its scales. saved : what ``arrays`` of chains gave, or None."""
+    blocks = ()
     if problem.rows.likelihood.n_own:
-        return (CutPoints(problem, n_chains),)
-    return () if problem.rows.groups is None else (GroupEffects(problem, n_chains, saved),)
+        blocks = (CutPoints(problem, n_chains),)
+        problem = blocks[0].given(problem)
+    return blocks if problem.rows.groups is None else (*blocks, GroupEffects(problem, n_chains, saved))
 
 
 def initial_state(n_chains, columns, base_rate, tau_0, key, likelihood=PROBIT):

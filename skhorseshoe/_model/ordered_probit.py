@@ -17,11 +17,12 @@ _NARROW = 1e-3  # width of an interval, about its middle, where the difference o
 
 
 class OrderedProbit(Probit):
-    """For K classes, of which there are more than two. With eta, P(y > 0) is that of ``Probit``."""
+    """For K classes, of which there are more than two. With eta, P(y > 0) is that of ``Probit``; what divides eta so that
+    probabilities are means (``shrunk_by``) divides own too."""
 
     name = "ordered probit"
     number = 1
-    has_latents = averages_exactly = False
+    has_latents = False
     largest_information, typical_information = 1.0, 0.5
     series = None  # type: ignore[assignment]
 

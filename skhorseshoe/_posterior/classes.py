@@ -1,12 +1,12 @@
 """Probabilities of models of more than two classes, in an order or without one.
 
-A linear predictor of such a model is eta (n, m) of n rows under m draws; of classes without an order, whose utilities
-they are, eta (n, m K), those of the first draw first.
+A linear predictor of such a model is eta (n, m) of n rows under m draws, with own (m, K - 2), the cut points less the
+first; of classes without an order, whose utilities they are, eta (n, m K), those of the first draw first.
 """
 
 import numpy as np
 
-from .ordered import average_of_ordered, in_order_of_classes, is_ordered, own_draws
+from .ordered import average_of_ordered, in_order_of_classes, is_ordered
 
 
 def is_several(model):
@@ -29,31 +29,31 @@ def contrasts_of(model, eta):
     return (eta.reshape(len(eta), -1, len(model.classes_)) @ model._likelihood.contrasts.T).reshape(len(eta), -1)
 
 
-def average_probabilities(model, eta, ops):
+def average_probabilities(model, eta, ops, own):
     """Averages over draws of the probabilities of the classes, in the order of ``classes_``; (n, K)."""
     if is_ordered(model):
-        return in_order_of_classes(model, average_of_ordered(model, eta, ops))
+        return in_order_of_classes(model, average_of_ordered(model, eta, ops, own))
     return ops.average_class_probabilities(contrasts_of(model, eta), model._likelihood)
 
 
-def each_probability(model, eta, ops, max_draws=None):
-    """The probabilities of the classes under each draw, in the order of ``classes_``; (n, m, K). max_draws : of eta."""
+def each_probability(model, eta, ops, own):
+    """The probabilities of the classes under each draw, in the order of ``classes_``; (n, m, K)."""
     if is_ordered(model):
-        return in_order_of_classes(model, model._likelihood.probabilities(eta, own_draws(model, max_draws)))
+        return in_order_of_classes(model, model._likelihood.probabilities(eta, own))
     return np.moveaxis(ops.class_probabilities(contrasts_of(model, eta), model._likelihood), 1, 2)
 
 
-def ends_of_classes(model, eta, ops, levels):
+def ends_of_classes(model, eta, ops, own, levels):
     """Quantiles over draws of the probability of each class in the order of ``classes_``; (n, 2 K)."""
-    ends = np.quantile(each_probability(model, eta, ops), levels, axis=1)  # (2, n, K)
+    ends = np.quantile(each_probability(model, eta, ops, own), levels, axis=1)  # (2, n, K)
     return np.moveaxis(ends, 0, 2).reshape(len(eta), -1)
 
 
-def log_density_of_class(model, eta, place, max_draws=None):
-    """The logarithm of the probability of the class of each row (n,), by its place; (n, m). max_draws : of eta."""
+def log_density_of_class(model, eta, place, own):
+    """The logarithm of the probability of the class of each row (n,), by its place; (n, m)."""
     if is_ordered(model):
         at = np.broadcast_to(place[:, None], eta.shape)
-        return model._likelihood.log_density_of_class(eta, at, own_draws(model, max_draws))
+        return model._likelihood.log_density_of_class(eta, at, own)
     eta = contrasts_of(model, eta).reshape(len(eta), -1, model._likelihood.n_predictors)
     return model._likelihood.log_density_of_class(eta, np.broadcast_to(place[:, None], eta.shape[:2]))
 

@@ -1,8 +1,8 @@
 """Rows to predict, with their groups and offsets, and the draws to predict with.
 
 A row of a group of the fit has the linear predictor x beta + u_g. A row of another group has a new u ~ N(0, s^2), and
-the mean of its probability over u is that at x beta divided by ``shrunk_by`` of the likelihood. A row's offset is added
-to x beta. With several factors a row may have a known level of some and a new one of others: the effects of the former
+the mean of its probability over u is that at x beta, and at cut points of ordered classes, divided by ``shrunk_by`` of
+the likelihood. A row's offset is added to x beta. With several factors a row may have a known level of some and a new one of others: the effects of the former
 are added, and the variances of the latter averaged over. A single factor has the name None.
 """
 
@@ -38,6 +38,7 @@ class DrawsForRows(NamedTuple):
 
     coef: Any  # (m, p)
     intercept: Any  # (m,)
+    own: Any = None  # (m, k) parameters of the likelihood's own, or None
     variances: Any = None  # (n_factors, m) s^2, or None without groups
     effects: Any = None  # of each factor (k, number of groups) draws of the groups' effects
     places: Any = None  # of these k draws among the m, or None for all
@@ -121,7 +122,7 @@ def draws_with_effects(model):
 
 
 def population(model):
-    """The model averaged over groups: a copy whose coefficients are divided by ``group_roots``. A model
+    """The model averaged over groups: a copy whose coefficients and cut points are divided by ``group_roots``. A model
     without groups is returned unchanged."""
     if not is_grouped(model):
         return model
@@ -130,6 +131,8 @@ def population(model):
     del averaged.groups_, averaged.group_scale_draws_
     averaged.coef_draws_ = (model.coef_draws_ / root[..., None]).astype(model.coef_draws_.dtype)
     averaged.intercept_draws_ = model.intercept_draws_ / root
+    if hasattr(model, "_own_draws"):
+        averaged._own_draws = model._own_draws / root[..., None]
     averaged.moments_ = None  # the moments of all draws are of coefficients given the group
     averaged._averaged_by = root
     return averaged

@@ -19,9 +19,12 @@ def cut_points(model):
     return np.concatenate([first, first + model._own_draws], axis=-1)
 
 
-def own_draws(model, max_draws=None):
-    """Draws of the cut points less the first, chain after chain; (m, K - 2)."""
-    own = evenly(model._own_draws, max_draws)
+def own_draws(model, max_draws=None, some=slice(None)):
+    """Draws of the cut points less the first, chain after chain (m, K - 2); None of a model of other classes. some :
+    which draws of a chain."""
+    if not is_ordered(model):
+        return None
+    own = evenly(model._own_draws[:, some], max_draws)
     return own.reshape(-1, own.shape[2])
 
 
@@ -30,10 +33,11 @@ def in_order_of_classes(model, values):
     return values[..., [model.ordered_classes_.tolist().index(label) for label in model.classes_.tolist()]]
 
 
-def average_of_ordered(model, eta, ops):
-    """Averages over draws of the probabilities of the classes from lowest to highest; (n, K). eta : (n, m)."""
+def average_of_ordered(model, eta, ops, own):
+    """Averages over draws of the probabilities of the classes from lowest to highest; (n, K). eta : (n, m). own : (m,
+    K - 2)."""
     none, every = np.zeros((1, len(eta))), np.ones((1, len(eta)))
-    cuts = np.hstack([np.zeros((eta.shape[1], 1)), own_draws(model)]).T
+    cuts = np.hstack([np.zeros((eta.shape[1], 1)), own]).T
     below, above = np.moveaxis([ops.average_probabilities(eta - cut, model._of_two_classes) for cut in cuts], 2, 0)
     below, above = np.concatenate([none, below, every]), np.concatenate([every, above, none])  # P(y < k), P(y >= k)
     # A difference of the smaller tails keeps its digits.

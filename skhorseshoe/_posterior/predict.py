@@ -22,10 +22,11 @@ from .grouped_prediction import (
     is_grouped,
     scale_draws,
 )
+from .ordered import own_draws
 
 
 def values_by_row(model, rows, width, values_of, draws=None, of_one=None):
-    """The values of values_of(eta, ops) for the blocks of rows; (n, width), on the host.
+    """The values of values_of(eta, ops, own) for the blocks of rows; (n, width), on the host.
 
     rows : ``GivenRows``. draws : ``DrawsForRows``; by default all draws. of_one : function of eta on the host and the
     variance (m,) of what new groups add to it, for rows that have any; None averages over new groups.
@@ -34,13 +35,14 @@ def values_by_row(model, rows, width, values_of, draws=None, of_one=None):
 
     def use(eta, block, ops):
         codes = None if rows.codes is None else rows.codes[block]
-        for places, scores, variance in _new_and_known(eta, codes, draws, ops):
+        for places, scores, variance, own in _new_and_known(eta, codes, draws, ops):
             if variance is not None and of_one is not None:
                 out[block][places] = of_one(ops.to_host(scores), variance)
                 continue
             if variance is not None:
-                scores = scores / ops.to_device(model._likelihood.shrunk_by(variance))
-            out[block][places] = ops.to_host(values_of(scores, ops))
+                root = model._likelihood.shrunk_by(variance)
+                scores, own = scores / ops.to_device(root), None if own is None else own / root[:, None]
+            out[block][places] = ops.to_host(values_of(scores, ops, own))
 
     each_predictor(model, rows, draws.coef, draws.intercept, use)
     return out
@@ -48,21 +50,22 @@ def values_by_row(model, rows, width, values_of, draws=None, of_one=None):
 
 def _new_and_known(eta, codes, draws, ops):
     """Yields places and linear predictors of the rows of a block whose groups are new, and of those that are of known
-    groups in the same factors, with the variance (m,) of the effects of new ones, or None; those of all rows, if the
-    model has no groups."""
+    groups in the same factors, with the variance (m,) of the effects of new ones, or None, and the draws of parameters
+    of the likelihood's own; those of all rows, if the model has no groups."""
     if draws.variances is None:
-        yield slice(None), eta, None
+        yield slice(None), eta, None, draws.own
         return
     is_known = np.zeros((len(eta), len(draws.variances)), bool) if codes is None else codes >= 0
     for pattern in np.unique(is_known, axis=0):
         places = np.flatnonzero((is_known == pattern).all(axis=1))
         scores = eta if len(places) == len(eta) else eta[ops.to_device(places)]
-        variances = draws.variances
+        variances, own = draws.variances, draws.own
         if pattern.any() and draws.places is not None:
             scores, variances = scores[:, ops.to_device(draws.places)], variances[:, draws.places]
+            own = None if own is None else own[draws.places]
         for k in np.flatnonzero(pattern):
             scores = scores + ops.to_device(draws.effects[k][:, codes[places, k]].T.astype(np.float64))
-        yield places, scores, None if pattern.all() else variances[~pattern].sum(axis=0)
+        yield places, scores, None if pattern.all() else variances[~pattern].sum(axis=0), own
 
 
 def draws_for_rows(model, rows, max_draws=None, alike=False):
@@ -73,7 +76,7 @@ def draws_for_rows(model, rows, max_draws=None, alike=False):
     """
     if not is_grouped(model):
         coef, intercept = flat_draws(model, max_draws)
-        return DrawsForRows(coef, intercept)
+        return DrawsForRows(coef, intercept, own_draws(model, max_draws))
     selected = draws_with_effects(model) if alike and rows.codes is not None else slice(None)
     draws = model.coef_draws_, model.intercept_draws_, *map(np.square, scale_draws(model).values())
     coef, intercept, *squares = (evenly(values[:, selected], max_draws) for values in draws)
@@ -84,7 +87,8 @@ def draws_for_rows(model, rows, max_draws=None, alike=False):
         if len(effects[0]) < intercept.size:
             places = np.arange(intercept.size).reshape(intercept.shape)[:, draws_with_effects(model)].ravel()
     variances = np.stack([square.ravel() for square in squares])
-    return DrawsForRows(coef.reshape(-1, coef.shape[2]), intercept.ravel(), variances, effects, places)
+    own = own_draws(model, max_draws, selected)
+    return DrawsForRows(coef.reshape(-1, coef.shape[2]), intercept.ravel(), own, variances, effects, places)
 
 
 def log_likelihood(model, rows, place, weight, max_draws):
@@ -147,18 +151,19 @@ def _codes(model, rows):
 
 def each_log_likelihood(model, rows, place, weight, coef, intercept, use):
     """Call use(values, rows) with blocks of w_i log P(y_i | x_i), (rows, m) on the host, which may be overwritten."""
-    max_draws = n_draws_of(model, intercept)
+    own = own_draws(model, n_draws_of(model, intercept))
 
     def use_predictors(eta, block, ops):
-        use(_log_densities(model, ops.to_host(eta), block, place, weight, max_draws), block)
+        use(_log_densities(model, ops.to_host(eta), block, place, weight, own), block)
 
     each_predictor(model, rows, coef, intercept, use_predictors)
 
 
-def _log_densities(model, values, rows, place, weight, max_draws=None):
-    """w_i log P(y_i) of some rows, given their linear predictors, which are overwritten, under ``max_draws``."""
+def _log_densities(model, values, rows, place, weight, own):
+    """w_i log P(y_i) of some rows, given their linear predictors, which are overwritten, and parameters of the
+    likelihood's own."""
     if has_classes(model):
-        values = log_density_of_class(model, values, place[rows], max_draws)
+        values = log_density_of_class(model, values, place[rows], own)
     else:
         values *= np.where(place[rows], 1.0, -1.0)[:, None]
         model._likelihood_of_fit.log_density(values, out=values)
@@ -174,8 +179,8 @@ def total_log_likelihood(model, rows, place, weight):
 
     def use(eta, block, ops):
         numbers = np.arange(block.start, block.start + len(eta))
-        for places, scores, _ in _new_and_known(eta, None if rows.codes is None else rows.codes[block], draws, ops):
-            values = _log_densities(model, ops.to_host(scores), numbers[places], place, weight)
+        for places, scores, _, own in _new_and_known(eta, None if rows.codes is None else rows.codes[block], draws, ops):
+            values = _log_densities(model, ops.to_host(scores), numbers[places], place, weight, own)
             total[:] += values.sum(axis=0)
 
     each_predictor(model, rows, draws.coef, draws.intercept, use)

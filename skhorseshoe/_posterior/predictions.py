@@ -12,7 +12,7 @@ from .._backends import device
 from .._data.dask_lazy import by_blocks
 from .._utils.memory import check_result
 from . import predict as _predict
-from .classes import average_probabilities, each_probability, ends_of_classes, has_classes
+from .classes import average_probabilities, each_probability, ends_of_classes, has_classes, refuse_classes
 from .estimates import ends_of, mixture_quantiles
 from .grouped_prediction import is_grouped
 from .mixin import PosteriorMixin, level_of
@@ -108,9 +108,9 @@ class PredictionsMixin(PosteriorMixin):
         of_classes = (len(self.classes_),) if has_classes(self) else ()
         check_result(rows.X.shape[0], n_draws * prod(of_classes))
 
-        def probabilities(eta, ops):
+        def probabilities(eta, ops, own):
             if has_classes(self):
-                return each_probability(self, eta, ops, max_draws).reshape(len(eta), -1)
+                return each_probability(self, eta, ops, own).reshape(len(eta), -1)
             return self._likelihood.probability(eta, ops, out=eta)
 
         samples = _predict.values_by_row(self, rows, n_draws * prod(of_classes), probabilities, draws)
@@ -153,15 +153,18 @@ class PredictionsMixin(PosteriorMixin):
         Raises
         ------
         ValueError
-            If ``level`` is not between 0 and 1, or ``of_one`` is True of a model without groups.
+            If ``level`` is not between 0 and 1, or ``of_one`` is True of a model without groups, or of ordered
+            classes, where it is asked of the model that `inspection.at_least` gives.
         """
         rows, level = self._given_rows(X, groups, offset, new_groups), level_of(self, level)
         if of_one and not is_grouped(self):
             raise ValueError("of_one=True is for new groups, and this model was fitted without groups: leave it out.")
+        if of_one and has_classes(self):
+            refuse_classes(self, "of_one=True")
 
-        def ends(eta, ops):
+        def ends(eta, ops, own):
             if has_classes(self):
-                return ends_of_classes(self, eta, ops, ends_of(level))
+                return ends_of_classes(self, eta, ops, own, ends_of(level))
             return ops.quantiles(eta, ends_of(level), partial(self._likelihood.probability, ops=ops))
 
         shape = (len(self.classes_), 2) if has_classes(self) else (2,)
@@ -241,9 +244,9 @@ class PredictionsMixin(PosteriorMixin):
     def _from_probabilities(self, rows, answer):
         """answer(probabilities (n, K)), computed on the host, as an array on the device of X. rows : ``GivenRows``."""
 
-        def average(eta, ops):
+        def average(eta, ops, own):
             if has_classes(self):
-                return average_probabilities(self, eta, ops)
+                return average_probabilities(self, eta, ops, own)
             return ops.average_probabilities(eta, self._likelihood)
 
         probabilities = _predict.values_by_row(self, rows, len(self.classes_), average)

@@ -12,17 +12,24 @@ _scaled_logliks, _add_rows_by_group = function("scaled_logliks"), function("add_
 _GROUPS_AT_A_TIME = 2**9  # number of groups that a thread takes at a time
 
 
+def _of_chains(given):
+    """``GivenPredictors`` of the core."""
+    n_own = 0 if given.own is None else given.own.shape[1]
+    return record("GivenPredictors", (given.values, given.factor, given.own, n_own, len(given.factor)))
+
+
 class RowGroups:
     """Rows (y, weights, offset or None) in groups; codes (n,) int32 from 0 to n_groups - 1.
 
-    dtype : of arrays by row (n, n_chains).
+    dtype : of arrays by row (n, n_chains). Arguments of methods: given, of ``known_predictors.Given``; effects (n_groups,
+    n_chains).
     """
 
-    def __init__(self, y, weight, offset, codes, n_groups, n_chains, dtype, bounds, threads, likelihood=PROBIT):
+    def __init__(self, y, weight, offset, codes, n_groups, dtype, bounds, threads, likelihood=PROBIT):
         order = np.argsort(codes, kind="stable")
         starts = np.append(0, np.cumsum(np.bincount(codes, minlength=n_groups)))
         self.codes, self.n, self.bounds, self.threads = codes, n_groups, bounds, threads
-        fields = {"is_double": dtype == np.float64, "n_chains": n_chains, "order": order, "starts": starts}
+        fields = {"is_double": dtype == np.float64, "order": order, "starts": starts}
         fields |= {"codes": codes, "y": y, "weight": or_none(weight), "offset": offset, "likelihood": likelihood.number}
         self._record = record("RowGroups", fields)
 
@@ -32,41 +39,38 @@ class RowGroups:
         self._share(lambda first, last: _sum_by_group(self._record, values, out.shape[1], first, last, out))
         return out
 
-    def curvature(self, predictors, factor, effects):
+    def curvature(self, given, effects):
         """Minus the second derivative of the log-likelihood of each row by its linear predictor (n,), and sums of the
-        first derivatives over each group (n_groups,), averaged over chains. Arguments are as in ``logliks``."""
+        first derivatives over each group (n_groups,), averaged over chains."""
         curvature, slopes = np.empty(len(self.codes)), np.empty(self.n)
-        inputs = self._record, predictors, factor, effects, effects.shape[1]
+        inputs = self._record, _of_chains(given), effects
         self._share(lambda first, last: _curvature(*inputs, first, last, curvature, slopes))
         return curvature, slopes
 
-    def move_effects(self, effects, predictors, factor, precision, information, sweep, key):
-        """A slice step for each effect (n_groups, n_chains), in place, given x beta as in ``logliks``. precision :
-        (n_chains,) s^-2. information : (n_groups,) approximate information of the rows of a group about its effect."""
-        law = factor, precision, information
-        inputs = self._record, predictors, law, sweep, key
+    def move_effects(self, effects, given, precision, information, sweep, key):
+        """A slice step for each effect, in place. precision : (n_chains,) s^-2. information : (n_groups,) approximate
+        information of the rows of a group about its effect."""
+        inputs = self._record, _of_chains(given), (precision, information), sweep, key
         self._share(lambda first, last: _move_effects(*inputs, first, last, effects))
 
-    def logliks(self, predictors, factor, effects, asked):
-        """The log-likelihoods (n_chains,) of the chains ``asked`` (n_chains,) bool, 0 for others. x beta is predictors
-        (n, n_chains) times factor (n_chains,); effects : (n_groups, n_chains)."""
-        out = np.zeros((len(self.bounds) - 1, len(asked)))
+    def logliks(self, given, effects, asked):
+        """The log-likelihoods (n_chains,) of the chains ``asked`` (n_chains,) bool, 0 for others."""
+        out, of_chains = np.zeros((len(self.bounds) - 1, len(asked))), _of_chains(given)
 
         def add_blocks(first, last):
             edges = self.bounds[first : last + 1]
-            _scaled_logliks(self._record, predictors, factor, effects, asked, edges, last - first, out[first:last])
+            _scaled_logliks(self._record, of_chains, effects, asked, edges, last - first, out[first:last])
 
         self.threads.run(add_blocks, len(out))
         return out.sum(axis=0)
 
-    def logliks_on_grid(self, predictors, u, first):
-        """The log-likelihoods of m groups from ``first`` on, with k effects of each, u (m, k), and x beta = predictors
-        (n, 1); (m, k)."""
-        out = np.empty_like(u)
+    def logliks_on_grid(self, given, u, first):
+        """The log-likelihoods of m groups from ``first`` on, with k effects of each, u (m, k), in one chain; (m, k)."""
+        out, of_chain = np.empty_like(u), _of_chains(given)
 
         def compute(start, stop):
             grid = u[start:stop]
-            _logliks_on_grid(self._record, predictors, grid, u.shape[1], first + start, first + stop, out[start:stop])
+            _logliks_on_grid(self._record, of_chain, grid, u.shape[1], first + start, first + stop, out[start:stop])
 
         self.threads.run(compute, len(u))
         return out

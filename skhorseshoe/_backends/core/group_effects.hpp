@@ -1,7 +1,7 @@
 // Effects u of groups of rows, given all else:
-//     log p(u | ...) = sum_i w_i log p(s_i (eta_i + u)) - u^2 / (2 s^2)
-// over the rows of the group, s_i = 1 or -1 as y_i is 1 or 0, with eta_i the rest of the linear predictor. Groups are
-// independent and most have few rows, so many effects move together, and loops over the rows of all of them vectorise.
+//     log p(u | ...) = sum_i w_i log p(y_i, eta_i + u) - u^2 / (2 s^2)
+// over the rows of the group, with eta_i the rest of the linear predictor. Groups are independent and most have few rows, so
+// many effects move together, and loops over the rows of all of them vectorise.
 #pragma once
 #include "likelihood.hpp"
 #include "random.hpp"
@@ -11,32 +11,37 @@ constexpr u32 EFFECT_PROPOSALS = 100;  // number of proposals after which u stay
 
 // A moving effect of one group in one chain; ``first`` and ``n`` are its rows among the ``EffectRows``.
 struct Effect {
-    i64 first, n;
+    i64 first, n, chain;
     double precision;  // s^-2
     double current, level, low, high, proposed;
     Stream stream;
     u32 index;
 };
 
-// s_i eta_i, s_i and weights of rows, contiguous for each effect.
+// eta_i, y_i and weights of rows, contiguous for each effect.
 struct EffectRows {
-    const double *signed_eta, *sign, *weight;  // weight : null where each is 1
+    const double* eta;
+    const u8* y;
+    const double* weight;  // null where each is 1
 };
 
-// The log-densities of the active effects at their proposed values. work : 3 n_rows numbers.
-template <class L>
-static inline void effect_densities(const EffectRows& rows, const i64* active, i64 n_active, const Effect* effects,
-                                    i64 n_rows, double* __restrict work, double* __restrict out) {
-    double *__restrict t = work, *__restrict rest = work + n_rows, *__restrict factor = work + 2 * n_rows;
+// The log-densities of the active effects at their proposed values. law_of(chain) is as ``TwoClasses``. work :
+// (N_PLACES + 2) n_rows numbers.
+template <class LawOf>
+static inline void effect_densities(const EffectRows& rows, const LawOf& law_of, const i64* active, i64 n_active,
+                                    const Effect* effects, i64 n_rows, double* __restrict work, double* __restrict out) {
+    typedef decltype(law_of(0)) Law;
+    double *__restrict rest = work, *__restrict factor = work + n_rows, *__restrict places = work + 2 * n_rows;
     i64 at = 0;
     for (i64 k = 0; k < n_active; ++k) {
         const Effect& effect = effects[active[k]];
-        const double* eta = rows.signed_eta + effect.first;
-        const double* sign = rows.sign + effect.first;
-        for (i64 i = 0; i < effect.n; ++i) t[at + i] = eta[i] + sign[i] * effect.proposed;
+        const Law law = law_of(effect.chain);
+        const double* eta = rows.eta + effect.first;
+        const u8* y = rows.y + effect.first;
+        for (i64 i = 0; i < effect.n; ++i) law.place(eta[i] + effect.proposed, y[i], n_rows, places + at + i);
         at += effect.n;
     }
-    log_densities<L>(at, t, factor, rest);
+    Law::log_densities(at, n_rows, places, factor, rest);
     at = 0;
     for (i64 k = 0; k < n_active; ++k) {
         const Effect& effect = effects[active[k]];
@@ -56,11 +61,11 @@ static inline void effect_densities(const EffectRows& rows, const i64* active, i
 
 // A slice step for each effect (Neal 2003). width : (n_effects,) of the intervals. active : (n_effects,) scratch. work : as
 // above. values : (n_effects,) scratch.
-template <class L>
-static inline void move_effects(const EffectRows& rows, i64 n_effects, Effect* effects, const double* width, i64 n_rows,
-                                i64* active, double* work, double* values) {
+template <class LawOf>
+static inline void move_effects(const EffectRows& rows, const LawOf& law_of, i64 n_effects, Effect* effects,
+                                const double* width, i64 n_rows, i64* active, double* work, double* values) {
     for (i64 k = 0; k < n_effects; ++k) active[k] = k, effects[k].proposed = effects[k].current;
-    effect_densities<L>(rows, active, n_effects, effects, n_rows, work, values);
+    effect_densities(rows, law_of, active, n_effects, effects, n_rows, work, values);
     for (i64 k = 0; k < n_effects; ++k) {
         Effect& effect = effects[k];
         effect.level = values[k] + log(uniform(effect.stream, effect.index, 0));
@@ -74,7 +79,7 @@ static inline void move_effects(const EffectRows& rows, i64 n_effects, Effect* e
             const double share = uniform(effect.stream, effect.index, 2 + attempt);
             effect.proposed = effect.low + (effect.high - effect.low) * share;
         }
-        effect_densities<L>(rows, active, n_active, effects, n_rows, work, values);
+        effect_densities(rows, law_of, active, n_active, effects, n_rows, work, values);
         i64 n_still_active = 0;
         for (i64 k = 0; k < n_active; ++k) {
             Effect& effect = effects[active[k]];

@@ -125,4 +125,31 @@ static double score_tile(i64 n_rows, R* __restrict eta, const u8* __restrict y, 
     else replace([](i64) { return 1.0; });
     return sum_logs(n_rows, weight, rest, factor);
 }
+
+// What groups of rows ask of the law of a chain, which other likelihoods than of two classes have themselves. own : the
+// likelihood's own parameters of the chain, (n_own,).
+template <class L> struct TwoClasses {
+    TwoClasses(const double*, i64) {}
+
+    // Minus the second derivative of log p by eta, and the first.
+    double curvature(double eta, u8 y, double& slope) const {
+        const double t = y ? eta : -eta, by_t = L::at(t).slope;
+        slope = y ? by_t : -by_t;
+        return -L::second(t, by_t);
+    }
+
+    // A row in ``places``, of which arrays of ``stride`` numbers follow one another: what its log p depends on.
+    static constexpr i64 N_PLACES = 1;
+    void place(double eta, u8 y, i64, double* places) const { *places = y ? eta : -eta; }
+
+    // log p of placed rows, of any chains, as log factor - rest.
+    static void log_densities(i64 n, i64, const double* places, double* factor, double* rest) {
+        ::log_densities<L>(n, places, factor, rest);
+    }
+
+    // sum w log p of placed rows. places are overwritten. work : 2 n numbers.
+    static double sum_log_densities(i64 n, i64, double* places, const double* weight, double* work) {
+        return ::sum_log_densities<L>(n, places, weight, work);
+    }
+};
 #endif

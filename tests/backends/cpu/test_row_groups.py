@@ -11,6 +11,7 @@ from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.row_groups import Groups
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.group_effects import GroupEffects
+from skhorseshoe._mcmc.known_predictors import Given
 from skhorseshoe._mcmc.run import Problem
 from skhorseshoe._utils.threads import open_threads
 
@@ -37,7 +38,7 @@ def test_sums_and_log_likelihoods_of_groups_are_those_of_their_rows(dtype, weigh
     rows, (X, y, codes, offset, _) = make_rows(seed, dtype, weight=None if not weighted else np.full(N, 1.5))
     rng = np.random.default_rng(seed)
     kept = rows.dtype
-    how = rows.y, rows.weight, offset, codes, N_GROUPS, N_CHAINS, kept, rows.bounds, ALONE
+    how = rows.y, rows.weight, offset, codes, N_GROUPS, kept, rows.bounds, ALONE
     groups = cpu.RowGroups(*how)
     values, effects = rng.standard_normal((N, N_CHAINS)).astype(kept), rng.standard_normal((N_GROUPS, N_CHAINS))
     member = np.eye(N_GROUPS)[codes]
@@ -46,7 +47,7 @@ def test_sums_and_log_likelihoods_of_groups_are_those_of_their_rows(dtype, weigh
     factor, asked = rng.uniform(0.5, 2, N_CHAINS), np.array([True, False, True, True])
     eta = factor * values.astype(float) + effects[codes] + offset[:, None]
     want = (log_ndtr(np.where(y[:, None] == 1, eta, -eta)) * (1.5 if weighted else 1.0)).sum(axis=0)
-    np.testing.assert_allclose(groups.logliks(values, factor, effects, asked), np.where(asked, want, 0.0), **close)
+    np.testing.assert_allclose(groups.logliks(Given(values, factor), effects, asked), np.where(asked, want, 0.0), **close)
     w, bordered = rng.standard_normal(N), np.column_stack([X, np.ones(N)])
     for kind in (rows.held[0], csr_array(rows.held[0])):
         np.testing.assert_allclose(
@@ -66,14 +67,13 @@ def test_slice_steps_leave_the_law_of_an_effect_as_it_is():
     share = np.cumsum(np.exp(log - log.max()))
     share /= share[-1]
     codes = np.repeat(np.arange(n_groups), sizes).astype(np.int32)
-    how = np.tile(y, n_groups), np.empty(0), None, codes, n_groups, 1, np.dtype(float), np.array([0, len(codes)]), ALONE
+    how = np.tile(y, n_groups), np.empty(0), None, codes, n_groups, np.dtype(float), np.array([0, len(codes)]), ALONE
     groups, predictors = cpu.RowGroups(*how), np.tile(eta, n_groups)[:, None]
     for start in (np.interp(rng.uniform(size=(n_groups, 1)), share, grid), np.zeros((n_groups, 1))):
         effects = start.copy()
         for sweep in range(25):
-            groups.move_effects(
-                effects, predictors, np.ones(1), np.array([scale**-2.0]), np.full(n_groups, 1.0), sweep, KEY
-            )
+            given, precision = Given(predictors, np.ones(1)), np.array([scale**-2.0])
+            groups.move_effects(effects, given, precision, np.full(n_groups, 1.0), sweep, KEY)
         places = np.sort(np.interp(effects[:, 0], grid, share))
         assert abs(places - (np.arange(n_groups) + 0.5) / n_groups).max() < 1.95 / np.sqrt(n_groups)
         assert (effects != start).all()
@@ -143,7 +143,7 @@ def test_a_sweep_begins_as_if_everything_was_computed_anew(dtype, sparse, seed):
 
 def test_curvature_of_rows_is_the_derivative_of_what_they_are_weighted_by(seed):
     rows, (_, y, codes, offset, weight) = make_rows(seed)
-    how = y, weight, offset, codes, N_GROUPS, N_CHAINS, np.dtype(float), rows.bounds, ALONE
+    how = y, weight, offset, codes, N_GROUPS, np.dtype(float), rows.bounds, ALONE
     groups, rng, h = cpu.RowGroups(*how), np.random.default_rng(seed), 1e-5
     values, effects = rng.standard_normal((N, N_CHAINS)), rng.standard_normal((N_GROUPS, N_CHAINS))
     factor = rng.uniform(0.5, 2, N_CHAINS)
@@ -154,7 +154,7 @@ def test_curvature_of_rows_is_the_derivative_of_what_they_are_weighted_by(seed):
             sign * np.exp(-((eta + by) ** 2) / 2 - log_ndtr(sign * (eta + by))) / np.sqrt(2 * np.pi) * weight[:, None]
         )
 
-    curvature, terms = groups.curvature(values, factor, effects)
+    curvature, terms = groups.curvature(Given(values, factor), effects)
     np.testing.assert_allclose(curvature, (slope(-h) - slope(h)).mean(axis=1) / (2 * h), rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(terms, np.bincount(codes, slope(0.0).mean(axis=1)), rtol=1e-10)
 
@@ -170,7 +170,8 @@ def test_what_is_known_of_effects_is_their_law_where_the_map_was_made(seed):
         grouped.begin_sweep(beta)
         known, width = grouped.predictors(beta), np.ones(N_GROUPS)
         precision = factor.scale**-2.0
-        factor.row_groups.move_effects(grouped.effects, known.values, known.factor, precision, width, sweep, KEY)
+        given = grouped.given_others(factor, known, grouped.effects)
+        factor.row_groups.move_effects(grouped.effects, given, precision, width, sweep, KEY)
         grouped.see(1)
     grouped.follows = True
     grouped.rows.information(beta)
@@ -201,10 +202,11 @@ def test_effects_have_the_same_bits_for_any_number_of_threads(monkeypatch):
     for n in (1, 3):
         with open_threads(n) as threads:
             rows, (_, y, codes, offset, _) = make_rows(0)
-            how = y, rows.weight, offset, codes, N_GROUPS, N_CHAINS, np.dtype(float), np.array([0, 300, N]), threads
+            how = y, rows.weight, offset, codes, N_GROUPS, np.dtype(float), np.array([0, 300, N]), threads
             groups, effects = cpu.RowGroups(*how), start.copy()
             one = np.ones(N_CHAINS)
-            groups.move_effects(effects, predictors, one, one, np.ones(N_GROUPS), 4, KEY)
-            found.append((effects, groups.sums(predictors), groups.logliks(predictors, one, effects, one > 0)))
+            given = Given(predictors, one)
+            groups.move_effects(effects, given, one, np.ones(N_GROUPS), 4, KEY)
+            found.append((effects, groups.sums(predictors), groups.logliks(given, effects, one > 0)))
     for one, other in zip(*found, strict=True):
         assert (one == other).all()

@@ -16,3 +16,10 @@ template <class F> static auto on_likelihood([[maybe_unused]] i32 number, F answ
 #endif
     return answer(Probit());
 }
+
+// answer(law), of no chain, for the law of chains of this number, as ``TwoClasses``.
+template <class F> static auto on_law_of_chains(i32 number, F answer) {
+    if (number == ORDERED_PROBIT) return answer(OrderedProbit{nullptr, 0});
+    return on_likelihood(number, [&](auto law) { return answer(TwoClasses<decltype(law)>(nullptr, 0)); });
+}
+constexpr i64 MOST_PLACES = OrderedProbit::N_PLACES;

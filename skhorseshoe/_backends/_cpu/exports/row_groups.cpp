@@ -9,7 +9,6 @@
 struct RowGroups {  // filled by Python
     i32 likelihood;
     i32 is_double;          // the type of stored numbers of rows
-    i64 n_chains;
     const i64* order;       // (n,) the rows of the first group, then those of the second, and so on
     const i64* starts;      // (n_groups + 1,) the start of each group in ``order``
     const i32* codes;       // (n,) the group of each row
@@ -24,10 +23,20 @@ template <class F> static void with_stored(const RowGroups& groups, const void* 
     else use(static_cast<const float*>(values));
 }
 
-// use(likelihood, values) with these numbers.
-template <class F> static void with_likelihood(const RowGroups& groups, const void* values, F use) {
-    on_likelihood(groups.likelihood, [&](auto law) {
-        with_stored(groups, values, [&](auto* by_row) { use(law, by_row); });
+// The linear predictors of rows in each chain, but for offsets and effects, and the likelihood's own parameters there.
+struct GivenPredictors {  // filled by Python
+    const void* values;    // (n, n_chains), in the type of stored numbers
+    const double* factor;  // (n_chains,), of these
+    const double* own;     // (n_chains, n_own)
+    i64 n_own, n_chains;
+};
+
+// use(law_of, values) with the law of each chain, as ``TwoClasses``, and with these numbers.
+template <class F> static void with_laws(const RowGroups& groups, const GivenPredictors& given, F use) {
+    on_law_of_chains(groups.likelihood, [&](auto law) {
+        typedef decltype(law) Law;
+        const auto law_of = [&](i64 chain) { return Law{given.own + chain * given.n_own, given.n_own}; };
+        with_stored(groups, given.values, [&](auto* by_row) { use(law_of, by_row); });
         return 0;
     });
 }
@@ -47,54 +56,53 @@ EXPORT i32 sum_by_group(const RowGroups* row_groups, const void* values, i64 n_c
     return 0;
 }
 
-// The sign, offset and weight of a row.
+// The offset and weight of a row.
 struct RowTerms {
-    double sign, offset, weight;
+    double offset, weight;
     RowTerms(const RowGroups& groups, i64 row)
-        : sign(groups.y[row] ? 1.0 : -1.0), offset(groups.offset ? groups.offset[row] : 0.0),
-          weight(groups.weight ? groups.weight[row] : 1.0) {}
+        : offset(groups.offset ? groups.offset[row] : 0.0), weight(groups.weight ? groups.weight[row] : 1.0) {}
 };
 
-// Gathered rows: s_i eta_i without effects, s_i, and weights if rows have them.
+// Gathered rows: eta_i without effects, weights if rows have them, and y_i.
 struct GatheredRows {
-    double *eta, *sign, *weight;
+    double *eta, *weight;
+    u8* y;
 };
 
-// Gathers the rows of a group, chain by chain, from index ``at`` on. factor : (n_chains,).
+// Gathers the rows of a group, chain by chain, from index ``at`` on.
 template <class T>
-static void gather(const RowGroups& groups, const T* by_row, const double* factor, i64 n_chains, i64 g, i64 at,
+static void gather(const RowGroups& groups, const GivenPredictors& given, const T* by_row, i64 g, i64 at,
                    const GatheredRows& to) {
-    const i64 start = groups.starts[g], n = groups.starts[g + 1] - start;
+    const i64 start = groups.starts[g], n = groups.starts[g + 1] - start, n_chains = given.n_chains;
     for (i64 i = 0; i < n; ++i) {
         const i64 row = groups.order[start + i];
         const RowTerms terms(groups, row);
         for (i64 c = 0; c < n_chains; ++c) {
             const i64 place = at + c * n + i;
-            to.sign[place] = terms.sign;
+            to.y[place] = groups.y[row];
             if (groups.weight) to.weight[place] = terms.weight;
-            to.eta[place] = terms.sign * (factor[c] * double(by_row[row * n_chains + c]) + terms.offset);
+            to.eta[place] = given.factor[c] * double(by_row[row * n_chains + c]) + terms.offset;
         }
     }
 }
 
-// For the groups first to last - 1, -w d^2 log p(s eta) / d eta^2 of their rows, and the sums over the rows of a group of
-// w d log p(s eta) / d eta, averaged over n_chains. eta is factor times the predictor plus effect and offset.
-EXPORT i32 curvature_of_rows(const RowGroups* row_groups, const void* predictors, const double* factor, const double* effects,
-                             i64 n_chains, i64 first, i64 last, double* curvature, double* slopes) {
+// For the groups first to last - 1, -w d^2 log p(y, eta) / d eta^2 of their rows, and the sums over the rows of a group of
+// w d log p(y, eta) / d eta, averaged over chains. eta is factor times the predictor plus effect and offset.
+EXPORT i32 curvature_of_rows(const RowGroups* row_groups, const GivenPredictors* given, const double* effects, i64 first,
+                             i64 last, double* curvature, double* slopes) {
     const RowGroups& groups = *row_groups;
-    with_likelihood(groups, predictors, [&](auto law, auto* by_row) {
+    const i64 n_chains = given->n_chains;
+    with_laws(groups, *given, [&](auto law_of, auto* by_row) {
         for (i64 g = first; g < last; ++g) {
             slopes[g] = 0.0;
             for (i64 k = groups.starts[g]; k < groups.starts[g + 1]; ++k) {
                 const i64 row = groups.order[k];
                 const RowTerms terms(groups, row);
                 const double weight = terms.weight / double(n_chains);
-                double total = 0.0;
+                double total = 0.0, slope;
                 for (i64 c = 0; c < n_chains; ++c) {
-                    const double eta = factor[c] * double(by_row[row * n_chains + c]) + effects[g * n_chains + c];
-                    const double t = terms.sign * (eta + terms.offset);
-                    const double slope = law.at(t).slope;
-                    total -= law.second(t, slope), slopes[g] += weight * terms.sign * slope;
+                    const double eta = given->factor[c] * double(by_row[row * n_chains + c]) + effects[g * n_chains + c];
+                    total += law_of(c).curvature(eta + terms.offset, groups.y[row], slope), slopes[g] += weight * slope;
                 }
                 curvature[row] = weight * total;
             }
@@ -103,25 +111,26 @@ EXPORT i32 curvature_of_rows(const RowGroups* row_groups, const void* predictors
     return 0;
 }
 
-// The log-likelihoods of the groups first to last - 1 with each of k effects u (last - first, k). predictors : (n,).
-EXPORT i32 group_logliks_on_grid(const RowGroups* row_groups, const void* predictors, const double* u, i64 k, i64 first,
-                                 i64 last, double* logliks) {
+// The log-likelihoods of the groups first to last - 1 with each of k effects u (last - first, k), in one chain.
+EXPORT i32 group_logliks_on_grid(const RowGroups* row_groups, const GivenPredictors* given, const double* u, i64 k,
+                                 i64 first, i64 last, double* logliks) {
     const RowGroups& groups = *row_groups;
     i64 n_most = 0;
     for (i64 g = first; g < last; ++g) n_most = largest(n_most, groups.starts[g + 1] - groups.starts[g]);
-    Scratch<double> numbers(6 * n_most);
-    if (numbers.failed()) return NO_MEMORY;
-    const GatheredRows rows = {numbers, numbers + n_most, numbers + 2 * n_most};
-    double *t = numbers + 3 * n_most, *work = t + n_most;
-    const double factor = 1.0;
-    with_likelihood(groups, predictors, [&](auto law, auto* by_row) {
+    Scratch<double> numbers((4 + MOST_PLACES) * n_most);
+    Scratch<u8> y(n_most);
+    if (numbers.failed() || y.failed()) return NO_MEMORY;
+    const GatheredRows rows = {numbers, numbers + n_most, y};
+    double *work = numbers + 2 * n_most, *places = work + 2 * n_most;
+    with_laws(groups, *given, [&](auto law_of, auto* by_row) {
+        const auto law = law_of(0);
         for (i64 g = first; g < last; ++g) {
             const i64 n = groups.starts[g + 1] - groups.starts[g];
-            gather(groups, by_row, &factor, 1, g, 0, rows);
+            gather(groups, *given, by_row, g, 0, rows);
             for (i64 j = 0; j < k; ++j) {
                 const i64 at = (g - first) * k + j;
-                for (i64 i = 0; i < n; ++i) t[i] = rows.eta[i] + rows.sign[i] * u[at];
-                logliks[at] = sum_log_densities<decltype(law)>(n, t, groups.weight ? rows.weight : nullptr, work);
+                for (i64 i = 0; i < n; ++i) law.place(rows.eta[i] + u[at], rows.y[i], n, places + i);
+                logliks[at] = law.sum_log_densities(n, n, places, groups.weight ? rows.weight : nullptr, work);
             }
         }
     });
@@ -133,33 +142,33 @@ struct MovingEffects {
     Scratch<double> numbers;
     Scratch<Effect> effects;
     Scratch<i64> active;
+    Scratch<u8> y;
     GatheredRows rows;
     double *work, *width, *values;
     i64 n_rows;
     MovingEffects(i64 n_effects, i64 n_rows)
-        : numbers(6 * n_rows + 2 * n_effects), effects(n_effects), active(n_effects),
-          rows{numbers, numbers + n_rows, numbers + 2 * n_rows}, work(numbers + 3 * n_rows), width(work + 3 * n_rows),
+        : numbers((4 + MOST_PLACES) * n_rows + 2 * n_effects), effects(n_effects), active(n_effects), y(n_rows),
+          rows{numbers, numbers + n_rows, y}, work(numbers + 2 * n_rows), width(work + (2 + MOST_PLACES) * n_rows),
           values(width + n_effects), n_rows(n_rows) {}
-    bool failed() const { return numbers.failed() || effects.failed() || active.failed(); }
+    bool failed() const { return numbers.failed() || effects.failed() || active.failed() || y.failed(); }
 };
 
 struct EffectLaw {  // filled by Python
-    const double *factor, *precision;  // (n_chains,) of x beta; (n_chains,) s^-2
-    const double* information;         // (n_groups,) of the rows about an effect, frozen
+    const double* precision;    // (n_chains,) s^-2
+    const double* information;  // (n_groups,) of the rows about an effect, frozen
 };
 
 // Moves the effects of the groups first to last - 1 together.
-static void move_effects_of_groups(const RowGroups& groups, const void* predictors, const EffectLaw& law, Key key,
+static void move_effects_of_groups(const RowGroups& groups, const GivenPredictors& given, const EffectLaw& law, Key key,
                                    i64 first, i64 last, const MovingEffects& moving, double* effects) {
-    const i64 n_chains = groups.n_chains, n_effects = (last - first) * n_chains;
+    const i64 n_chains = given.n_chains, n_effects = (last - first) * n_chains;
     for (i64 g = first; g < last; ++g) {
         const i64 at = (groups.starts[g] - groups.starts[first]) * n_chains, n = groups.starts[g + 1] - groups.starts[g];
-        with_stored(groups, predictors,
-                    [&](auto* by_row) { gather(groups, by_row, law.factor, n_chains, g, at, moving.rows); });
+        with_stored(groups, given.values, [&](auto* by_row) { gather(groups, given, by_row, g, at, moving.rows); });
         for (i64 c = 0; c < n_chains; ++c) {
             const i64 k = (g - first) * n_chains + c;
             const Stream stream(key, u32(c), EFFECT_PURPOSE, u64(g));
-            moving.effects[k] = {at + c * n, n, law.precision[c], effects[g * n_chains + c], 0, 0, 0, 0, stream, u32(g)};
+            moving.effects[k] = {at + c * n, n, c, law.precision[c], effects[g * n_chains + c], 0, 0, 0, 0, stream, u32(g)};
 #ifdef PLANT_WIDTH_OF_STATE
             const double more = fabs(effects[g * n_chains + c]);
 #else
@@ -168,11 +177,10 @@ static void move_effects_of_groups(const RowGroups& groups, const void* predicto
             moving.width[k] = EFFECT_WIDTH / sqrt(law.information[g] + law.precision[c] + more);
         }
     }
-    const EffectRows rows = {moving.rows.eta, moving.rows.sign, groups.weight ? moving.rows.weight : nullptr};
-    on_likelihood(groups.likelihood, [&](auto law) {
-        move_effects<decltype(law)>(rows, n_effects, moving.effects, moving.width, moving.n_rows, moving.active,
-                                    moving.work, moving.values);
-        return 0;
+    const EffectRows rows = {moving.rows.eta, moving.rows.y, groups.weight ? moving.rows.weight : nullptr};
+    with_laws(groups, given, [&](auto law_of, auto*) {
+        move_effects(rows, law_of, n_effects, moving.effects, moving.width, moving.n_rows, moving.active, moving.work,
+                     moving.values);
     });
     for (i64 k = 0; k < n_effects; ++k) effects[first * n_chains + k] = moving.effects[k].current;
 }
@@ -185,36 +193,36 @@ static i64 end_of_moving(const RowGroups& groups, i64 first, i64 last) {
     return end;
 }
 
-// Moves the effects (n_groups, n_chains) of the groups first to last - 1. x beta is predictors (n, n_chains) times factor
-// (n_chains,).
-EXPORT i32 move_group_effects(const RowGroups* row_groups, const void* predictors, const EffectLaw* law, u32 sweep,
+// Moves the effects (n_groups, n_chains) of the groups first to last - 1.
+EXPORT i32 move_group_effects(const RowGroups* row_groups, const GivenPredictors* given, const EffectLaw* law, u32 sweep,
                               const u32* key, i64 first, i64 last, double* effects) {
     const RowGroups& groups = *row_groups;
+    const i64 n_chains = given->n_chains;
     i64 most_groups = 0, most_rows = 0;
     for (i64 g = first, end; g < last; g = end) {
         end = end_of_moving(groups, g, last);
         most_groups = largest(most_groups, end - g);
         most_rows = largest(most_rows, groups.starts[end] - groups.starts[g]);
     }
-    const MovingEffects moving(most_groups * groups.n_chains, most_rows * groups.n_chains);
+    const MovingEffects moving(most_groups * n_chains, most_rows * n_chains);
     if (moving.failed()) return NO_MEMORY;
     for (i64 g = first, end; g < last; g = end) {
         end = end_of_moving(groups, g, last);
-        move_effects_of_groups(groups, predictors, *law, {sweep, key[0], key[1]}, g, end, moving, effects);
+        move_effects_of_groups(groups, *given, *law, {sweep, key[0], key[1]}, g, end, moving, effects);
     }
     return 0;
 }
 
-// The log-likelihoods of the chains ``asked``, with x beta = predictors times factor (n_chains,). effects : (n_groups,
-// n_chains). logliks : (n_blocks, n_chains), added to.
-EXPORT i32 scaled_logliks(const RowGroups* row_groups, const void* predictors, const double* factor, const double* effects,
-                          const u8* asked, const i64* bounds, i64 n_blocks, double* logliks) {
+// The log-likelihoods of the chains ``asked``. effects : (n_groups, n_chains). logliks : (n_blocks, n_chains), added to.
+EXPORT i32 scaled_logliks(const RowGroups* row_groups, const GivenPredictors* given, const double* effects, const u8* asked,
+                          const i64* bounds, i64 n_blocks, double* logliks) {
     const RowGroups& groups = *row_groups;
-    const i64 n_chains = groups.n_chains;
+    const i64 n_chains = given->n_chains;
     constexpr i64 TILE = 256;
-    Scratch<double> eta(n_chains * TILE), work(2 * TILE);
-    if (eta.failed() || work.failed()) return NO_MEMORY;
-    with_likelihood(groups, predictors, [&](auto law, auto* by_row) {
+    const i64 size = MOST_PLACES * TILE;  // of the places of a chain
+    Scratch<double> places(n_chains * size), work(2 * TILE);
+    if (places.failed() || work.failed()) return NO_MEMORY;
+    with_laws(groups, *given, [&](auto law_of, auto* by_row) {
         for (i64 block = 0; block < n_blocks; ++block)
             for (i64 start = bounds[block]; start < bounds[block + 1]; start += TILE) {
                 const i64 n = least(TILE, bounds[block + 1] - start);
@@ -223,12 +231,16 @@ EXPORT i32 scaled_logliks(const RowGroups* row_groups, const void* predictors, c
                     const auto* row_predictors = by_row + row * n_chains;
                     const double* u = effects + groups.codes[row] * n_chains;
                     const RowTerms terms(groups, row);
-                    for (i64 c = 0; c < n_chains; ++c)
-                        eta[c * TILE + i] = terms.sign * (factor[c] * double(row_predictors[c]) + u[c] + terms.offset);
+                    for (i64 c = 0; c < n_chains; ++c) {
+                        const double eta = given->factor[c] * double(row_predictors[c]) + u[c] + terms.offset;
+                        law_of(c).place(eta, groups.y[row], TILE, places + c * size + i);
+                    }
                 }
                 const double* weight = groups.weight ? groups.weight + start : nullptr;
                 for (i64 c = 0; c < n_chains; ++c)
-                    if (asked[c]) logliks[block * n_chains + c] += sum_log_densities<decltype(law)>(n, eta + c * TILE, weight, work);
+                    if (asked[c])
+                        logliks[block * n_chains + c] +=
+                            law_of(c).sum_log_densities(n, TILE, places + c * size, weight, work);
             }
     });
     return 0;

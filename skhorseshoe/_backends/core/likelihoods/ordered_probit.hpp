@@ -2,7 +2,8 @@
 // < ... < c_K-1, and c_0 and c_K infinite. For K = 2 it is the probit likelihood, which is as fast as it can be there.
 //
 // Its own parameters are the cut points but the first, which the intercept moves. ``likelihood.hpp`` says what a likelihood of
-// two classes has; one of more classes has ``score`` and ``log_likelihood`` alone.
+// two classes has; one of more classes has ``score`` and ``log_likelihood``, and this one also what groups of rows ask of the
+// law of a chain.
 #pragma once
 #include "likelihood.hpp"
 #include "likelihoods/normal_tail.hpp"
@@ -50,10 +51,38 @@ struct OrderedProbit {
         if (k > n_cuts) high = largest(low, 0.0) + BEYOND, width = BEYOND;
     }
 
-    // Places of rows of a tile, and their densities.
-    struct Tile {
-        double low[LONGEST_TILE], high[LONGEST_TILE], width[LONGEST_TILE], factor[LONGEST_TILE], rest[LONGEST_TILE];
-    };
+    // Minus the second derivative of log p by eta, and the first.
+    HD_MEMBER double curvature(double eta, i64 k, double& slope) const {
+        double low, high, width;
+        ends(eta, k, low, high, width);
+        const IntervalLogDensity row = interval(low, high, width);
+        slope = row.slope;  // minus the sum of the derivatives by both ends
+        const double gap = width < BEYOND ? width : high - low;
+        return least(1.0, largest(0.0, slope * (slope - low) + gap * row.by_high));
+    }
+
+    // As in ``TwoClasses``; places are the ends of the class of a row, and their distance.
+    static constexpr i64 N_PLACES = 3;
+    HD_MEMBER void place(double eta, i64 k, i64 stride, double* places) const {
+        ends(eta, k, places[0], places[stride], places[2 * stride]);
+    }
+
+    static void log_densities(i64 n, i64 stride, const double* __restrict places, double* __restrict factor,
+                              double* __restrict rest) {
+        const double *low = places, *high = places + stride, *width = places + 2 * stride;
+        SIDE_BY_SIDE
+        for (i64 r = 0; r < n; ++r) {
+            IntervalLogDensity row = interval(low[r], high[r], width[r]);
+            in_range(row.factor, row.rest);
+            factor[r] = row.factor, rest[r] = row.rest;
+        }
+    }
+
+    static double sum_log_densities(i64 n, i64 stride, double* places, const double* weight, double* work) {
+        double *rest = work, *factor = work + n;
+        log_densities(n, stride, places, factor, rest);
+        return sum_logs(n, weight, rest, factor);
+    }
 
     // A factor in range for ``sum_logs``.
     HD_MEMBER static void in_range(double& factor, double& rest) {
@@ -65,14 +94,14 @@ struct OrderedProbit {
     template <class R>
     double score(i64 n_rows, i64, R* __restrict eta, const u8* __restrict y, const double* weight,
                  double* __restrict by_cut) const {
-        Tile tile;
+        double low[LONGEST_TILE], high[LONGEST_TILE], width[LONGEST_TILE], factor[LONGEST_TILE], rest[LONGEST_TILE];
         double by_low[LONGEST_TILE], by_high[LONGEST_TILE];
-        for (i64 r = 0; r < n_rows; ++r) ends(double(eta[r]), y[r], tile.low[r], tile.high[r], tile.width[r]);
+        for (i64 r = 0; r < n_rows; ++r) ends(double(eta[r]), y[r], low[r], high[r], width[r]);
         SIDE_BY_SIDE
         for (i64 r = 0; r < n_rows; ++r) {
-            IntervalLogDensity row = interval(tile.low[r], tile.high[r], tile.width[r]);
+            IntervalLogDensity row = interval(low[r], high[r], width[r]);
             in_range(row.factor, row.rest);
-            tile.factor[r] = row.factor, tile.rest[r] = row.rest;
+            factor[r] = row.factor, rest[r] = row.rest;
             by_low[r] = row.by_low, by_high[r] = row.by_high, eta[r] = R(row.slope);
         }
         for (i64 r = 0; r < n_rows; ++r) {
@@ -82,20 +111,14 @@ struct OrderedProbit {
             if (k > 1) by_cut[k - 2] += w * by_low[r];
             if (k > 0 && k <= n_cuts) by_cut[k - 1] += w * by_high[r];
         }
-        return sum_logs(n_rows, weight, tile.rest, tile.factor);
+        return sum_logs(n_rows, weight, rest, factor);
     }
 
     // sum w log p at eta + step change. At most LONGEST_TILE rows.
     double log_likelihood(i64 n, i64, const double* __restrict eta, const double* __restrict change, const u8* __restrict y,
                           const double* weight, double step) const {
-        Tile tile;
-        for (i64 i = 0; i < n; ++i) ends(eta[i] + step * change[i], y[i], tile.low[i], tile.high[i], tile.width[i]);
-        SIDE_BY_SIDE
-        for (i64 i = 0; i < n; ++i) {
-            IntervalLogDensity row = interval(tile.low[i], tile.high[i], tile.width[i]);
-            in_range(row.factor, row.rest);
-            tile.factor[i] = row.factor, tile.rest[i] = row.rest;
-        }
-        return sum_logs(n, weight, tile.rest, tile.factor);
+        double places[N_PLACES * LONGEST_TILE], work[2 * LONGEST_TILE];
+        for (i64 i = 0; i < n; ++i) place(eta[i] + step * change[i], y[i], LONGEST_TILE, places + i);
+        return sum_log_densities(n, LONGEST_TILE, places, weight, work);
     }
 };
