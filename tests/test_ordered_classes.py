@@ -281,12 +281,10 @@ def test_draws_of_cut_points_are_in_the_forecast_of_memory(caplog):
     assert f"{round(nbytes / 2**20)} MiB for draws" in caplog.text
 
 
-def test_too_many_classes_and_groups_are_refused():
+def test_too_many_classes_are_refused():
     many = np.arange(600) % 300
     with pytest.raises(ValueError, match="300 classes, and at most 255"):
         HorseshoeProbitClassifier(ordered=True).fit(np.ones((600, 1)), many)
-    with pytest.raises(ValueError, match=r"cannot have an ordered probit likelihood yet\. Leave groups out"):
-        HorseshoeProbitClassifier(ordered=True).fit(X, Y, groups=np.arange(240) // 4)
 
 
 def test_a_class_with_a_single_row_and_a_level_without_rows():

@@ -32,14 +32,27 @@ class Matched(NamedTuple):
 
 
 def fixed_outcomes(y, codes, weight=None, by_class=False):
-    """``Copied``, ``Matched`` or None. y : (n,) of 0 and 1. codes : of groups, (n,). weight : (n,), or None. by_class :
-    whether those of classes are in it, which count no rows.
+    """``Copied``, ``Matched`` or None. y : (n,) of classes from 0 on. codes : of groups, (n,). weight : (n,), or None.
+    by_class : whether those of classes are in it, which count no rows.
 
-    Whole weights count rows, and others only say which rows there are.
+    Whole weights count rows, and others only say which rows there are. Of more than two classes, in order, all of y >=
+    a class must be so.
     """
-    weight = np.ones(len(y)) if weight is None else weight
+    weight, classes = np.ones(len(y)) if weight is None else weight, range(int(y.max()) + 1)
     if by_class:
-        weight = weight / np.array([weight[y == c].min() for c in (0, 1)])[y]
+        weight = weight / np.array([weight[y == c].min() for c in classes])[y]
+    found = [_of_two_classes((y >= c).astype(np.uint8), codes, weight) for c in classes[1:]]
+    if len(found) == 1:
+        return found[0]
+    if all(isinstance(one, Copied) for one in found):
+        return Copied(found[0].n, min(found[0].n, sum(one.n_mixed for one in found)))
+    if all(isinstance(one, Matched) for one in found):
+        return Matched(found[0].n, min(one.n_alike for one in found), None, np.nan)
+    return None
+
+
+def _of_two_classes(y, codes, weight):
+    """The same of two classes. y : (n,) of 0 and 1."""
     is_whole = np.allclose(weight, np.rint(weight), rtol=10.0**-_DIGITS, atol=0)
     counts = np.rint(weight) if is_whole else np.ones(len(y))
     sizes, events = np.bincount(codes, counts), np.bincount(codes, counts * y)

@@ -46,7 +46,8 @@ def _of_factor(data, y, name, codes, n_groups, weight):
         of_class = "" if fixed.by is None else f"y == {data.classes.tolist()[fixed.by]!r}"
         number = f"{fixed.number:g} row{'s' * (fixed.number != 1)} with {of_class}"
         facts = {"groups": groups, "of": of, "verb": "has" if fixed.n_alike == fixed.n else "have"}
-        facts["number"] = f"exactly {number}" if of_class else "the same share of both classes"
+        share = f"the same share of {'both' if len(data.classes) == 2 else 'all'} classes"
+        facts["number"] = f"exactly {number}" if of_class else share
         findings.append(Finding(MATCHED, [], "", facts))
     return findings
 

@@ -57,7 +57,10 @@ class KnownPredictors:
                 self.values = values
             else:
                 self.values[:, moves] = values[:, moves]
-        return bool((stays | moves).all())
+        if not (stays | moves).all():
+            return False
+        self.grown = beta
+        return True
 
     def grow(self, c, beta):
         """Multiply the coefficients by c (n_chains,), which gives beta."""

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from laws import ALONE, in_full, sparse_cpu
+from laws import ALONE, in_full, repeated, sparse_cpu
 from scipy.special import log_ndtr, logsumexp
 from scipy.stats import kstest
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import device
 from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._data.row_groups import Groups
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.cut_points import RowsWithCutPoints
 from skhorseshoe._mcmc.prior import FixedPrior
@@ -198,6 +199,7 @@ def test_unpenalized_columns_have_the_estimates_of_polr():
 
 SLAB, WIDE, N_CHAINS, EACH = 2.0, 1.5, 4, 20
 NAMES = "one coefficient", "another", "tau", "first cut point", "second", "third", "gap", "next gap"
+OF_GROUPS, N_GROUPS, SCALE = ("log s", "an effect"), 10, 0.7
 
 
 def of_prior(rng):
@@ -209,14 +211,18 @@ def of_prior(rng):
             return tau, rng.standard_normal(2) / np.sqrt(1 / square + SLAB**-2)
 
 
-def ranks_of(seed, sampler):
+def ranks_of(seed, sampler, n=14, has_groups=False):
     """The ranks, among draws, of the truth from which few rows of four classes are simulated; in (0, 1)."""
     rng = np.random.default_rng(seed)
-    X = rng.standard_normal((14, 2)) + np.array([0, 0.7])
+    X = rng.standard_normal((n, 2)) + np.array([0, 0.7])
     tau, coef = of_prior(rng)
-    cuts = np.sort(rng.standard_normal(3) * WIDE) + coef @ X.mean(axis=0)
-    y = np.digitize(X @ coef + rng.standard_normal(14), cuts).astype(np.uint8)
-    rows = Rows(X, y, True, device.resolve("cpu").ops, ALONE, likelihood=OrderedProbit(4))
+    cuts, z, groups, more = np.sort(rng.standard_normal(3) * WIDE) + coef @ X.mean(axis=0), X @ coef, None, []
+    if has_groups:
+        codes, s = np.sort(np.append(np.arange(N_GROUPS), rng.integers(0, N_GROUPS, n - N_GROUPS))), rng.standard_cauchy()
+        u = SCALE * abs(s) * rng.standard_normal(N_GROUPS)
+        z, groups, more = z + u[codes], Groups(codes.astype(np.int32), N_GROUPS, SCALE), [SCALE * abs(s), u[0]]
+    y = np.digitize(z + rng.standard_normal(n), cuts).astype(np.uint8)
+    rows = Rows(X, y, True, device.resolve("cpu").ops, ALONE, likelihood=OrderedProbit(4), groups=groups)
     settings = Settings(sampler, 1500, 300, N_CHAINS, 1, None, None, None, "float64")
     key = rng.integers(2**32, size=2, dtype=np.uint32)
     run = Run(Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), 1.0, key), settings)
@@ -226,16 +232,22 @@ def ranks_of(seed, sampler):
     drawn = np.concatenate([first, first + draws.of_blocks[0].own], axis=2)
     ours = [draws.coef[..., 0], draws.coef[..., 1], draws.global_scale, *np.moveaxis(drawn, 2, 0)]
     ours += [*np.moveaxis(np.diff(drawn, axis=2), 2, 0)]
-    spaced = np.linspace(0, 1499, EACH).astype(int)
-    below = np.array([(a[:, spaced] < b).sum() for a, b in zip(ours, [*coef, tau, *cuts, *np.diff(cuts)], strict=True)])
+    ours += [draws.of_blocks[1].scale, draws.of_blocks[1].effects[..., 0]] if has_groups else []
+    spaced, truth = np.linspace(0, 1499, EACH).astype(int), [*coef, tau, *cuts, *np.diff(cuts), *more]
+    below = np.array([(a[:, spaced] < b).sum() for a, b in zip(ours, truth, strict=True)])
     return (below + rng.random(len(below))) / (N_CHAINS * EACH + 1)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sampler", "n_sets"), [("hmc", 40), (PRIOR_COORDINATES, 24)])
-def test_ranks_of_the_truth_are_uniform(sampler, n_sets):
-    ranks = np.array([ranks_of(seed, sampler) for seed in range(n_sets)])
-    found = {name: kstest(ranks[:, k], "uniform").pvalue for k, name in enumerate(NAMES)}
+@pytest.mark.parametrize(
+    ("sampler", "n_sets", "how"),
+    [("hmc", 40, {}), (PRIOR_COORDINATES, 24, {}), ("hmc", 40, {"n": 40, "has_groups": True})],
+    ids=["hmc", "prior coordinates", "groups"],
+)
+def test_ranks_of_the_truth_are_uniform(sampler, n_sets, how):
+    ranks = np.array([ranks_of(seed, sampler, **how) for seed in range(repeated(n_sets, 200))])
+    names = (*NAMES, *OF_GROUPS) if how else NAMES
+    found = {name: kstest(ranks[:, k], "uniform").pvalue for k, name in enumerate(names)}
     print(sampler, {name: round(float(p), 3) for name, p in found.items()})
     assert min(found.values()) > 1e-4, found
 
