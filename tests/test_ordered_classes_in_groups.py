@@ -1,5 +1,5 @@
-"""Classifiers of ordered classes whose rows belong together: what they answer for known and new groups, and to whom they
-hand it. ``tests/mcmc/test_ordered_groups_law.py`` has their law."""
+"""Classifiers of ordered classes whose rows belong together: what they answer for known and new groups, and to whom
+they hand it. ``tests/mcmc/test_ordered_groups_law.py`` has their law."""
 
 import pickle
 

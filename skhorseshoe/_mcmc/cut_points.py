@@ -161,8 +161,8 @@ class RowsWithCutPoints:
         return self.rows.predictors(np.ascontiguousarray(beta[:, : self.q]))
 
     def gram(self, spare=(), weight=None):
-        """X'X, and so large a precision of theta that data augmentation leaves it where chains start. weight : (n,), for
-        X' diag(weight) X alone."""
+        """X'X, and so large a precision of theta that data augmentation leaves it where chains start. weight : (n,),
+        for X' diag(weight) X alone."""
         if weight is not None:
             return self.rows.gram(weight=weight)
         H = np.diag(np.full(self.q + self.n_own, _HELD))

@@ -13,7 +13,8 @@ Jacobian, the log-density of r is
     l - sum_g u_g^2 / (2 e^2r s^2) - G r + sum_g log d_g + r - log(1 + e^2r s^2 / scale^2)
 
 In the last move beta_j / (lambda_j tau) stays, so that there is a factor c for tau and for each coefficient that is not
-shrunk; cut points of ordered classes are multiplied too, and count among these. Added to the log-density are the logarithm of the fixed prior at c beta, and
+shrunk. Cut points of ordered classes are multiplied too, and count among these. Added to the log-density are the
+logarithm of the fixed prior at c beta, and
 
     (1 + q - p) log c - log(1 + c^2 tau^2 / tau_0^2)
 

@@ -17,8 +17,8 @@ _NARROW = 1e-3  # width of an interval, about its middle, where the difference o
 
 
 class OrderedProbit(Probit):
-    """For K classes, of which there are more than two. With eta, P(y > 0) is that of ``Probit``; what divides eta so that
-    probabilities are means (``shrunk_by``) divides own too."""
+    """For K classes, of which there are more than two. With eta, P(y > 0) is that of ``Probit``. What divides eta so
+    that probabilities are means (``shrunk_by``) divides own too."""
 
     name = "ordered probit"
     number = 1

@@ -1,9 +1,10 @@
 """Rows to predict, with their groups and offsets, and the draws to predict with.
 
 A row of a group of the fit has the linear predictor x beta + u_g. A row of another group has a new u ~ N(0, s^2), and
-the mean of its probability over u is that at x beta, and at cut points of ordered classes, divided by ``shrunk_by`` of
-the likelihood. A row's offset is added to x beta. With several factors a row may have a known level of some and a new one of others: the effects of the former
-are added, and the variances of the latter averaged over. A single factor has the name None.
+the mean of its probability over u is that at x beta divided by ``shrunk_by`` of the likelihood, as cut points of
+ordered classes are. A row's offset is added to x beta. With several factors a row may have a known level of some and a
+new one of others: the effects of the former are added, and the variances of the latter averaged over. A single factor
+has the name None.
 """
 
 from copy import copy

@@ -179,7 +179,9 @@ def total_log_likelihood(model, rows, place, weight):
 
     def use(eta, block, ops):
         numbers = np.arange(block.start, block.start + len(eta))
-        for places, scores, _, own in _new_and_known(eta, None if rows.codes is None else rows.codes[block], draws, ops):
+        for places, scores, _, own in _new_and_known(
+            eta, None if rows.codes is None else rows.codes[block], draws, ops
+        ):
             values = _log_densities(model, ops.to_host(scores), numbers[places], place, weight, own)
             total[:] += values.sum(axis=0)
 

@@ -30,7 +30,7 @@ from skhorseshoe import HorseshoeProbitClassifier, inspection
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import fused_line_moves, library
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._mcmc.known_predictors import Given
+from skhorseshoe._mcmc import known_predictors
 from skhorseshoe._model import PROBIT
 from skhorseshoe.diagnostics import mcse_mean
 
@@ -65,7 +65,8 @@ def test_a_row_has_the_density_of_scipy_and_derivatives_that_are_its_differences
     np.testing.assert_allclose(loglik, log_expit(t), rtol=1e-14, atol=1e-15)
     np.testing.assert_allclose(slope[:, 0], differences(lambda t: score(t)[0], t), atol=1e-9)
     rows = np.ones(301, np.uint8), np.empty(0), None, groups.astype(np.int32), 301, np.float64, groups, ALONE
-    curvature, _ = cpu.RowGroups(*rows, LOGISTIC).curvature(Given(t[:, None], np.ones(1)), np.zeros((301, 1)))
+    given = known_predictors.Given(t[:, None], np.ones(1))
+    curvature, _ = cpu.RowGroups(*rows, LOGISTIC).curvature(given, np.zeros((301, 1)))
     np.testing.assert_allclose(curvature, -differences(lambda t: score(t)[1][:, 0], t), atol=1e-9)
     np.testing.assert_allclose(LOGISTIC.information(t), curvature, atol=1e-15)
     np.testing.assert_allclose(LOGISTIC.information_at(expit(t)), curvature, atol=1e-15)

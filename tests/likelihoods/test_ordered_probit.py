@@ -218,7 +218,10 @@ def ranks_of(seed, sampler, n=14, has_groups=False):
     tau, coef = of_prior(rng)
     cuts, z, groups, more = np.sort(rng.standard_normal(3) * WIDE) + coef @ X.mean(axis=0), X @ coef, None, []
     if has_groups:
-        codes, s = np.sort(np.append(np.arange(N_GROUPS), rng.integers(0, N_GROUPS, n - N_GROUPS))), rng.standard_cauchy()
+        codes, s = (
+            np.sort(np.append(np.arange(N_GROUPS), rng.integers(0, N_GROUPS, n - N_GROUPS))),
+            rng.standard_cauchy(),
+        )
         u = SCALE * abs(s) * rng.standard_normal(N_GROUPS)
         z, groups, more = z + u[codes], Groups(codes.astype(np.int32), N_GROUPS, SCALE), [SCALE * abs(s), u[0]]
     y = np.digitize(z + rng.standard_normal(n), cuts).astype(np.uint8)

@@ -1,5 +1,5 @@
-"""Ordered classes in groups of rows, in small extreme tables: draws of the coefficient or the intercept, of the gap of
-the cut points and of s have the law that quadrature gives, out to the tails; and what says so catches planted errors."""
+"""Ordered classes in groups of rows, in small extreme tables: draws of the coefficient or intercept, of the gap of the
+cut points and of s have the law that quadrature gives, out to the tails; and what says so catches planted errors."""
 
 from functools import cache
 from typing import NamedTuple
@@ -249,8 +249,8 @@ def test_curvature_of_rows_is_the_derivative_of_their_slope():
     assert (slope[:241] < 0).all()
 
 
-# Ratings of the bitterness of wine by nine judges, "wine" of R's ordinal (Randall 1989, Biometrical Journal 31, 711-718):
-# of each judge four cold ones and four warm ones, of which the last two each had contact with skins.
+# Ratings of the bitterness of wine by nine judges, "wine" of R's ordinal (Randall 1989, Biometrical Journal 31, 711).
+# Each judge had four cold ones and four warm ones, of which the last two had contact with skins.
 WINE = "233444551213235423325544323232532343333332322454112223232223333412323244"
 
 
@@ -263,7 +263,7 @@ def wine():
 def marginal_loglik(at, cdf):
     """The log-likelihood, u integrated out by quadrature, at rows of: the first cut point, logarithms of gaps, two
     coefficients, log s; (m,)."""
-    X, y, judge = wine()
+    X, y, _ = wine()
     nodes, weights = np.polynomial.hermite_e.hermegauss(41)
     cuts = np.cumsum(np.hstack([at[:, :1], np.exp(at[:, 1:4])]), axis=1)
     cuts = np.hstack([np.full((len(at), 1), -np.inf), cuts, np.full((len(at), 1), np.inf)])
@@ -281,11 +281,13 @@ def estimates(cdf):
 
 @pytest.mark.slow
 def test_wine_has_the_estimates_that_are_published_and_the_posterior_of_weighted_draws():
-    """clmm(rating ~ temp + contact + (1 | judge)), logit link (Christensen, vignette of ordinal): 3.063, 1.835, deviation
-    of judges 1.131, log-likelihood -81.57, by Laplace's method. With the probit link and our prior, flat but for s, the
+    """clmm(rating ~ temp + contact + (1 | judge)), logit link (Christensen, vignette of ordinal): 3.063, 1.835, deviation of
+    judges 1.131, log-likelihood -81.57, by Laplace's method. With the probit link and our prior, flat but for s, the
     same quadrature weights draws of a t distribution."""
     logit = estimates(expit)
-    np.testing.assert_allclose([*logit.x[4:6], np.exp(logit.x[6]), -logit.fun], [3.063, 1.835, 1.131, -81.57], rtol=4e-3)
+    np.testing.assert_allclose(
+        [*logit.x[4:6], np.exp(logit.x[6]), -logit.fun], [3.063, 1.835, 1.131, -81.57], rtol=4e-3
+    )
     probit, rng = estimates(ndtr), np.random.default_rng(0)
     t = multivariate_t(probit.x, 1.7 * probit.hess_inv, df=5, seed=rng)
     at = t.rvs(3000)

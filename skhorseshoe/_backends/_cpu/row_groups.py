@@ -21,8 +21,8 @@ def _of_chains(given):
 class RowGroups:
     """Rows (y, weights, offset or None) in groups; codes (n,) int32 from 0 to n_groups - 1.
 
-    dtype : of arrays by row (n, n_chains). Arguments of methods: given, of ``known_predictors.Given``; effects (n_groups,
-    n_chains).
+    dtype : of arrays by row (n, n_chains). Arguments of methods: given, as ``known_predictors.Given``; effects
+    (n_groups, n_chains).
     """
 
     def __init__(self, y, weight, offset, codes, n_groups, dtype, bounds, threads, likelihood=PROBIT):

@@ -47,7 +47,9 @@ def test_sums_and_log_likelihoods_of_groups_are_those_of_their_rows(dtype, weigh
     factor, asked = rng.uniform(0.5, 2, N_CHAINS), np.array([True, False, True, True])
     eta = factor * values.astype(float) + effects[codes] + offset[:, None]
     want = (log_ndtr(np.where(y[:, None] == 1, eta, -eta)) * (1.5 if weighted else 1.0)).sum(axis=0)
-    np.testing.assert_allclose(groups.logliks(Given(values, factor), effects, asked), np.where(asked, want, 0.0), **close)
+    np.testing.assert_allclose(
+        groups.logliks(Given(values, factor), effects, asked), np.where(asked, want, 0.0), **close
+    )
     w, bordered = rng.standard_normal(N), np.column_stack([X, np.ones(N)])
     for kind in (rows.held[0], csr_array(rows.held[0])):
         np.testing.assert_allclose(
