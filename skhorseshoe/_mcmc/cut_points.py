@@ -19,7 +19,7 @@ _HELD = 1e12  # precision of theta while it is held
 _RIDGE = 1e-2  # least precision of theta in a reference, for classes of which the data tell little
 _POINTS_AT_A_TIME, _ROWS_AT_A_TIME = 4, 2**12
 _SHARED = "n", "shape", "columns", "is_sparse", "likelihood", "ops", "threads", "groups", "size"
-_SHARED += "held", "dtype", "bounds", "offset", "shift", "sums_by_group"  # for groups, which a cluster has none of
+_SHARED += "held", "dtype", "bounds", "offset", "shift", "sums_by_group"  # for groups
 
 
 class CutPoints(Block):
@@ -120,7 +120,7 @@ class RowsWithCutPoints:
 
     def __init__(self, rows, fixed):
         for name in _SHARED:
-            setattr(self, name, getattr(rows, name, None))
+            setattr(self, name, getattr(rows, name))
         self.rows, self.fixed, self.own = rows, fixed, OwnParameters(rows, fixed)
         self.n_own, self.q, self.centre, self.precision = self.own.n, self.own.q, self.own.centre, fixed.wide**-2.0
 
