@@ -180,11 +180,9 @@ class Rows:
 
         spare : matrices of that shape that may be overwritten. effects : as in ``information_weights``.
         """
-        if effects is not None:
-            return self.gram(spare=spare, weight=self.information_weights(beta, effects))
-        if self.offset is None:
+        if self.offset is None and effects is None:
             return self.gram(self.ops.to_host(beta)[:, self.columns.q_place], spare)
-        return self.gram(spare=spare, weight=self.row_information(beta))
+        return self.gram(spare=spare, weight=self.row_information(beta, effects))
 
     def information_diagonal(self, beta):
         """The diagonal (q,) of the same, with the intercept at the means of the columns that it has as weights; these
@@ -202,10 +200,11 @@ class Rows:
             return (size * (variance / c.unit**2 + away**2))[c.order], np.zeros(len(away)), size
         return np.append((size * variance / c.unit**2)[c.order], size), np.append(away[c.order], 0.0), size
 
-    def row_information(self, beta):
+    def row_information(self, beta, effects=None):
         """The information of each row about eta, times its weight, averaged over the rows of beta; (n,)."""
-        parts = (beta[points] for points in cut(0, len(beta), _POINTS_AT_A_TIME))
-        return sum(self.information_weights(part) * (len(part) / len(beta)) for part in parts)
+        step = _POINTS_AT_A_TIME if effects is None else len(beta)
+        parts = (beta[points] for points in cut(0, len(beta), step))
+        return sum(self.information_weights(part, effects) * (len(part) / len(beta)) for part in parts)
 
     def information_weights(self, beta, effects=None):
         """As ``row_information``, at few points. effects : of groups (n_groups, m), or None."""
@@ -222,9 +221,8 @@ class Rows:
     def information_by_rows(self, beta, effects=None):
         """These rows and beta (m, q), ``row_information`` where there is an offset or effects, and None: the first
         arguments of ``ShrinkageByRows``."""
-        if effects is not None:
-            return self, beta, self.information_weights(beta, effects), None
-        return self, beta, None if self.offset is None else self.row_information(beta), None
+        has_none = self.offset is None and effects is None
+        return self, beta, None if has_none else self.row_information(beta, effects), None
 
     def predictors(self, beta):
         """x beta of all rows, (n, m)."""
@@ -322,8 +320,7 @@ class Rows:
 
     def separation(self, among=None, within=False):
         """How planes separate the classes, see ``separation.py``; None if not known. among : (p,) bool, the columns
-        that a plane may use; None for all. within : whether a plane that moves from group to group counts too, which is
-        looked for with two classes."""
+        that a plane may use; None for all. within : whether one moving from group to group counts, of two classes."""
         c = self.columns
         informative = c.informative if among is None else c.informative & among
         spread = np.where(informative, self.spread if c.fit_intercept else c.size, 0.0)
