@@ -19,22 +19,29 @@ class OneClass(Probit):
 
 
 class BetweenCuts(OneClass):
-    """P(y = k) = Phi(eta_k) - Phi(eta_k+1) of ordered classes, with P(y >= k) = Phi(eta_k)."""
+    """P(y = k) = Phi(eta_k) - Phi(eta_k+1) of ordered classes, with P(y >= k) = Phi(eta_k), 1 of the lowest."""
 
     name = "ordered probit"
     n_predictors = 2
 
+    def __init__(self, is_lowest):
+        self._is_lowest = is_lowest
+
     def probability(self, eta, ops=None, out=None):
         """P(y is this class) (n, m)."""
-        low, high = eta[:, ::2], eta[:, 1::2]
+        low, high = self._ends(eta)
         flipped = low + high > 0  # to the lower tail, where differences keep their digits
         sign = np.where(flipped, -1.0, 1.0)
         return sign * (special.ndtr(sign * low) - special.ndtr(sign * high))
 
     def averages(self, eta, ops=None):
         """Averages over the draws of P(y is another class) and P(y is this one); (n, 2)."""
-        others = special.ndtr(-eta[:, ::2]) + special.ndtr(eta[:, 1::2])
+        low, high = self._ends(eta)
+        others = special.ndtr(-low) + special.ndtr(high)
         return np.stack([others, self.probability(eta)], axis=-1).mean(axis=1)
+
+    def _ends(self, eta):
+        return np.full_like(eta[:, ::2], np.inf) if self._is_lowest else eta[:, ::2], eta[:, 1::2]
 
 
 class OneUtility(OneClass):
@@ -60,5 +67,6 @@ class OneUtility(OneClass):
 
 
 def one_class(place, n_predictors):
-    """The likelihood of a class with so many linear predictors. place : among those without an order; None in one."""
-    return BetweenCuts() if place is None else OneUtility(place, n_predictors)
+    """The likelihood of a class with so many linear predictors. place : among those without an order; of ordered ones
+    "lowest" or "between"."""
+    return BetweenCuts(place == "lowest") if isinstance(place, str) else OneUtility(place, n_predictors)

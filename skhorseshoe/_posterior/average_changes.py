@@ -38,7 +38,8 @@ def average_changes(model, steps, X, changes, parts, offset, max_draws, known=No
     scale = offset_factors(model, max_draws)
     changer = ColumnChanger(model, steps, X, changes, np.abs(coef).max(axis=0).astype(np.float64))
     first, sizes = np.cumsum([0, *(len(item.states) for item in changes)]), parts.sizes()
-    n_draws = predict.n_draws_of(model, intercept)
+    q, n_draws = predict.predictors_of_row(model), predict.n_draws_of(model, intercept)
+    scale = np.repeat(scale, q)
     sums = np.zeros((len(sizes), first[-1] + (0 if known is None else len(known)), n_draws))
     for rows, block, base in blocks_behind(model, steps, X):
 
@@ -49,9 +50,13 @@ def average_changes(model, steps, X, changes, parts, offset, max_draws, known=No
                 if not len(places):
                     continue
 
-                def fixed(draws, places=places):
-                    shift = 0.0 if offset is None else scale[draws, None] * offset[places]
-                    return intercept[draws, None] + shift
+                def fixed(at, places=places):
+                    if offset is None:
+                        return intercept[at, None]
+                    of_rows = (
+                        offset[places].T if offset.ndim == 1 else np.tile(offset[places].T, (len(scale[at]) // q, 1))
+                    )
+                    return intercept[at, None] + scale[at, None] * of_rows
 
                 inside = slice(None) if len(inside) == base.shape[0] else inside  # without a copy
                 share = (len(places) if parts.weight is None else parts.weight[places]) / size

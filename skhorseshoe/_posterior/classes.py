@@ -106,7 +106,7 @@ def refuse_several(model, what):
 def needs_one_score(model, what):
     """Raise a ValueError if the probability of two classes is no increasing function of one score."""
     if hasattr(model, "_predictors"):
-        made = "at_least" if model._predictors["place"] is None else "against"
+        made = "at_least" if isinstance(model._predictors["place"], str) else "against"
         raise ValueError(
             f"{what} takes no model {model._derived}, whose probability is no function of one score. Ask it of one "
             f"that inspection.{made} makes."

@@ -71,8 +71,7 @@ def one_vs_rest(model: Model, label: Any) -> Model:
     -------
     model : HorseshoeProbitClassifier or Pipeline
         A Pipeline with the steps before the classifier, if there are any. Its coefficients are those of the class
-        beside the mean of all, as of ``summary(of=label)``; of an ordered class between two others those of the fit,
-        which favour higher classes.
+        beside the mean of all, as of ``summary(of=label)``, and of ordered classes those of the fit.
 
     Raises
     ------

@@ -62,13 +62,10 @@ def one_vs_rest(model, label):
     k, cuts = levels.index(label), cut_points(model)
     if k == len(levels) - 1:
         return _of_two(model, -cuts[..., -1], "=", label)
-    if k == 0:  # Phi(c - x beta)
-        lowest = _of_two(model, cuts[..., 0], "=", label)
-        lowest.coef_, lowest.coef_draws_ = -model.coef_, -model.coef_draws_
-        return lowest
-    one, ends = _of_two(model, model.intercept_draws_, "=", label), -cuts[..., k - 1 : k + 1]
+    one, ends = _of_two(model, model.intercept_draws_, "=", label), -cuts[..., [max(0, k - 1), k]]
     coef = np.broadcast_to(model.coef_draws_[:, :, None], (*ends.shape, model.n_features_in_))
-    one._predictors, one._favours = {"coef": coef, "intercept": ends, "place": None}, "higher classes"
+    place, one._favours = "between" if k else "lowest", "higher classes"
+    one._predictors = {"coef": coef, "intercept": ends, "place": place, "classes": ()}
     return one
 
 

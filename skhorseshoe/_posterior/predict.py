@@ -214,7 +214,9 @@ def each_predictor(model, rows, coef, intercept, use, scale=1.0):
     def shifted(eta, block, ops):
         eta += ops.to_device(intercept)
         if rows.offset is not None:
-            eta += ops.to_device(rows.offset[block, None] * scale)
+            offset = rows.offset[block]
+            by_draw = offset[:, None] * scale if offset.ndim == 1 else np.tile(offset, n_draws_of(model, intercept))
+            eta += ops.to_device(by_draw)
         if not np.isfinite(float(eta.sum())) and (first := first_not_finite(ops.to_host(eta))):
             raise ValueError(
                 f"Row {block.start + first[0]} of X is too large to predict, or holds NaN: its products with the "

@@ -30,6 +30,8 @@ def against(model, label, other):
     k, other_k = (_place(model, each, "against") for each in (label, other))
     if k == other_k:
         raise ValueError(f"against takes two different classes; got {label!r} twice.")
+    if hasattr(model, "_has_offset"):
+        raise ValueError("against takes no model that was fitted with an offset: ask inspection.one_vs_rest.")
     coef, intercept = model.coef_draws_, model.intercept_draws_
     # Utilities of variance 1 have a difference of variance 2.
     two = _with_coefficients(
@@ -47,7 +49,8 @@ def one_vs_rest(model, label):
     """See ``inspection.one_vs_rest``, of a classifier of several classes."""
     one = of_class(model, label, "one_vs_rest")
     k = _place(model, label, "one_vs_rest")
-    one._predictors = {"coef": model.coef_draws_, "intercept": model.intercept_draws_, "place": k}
+    own = {"coef": model.coef_draws_, "intercept": model.intercept_draws_}
+    one._predictors = {**own, "place": k, "classes": model.classes_}
     one.classes_ = np.array([False, True])
     one._event = f"y = {printable(label)}"
     one._derived = f"of y = {plain(label)!r} within a model of several classes"
