@@ -6,6 +6,7 @@ Such a class has several linear predictors: eta (n, m q) of n rows, the q of a d
 import numpy as np
 from scipy import special
 
+from . import phi_series
 from .multinomial_probit import MultinomialProbit
 from .probit import Probit
 
@@ -13,7 +14,7 @@ from .probit import Probit
 class OneClass(Probit):
     """What such likelihoods have in common."""
 
-    number = series = None  # type: ignore[assignment]
+    number = None  # type: ignore[assignment]
     averages_exactly = False
     log_density = None  # type: ignore[assignment]
 
@@ -23,6 +24,7 @@ class BetweenCuts(OneClass):
 
     name = "ordered probit"
     n_predictors = 2
+    series = phi_series  # of each Phi
 
     def __init__(self, is_lowest):
         self._is_lowest = is_lowest
@@ -40,6 +42,11 @@ class BetweenCuts(OneClass):
         others = special.ndtr(-low) + special.ndtr(high)
         return np.stack([others, self.probability(eta)], axis=-1).mean(axis=1)
 
+    def of_each(self, changes):
+        """Changes of P(y is this class) (m,) from those of Phi of its linear predictors (2 m,)."""
+        low, high = changes[::2], changes[1::2]
+        return -high if self._is_lowest else low - high
+
     def _ends(self, eta):
         return np.full_like(eta[:, ::2], np.inf) if self._is_lowest else eta[:, ::2], eta[:, 1::2]
 
@@ -48,6 +55,7 @@ class OneUtility(OneClass):
     """P(y = k) of classes without an order, with eta their utilities."""
 
     name = "multinomial probit"
+    series = None  # type: ignore[assignment]
 
     def __init__(self, place, n_classes):
         self._place, self.n_predictors, self._of_all = place, n_classes, MultinomialProbit(n_classes)

@@ -110,6 +110,7 @@ def _add_effects(model, X, column_changes, first, share, coef, fixed, sums, know
             if total is None:
                 remaining.append(column_change)
             else:
+                total = total if q == 1 else likelihood.of_each(total)
                 sums[first[column_change.feature_change] + column_change.state, draws] += total
         unchanged = average(eta) if remaining else None
         for column_change in remaining:

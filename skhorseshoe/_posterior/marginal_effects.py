@@ -93,7 +93,8 @@ def marginal_effects(
         Of a model that was fitted with an offset, that of these rows.
     max_draws : int or None, default=None
         Maximum number of draws to use, evenly spaced; None uses all. Time is proportional to rows x draws; for features
-        that move the score by different amounts in different rows, as splines do, to their contrasts too.
+        that move the score by different amounts in different rows, as splines do, to their contrasts too, as for a
+        class of several without an order, where 1000 rows x 1000 draws x 10 columns take some seconds.
 
     Returns
     -------

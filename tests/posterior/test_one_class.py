@@ -149,9 +149,9 @@ def test_what_one_class_does_not_tell_is_refused(fit, problem, fitted):
     model, X, y = fit
     middle = model.classes_[1]
     one = inspection.one_vs_rest(model, middle)
-    for ask in (inspection.contributions, plotting.PriorDisplay.from_estimator):
+    for ask in (inspection.contributions, plotting.PriorDisplay.from_estimator, inspection.select):
         with pytest.raises(ValueError, match=r"no function of one score.*inspection\.(at_least|against)"):
-            ask(one, X[:20])
+            ask(one, X)
     with pytest.raises(ValueError, match="the log score of a row"):
         inspection.loo(one, X, y == middle)
     with pytest.raises(ValueError, match="one_vs_rest takes one of"):
