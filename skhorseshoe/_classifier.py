@@ -309,7 +309,9 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
             each has effects and an s of its own, and a row has the sum of the effects of its labels.
         offset : array-like of shape (n_samples,) or None, default=None
             Finite numbers that are added to the scores as they are, such as those of an earlier model with
-            probabilities p: ``scipy.stats.norm.ppf(p)``. Predictions then need an offset too. On the CPU alone.
+            probabilities p: ``scipy.stats.norm.ppf(p)``. Predictions then need an offset too. On the CPU alone. Of more
+            than two classes without an order (n_samples, n_classes), added to the utilities of the classes in sorted
+            order; only their differences matter.
 
         Returns
         -------

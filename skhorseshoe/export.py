@@ -9,7 +9,8 @@ import numpy as np
 
 from ._backends.constants import ERFCX
 from ._model import PROBIT
-from ._posterior.classes import refuse_several
+from ._model.multinomial_probit import MultinomialProbit
+from ._posterior.classes import has_sizes
 from ._posterior.grouped_prediction import is_grouped, refuse_offset
 from ._posterior.ordered import is_ordered, own_draws
 from ._posterior.pipeline import unwrap
@@ -49,14 +50,15 @@ def to_onnx(model: Model, X: RowsLike = None, *, n_draws: int | None = None) -> 
     graph : onnx.ModelProto
         ``graph.SerializeToString()`` is the file. Its outputs are ``label`` and ``probabilities``, (n,) and
         (n, n_classes) in the order of ``classes_``: the average over these draws, within 1e-10 but for what the steps
-        round. It cannot raise errors: a row with a missing value has probabilities nan.
+        round; of several classes without an order within 1e-9. It cannot raise errors: a row with a missing value has
+        probabilities nan.
 
     Raises
     ------
     ImportError
         If onnx, or for steps before the classifier skl2onnx, is not installed.
     ValueError
-        If the model was fitted with groups, an offset or several classes without an order, its labels are neither
+        If the model was fitted with groups or an offset, or is that of one class of more, its labels are neither
         numbers, booleans nor strings, n_draws is not a number of draws, or the file would be larger than ONNX allows,
         2 GiB.
 
@@ -81,7 +83,8 @@ def to_onnx(model: Model, X: RowsLike = None, *, n_draws: int | None = None) -> 
             "Serve predict_proba of the saved model in Python; or fit without groups, on one row of each."
         )
     refuse_offset(classifier, "to_onnx")
-    refuse_several(classifier, "to_onnx")
+    if hasattr(classifier, "_predictors"):
+        raise ValueError("to_onnx takes the model of all classes, one of whose probabilities is that of this class.")
     n_chains = len(classifier.coef_draws_)
     if n_draws is not None and (not isinstance(n_draws, Integral) or n_draws < n_chains):
         raise ValueError(f"n_draws must be None or a whole number from {n_chains} on, one a chain; got {n_draws!r}.")
@@ -118,17 +121,17 @@ def _steps(steps, X):
 class _Graph:
     """Calling it adds an operation on names of values, or on constants, and returns the name of its result."""
 
-    def __init__(self, onnx):
-        self.onnx, self.nodes, self.constants = onnx, [], []
+    def __init__(self, onnx, prefix=""):
+        self.onnx, self.prefix, self.nodes, self.constants = onnx, prefix, [], []
 
     def __call__(self, operation, *inputs, name=None, **attributes):
         names = [value if isinstance(value, str) else self._constant(value) for value in inputs]
-        name = name or f"skhorseshoe_{len(self.nodes)}"
+        name = name or f"skhorseshoe_{self.prefix}{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(operation, names, [name], **attributes))
         return name
 
     def _constant(self, values):
-        name = f"skhorseshoe_constant_{len(self.constants)}"
+        name = f"skhorseshoe_{self.prefix}constant_{len(self.constants)}"
         self.constants.append(self.onnx.numpy_helper.from_array(np.asarray(values), name))
         return name
 
@@ -141,17 +144,14 @@ def _answers(graph, model, rows, n_draws):
             f"The {len(coef)} draws of {coef.shape[1]} coefficients take more than a file of ONNX may have, 2 GiB: "
             f"give n_draws={_MOST_BYTES // (8 * coef.shape[1])} or less."
         )
-    own = own_draws(model, n_draws).T if is_ordered(model) else np.empty((0, len(coef)))
-    cuts = np.vstack([np.zeros(len(coef)), own]) - intercept  # (K - 1, m)
+    if model._of_two_classes is not PROBIT:
+        raise ValueError(f"to_onnx knows the probit likelihood, and this model has {model._of_two_classes.name!r}.")
     products = graph("MatMul", rows, np.ascontiguousarray(coef.T, np.float64))
-    below, above = _averages(graph, model, graph("Sub", graph("Reshape", products, np.array([0, 1, -1])), cuts))
-    none = graph("Mul", graph("ReduceMean", below, axes=[1]), 0.0)
-    every = graph("Add", none, 1.0)
-    from_class = graph("Concat", every, above, axis=1)  # P(y >= k)
-    of_above = graph("Sub", from_class, graph("Concat", above, none, axis=1))
-    of_below = graph("Sub", graph("Concat", below, every, axis=1), graph("Concat", none, below, axis=1))
-    # A difference of the smaller tails keeps its digits.
-    values = graph("Where", graph("Less", from_class, 0.5), of_above, of_below)
+    if has_sizes(model):
+        values = _of_utilities(graph, graph("Add", products, intercept), len(model.classes_))
+    else:
+        own = own_draws(model, n_draws).T if is_ordered(model) else np.empty((0, len(coef)))
+        values = _of_cuts(graph, model, products, np.vstack([np.zeros(len(coef)), own]) - intercept)
     labels, ordered = model.classes_.tolist(), getattr(model, "ordered_classes_", model.classes_).tolist()
     places = np.array([ordered.index(label) for label in labels])
     probabilities = graph("Gather", values, places, axis=1, name="probabilities")
@@ -162,18 +162,47 @@ def _answers(graph, model, rows, n_draws):
     return label, onnx.helper.make_tensor_value_info(probabilities, onnx.TensorProto.DOUBLE, shape)
 
 
+def _of_utilities(graph, utilities, n_classes):
+    """Averages over draws of the probabilities that a utility is the largest; (n, K) of (n, m K).
+
+    Integrals over the largest utility t, of phi(t - eta_k) prod_l Phi(t - eta_l), l other than k, by the trapezoidal
+    rule: a ``Scan`` takes a node at a time, so that memory is that of the draws.
+    """
+    onnx, nodes = graph.onnx, MultinomialProbit(n_classes).nodes
+    eta = graph("Reshape", utilities, np.array([0, -1, n_classes]))
+    below_largest = graph("Sub", graph("ReduceMax", eta, axes=[2]), eta)
+    none = graph("Mul", graph("ReduceMean", eta, axes=[1], keepdims=0), 0.0)
+    body = _Graph(onnx, "of_node_")
+    t = body("Add", below_largest, "node")
+    tail, density = _tail(body, t)
+    below = body("Where", body("Greater", t, 0.0), body("Sub", 1.0, tail), tail)
+    all_below = body("ReduceProd", below, axes=[2])
+    average = body("ReduceMean", body("Mul", body("Div", density, below), all_below), axes=[1], keepdims=0)
+    body("Add", "sum", average, name="further_sum")
+    real, shape = onnx.TensorProto.DOUBLE, [None, n_classes]
+    inputs = [onnx.helper.make_tensor_value_info(*of) for of in (("sum", real, shape), ("node", real, []))]
+    outputs = [onnx.helper.make_tensor_value_info("further_sum", real, shape)]
+    step = onnx.helper.make_graph(body.nodes, "node_of_integral", inputs, outputs, body.constants)
+    total = graph("Scan", none, nodes, body=step, num_scan_inputs=1)
+    return graph("Div", total, graph("ReduceSum", total, np.array([1])))
+
+
+def _of_cuts(graph, model, products, cuts):
+    """Averages over draws of the probabilities of ordered classes, or of two; (n, K) of products (n, m) and cut points
+    (K - 1, m)."""
+    below, above = _averages(graph, model, graph("Sub", graph("Reshape", products, np.array([0, 1, -1])), cuts))
+    none = graph("Mul", graph("ReduceMean", below, axes=[1]), 0.0)
+    every = graph("Add", none, 1.0)
+    from_class = graph("Concat", every, above, axis=1)  # P(y >= k)
+    of_above = graph("Sub", from_class, graph("Concat", above, none, axis=1))
+    of_below = graph("Sub", graph("Concat", below, every, axis=1), graph("Concat", none, below, axis=1))
+    # A difference of the smaller tails keeps its digits.
+    return graph("Where", graph("Less", from_class, 0.5), of_above, of_below)
+
+
 def _averages(graph, model, t):
     """Averages over draws of Phi(-t) and Phi(t); (n, K - 1) of (n, K - 1, m)."""
-    if model._of_two_classes is not PROBIT:
-        raise ValueError(f"to_onnx knows the probit likelihood, and this model has {model._of_two_classes.name!r}.")
-    size = graph("Min", graph("Abs", t), _FAR)
-    x = graph("Mul", size, np.sqrt(0.5))
-    u = graph("Div", graph("Sub", x, 3.75), graph("Add", x, 3.75))
-    value = graph("Mul", u, ERFCX[0])
-    for coefficient in ERFCX[1:-1]:
-        value = graph("Mul", graph("Add", value, coefficient), u)
-    scaled = graph("Div", graph("Add", value, ERFCX[-1]), graph("Add", graph("Mul", x, 4.0), 2.0))
-    tail = graph("Mul", scaled, graph("Exp", graph("Mul", graph("Mul", size, size), -0.5)))
+    tail, _ = _tail(graph, t)
     other, is_above = graph("Sub", 1.0, tail), graph("Greater", t, 0.0)
     sides = graph("Where", is_above, tail, other), graph("Where", is_above, other, tail)
     if hasattr(model, "_odds_factor"):
@@ -181,6 +210,19 @@ def _averages(graph, model, t):
         total = graph("Add", sides[0], odds)
         sides = graph("Div", sides[0], total), graph("Div", odds, total)
     return [graph("ReduceMean", side, axes=[2], keepdims=0) for side in sides]
+
+
+def _tail(graph, t):
+    """Phi(-|t|), and exp(-t^2 / 2), of t up to ``_FAR``."""
+    size = graph("Min", graph("Abs", t), _FAR)
+    x = graph("Mul", size, np.sqrt(0.5))
+    u = graph("Div", graph("Sub", x, 3.75), graph("Add", x, 3.75))
+    value = graph("Mul", u, ERFCX[0])
+    for coefficient in ERFCX[1:-1]:
+        value = graph("Mul", graph("Add", value, coefficient), u)
+    scaled = graph("Div", graph("Add", value, ERFCX[-1]), graph("Add", graph("Mul", x, 4.0), 2.0))
+    density = graph("Exp", graph("Mul", graph("Mul", size, size), -0.5))
+    return graph("Mul", scaled, density), density
 
 
 def _labels(classes):

@@ -15,7 +15,7 @@ from ._posterior.claim_errors import EFFECT
 from ._posterior.comparisons import number_needed_to_treat
 from ._posterior.contributions import contributions
 from ._posterior.decisions import calibration, net_benefit
-from ._posterior.derived import against, at_least, with_prevalence
+from ._posterior.derived import against, at_least, one_vs_rest, with_prevalence
 from ._posterior.input_rows import input_names
 from ._posterior.loo import LeaveOneOut, leave_one_out
 from ._posterior.marginal_effects import marginal_effects
@@ -39,6 +39,7 @@ __all__ = [
     "marginal_effects",
     "net_benefit",
     "number_needed_to_treat",
+    "one_vs_rest",
     "predict_interval",
     "predict_proba_samples",
     "predictive_check",

@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from skhorseshoe import HorseshoeProbitClassifier, export
 from skhorseshoe._posterior.grouped_prediction import evenly
 from skhorseshoe.export import to_onnx
-from skhorseshoe.inspection import at_least, with_prevalence
+from skhorseshoe.inspection import at_least, one_vs_rest, with_prevalence
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="runs models of ONNX, an optional library")
 SHORT = {"n_iter": 40, "burn_in": 20, "random_state": 0}
@@ -60,6 +60,24 @@ def test_ordered_classes(problem, short_fit, n_draws):
     assert_same(fewer, far, to_onnx(model, n_draws=n_draws))
     part = at_least(model, "high")
     assert_same(part, far, to_onnx(part))
+
+
+@pytest.mark.parametrize("n_draws", [None, 30])
+@pytest.mark.parametrize("n_classes", [3, 8])
+def test_several_classes(n_classes, n_draws, short_fit, seed):
+    rng = np.random.default_rng(seed)
+    X, coef = rng.standard_normal((160, 4)), 2 * rng.standard_normal((n_classes, 4))
+    y = np.array(list("hgfedcba"))[(X @ coef.T + rng.standard_normal((160, n_classes))).argmax(axis=1)]
+    model = make_pipeline(StandardScaler(), short_fit(X, y, draws_dtype="float32", n_iter=30))
+    model[0].fit(X)
+    far = np.vstack([X, 30 * X, 1e9 * X])
+    label, probabilities = run(to_onnx(model, n_draws=n_draws), {"X": far})
+    wanted = model[-1].predict_proba_samples(model[0].transform(far), max_draws=n_draws).mean(axis=1)
+    np.testing.assert_allclose(probabilities, wanted, atol=1e-8)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
+    assert np.array_equal(label, model.classes_[wanted.argmax(axis=1)])
+    with pytest.raises(ValueError, match="takes the model of all classes"):
+        to_onnx(one_vs_rest(model, "h"))
 
 
 def test_another_share_of_events(problem, fitted):

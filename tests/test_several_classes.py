@@ -238,12 +238,8 @@ def test_what_is_not_there_says_what_to_do(model):
             ask(model)
     with pytest.raises(ValueError, match="take 'fsr', 'interval' or 'shrinkage'"):
         HorseshoeSelector(model, prefit=True).fit(X)
-    for how, words in {
-        "groups": "Leave groups out, or fit y == a class",
-        "offset": "An offset is for two classes",
-    }.items():
-        with pytest.raises(ValueError, match=words):
-            HorseshoeProbitClassifier(**FAST).fit(X, Y, **{how: np.arange(240) % 20})
+    with pytest.raises(ValueError, match="Leave groups out, or fit y == a class"):
+        HorseshoeProbitClassifier(**FAST).fit(X, Y, groups=np.arange(240) % 20)
     with pytest.raises(ValueError, match="Use sampler='hmc' or 'auto'"):
         HorseshoeProbitClassifier(sampler="gibbs").fit(X, Y)
     with pytest.raises(ValueError, match="at most 255"):
@@ -366,6 +362,84 @@ def test_what_stands_for_the_likelihood_does_not_change_the_posterior(monkeypatc
         a, b = of(right), of(ours)
         error = np.sqrt(sum(x.var() / ess_bulk(x) for x in (a, b)))
         assert abs(a.mean() - b.mean()) < 4.5 * error
+
+
+@pytest.mark.parametrize("as_stored", [np.asarray, csr_array])
+@pytest.mark.parametrize("k", [3, 6])
+def test_an_offset_is_a_column_with_known_coefficients(k, as_stored):
+    """Also for rows that the offset makes sure of a class, or of none."""
+    rng, d = np.random.default_rng(k), k - 1
+    A, y = rng.standard_normal((20, 2)), rng.integers(0, k, 20).astype(np.uint8)
+    z, known = rng.standard_normal(20) * 4, rng.standard_normal(d)
+    z -= z.mean()
+    ops = device.resolve("cpu", sparse=as_stored is csr_array).ops
+    how = {"likelihood": MultinomialProbit(k), "weight": np.arange(20) / 10}
+    z -= z @ how["weight"] / how["weight"].sum()  # columns are centred
+    whole = RowsOfContrasts(Rows(as_stored(np.column_stack([A, z])), y, True, ops, ALONE, **how))
+    rows = RowsOfContrasts(Rows(as_stored(A), y, True, ops, ALONE, offset=z[:, None] * known, **how))
+    beta, step = rng.standard_normal((2, 3 * d)), rng.standard_normal((2, 3 * d)) / 3
+    both, along = (
+        np.insert(values, [2 * d] * d, added, axis=1) for values, added in ((beta, known), (step, 0 * known))
+    )
+    own = np.delete(np.arange(4 * d), np.arange(2 * d, 3 * d))
+    for ours, wanted in zip(rows.score(beta), whole.score(both), strict=True):
+        np.testing.assert_allclose(ours, wanted if wanted.ndim == 1 else wanted[:, own], rtol=1e-9, atol=1e-10)
+    steps = np.array([[-1.0, 0.5], [0.0, 2.0]])
+    np.testing.assert_allclose(rows.line(beta, step, steps), whole.line(both, along, steps), rtol=1e-11)
+    information = whole.information(both)[np.ix_(own, own)]
+    np.testing.assert_allclose(rows.information(beta), information, rtol=1e-9, atol=1e-10)
+    assert rows.separated_by(beta) == whole.separated_by(both)
+
+
+def test_an_offset_by_class_is_of_utilities(tmp_path):
+    rng = np.random.default_rng(3)
+    offset = pd.DataFrame(2 * rng.standard_normal((240, 3)), columns=LABELS)
+    y = LABELS[(X.to_numpy() @ COEF.T + offset.to_numpy() + rng.standard_normal((240, 3))).argmax(axis=1)]
+    fitted = HorseshoeProbitClassifier(**FAST).fit(X, y, offset=offset)
+    sd = fitted.coef_draws_.std(axis=(0, 1))
+    assert (abs(fitted.coef_ - COEF) < 4 * sd + 0.1).all()
+    coef, intercept = fitted.coef_draws_.reshape(-1, 3, 4), fitted.intercept_draws_.reshape(-1, 3)
+    eta = np.einsum("ij,mkj->imk", X.to_numpy(), coef) + intercept + offset.to_numpy()[:, None]
+    wanted = fitted._likelihood.probabilities(eta @ simplex(3).T)
+    np.testing.assert_allclose(fitted.predict_proba(X, offset=offset), wanted.mean(axis=1), rtol=1e-7)
+    moved = offset.add(rng.standard_normal(240), axis=0)  # of all classes alike, which changes nothing
+    np.testing.assert_allclose(HorseshoeProbitClassifier(**FAST).fit(X, y, offset=moved).coef_, fitted.coef_)
+    np.testing.assert_allclose(
+        fitted.predict_proba(X, offset=moved), fitted.predict_proba(X, offset=offset), rtol=1e-12
+    )
+    one, up = inspection.one_vs_rest(fitted, "elm"), X.assign(a=X["a"] + 1)
+    change = [fitted.predict_proba_samples(rows, offset=offset)[..., 1].mean(axis=0) for rows in (up, X)]
+    effect = inspection.marginal_effects(one, X, "a", offset=offset).draws["a"]
+    np.testing.assert_allclose(effect, change[0] - change[1], atol=1e-13)
+    assert inspection.loo(fitted, X, y, offset=moved).n_rows == 240
+    with pytest.raises(ValueError, match="what goes with each"):
+        inspection.loo(fitted, X, y, offset=offset.to_numpy()[::-1])
+    twice = np.repeat(np.arange(240), 1 + (np.arange(240) % 3 == 0))
+    often = HorseshoeProbitClassifier(**FAST).fit(X.iloc[twice], y[twice], offset=offset.iloc[twice])
+    weighted = HorseshoeProbitClassifier(**FAST).fit(X, y, np.bincount(twice), offset=offset)
+    np.testing.assert_allclose(often.coef_, weighted.coef_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wide = HorseshoeProbitClassifier(n_iter=10, burn_in=30, random_state=0)
+        wide.fit(rng.standard_normal((240, 300)), y, offset=offset)
+    assert np.isfinite(wide.coef_draws_).all()
+    given = offset.to_numpy()
+    for wrong, words in {
+        "one": (given[:, 0], "give a column for each in the order of classes_"),
+        "order": (offset[LABELS[::-1]], "must be in the order of classes_"),
+        "size": (1e7 * given, "no score is beyond"),
+        "missing": (np.where(given > 3, np.nan, given), "must be finite numbers; that of row"),
+    }.values():
+        for ask in (
+            lambda wrong: HorseshoeProbitClassifier(**FAST).fit(X, y, offset=wrong),
+            lambda wrong: one.predict(X, offset=wrong),
+        ):
+            with pytest.raises(ValueError, match=words):
+                ask(wrong)
+    with pytest.raises(ValueError, match="give offset= here too"):
+        fitted.predict(X)
+    with pytest.raises(ValueError, match="against takes no model that was fitted with an offset"):
+        inspection.against(fitted, "elm", "ash")
 
 
 SLAB, WIDE, N_CHAINS, EACH = 2.0, 1.5, 4, 20

@@ -30,6 +30,7 @@ _HERE = (
 REORDERED = "X and {name} have the same index labels in another order, and rows are matched by position, not by label."
 MATCH_BY_LABEL = "{name}.loc[X.index] matches them by label."
 _SMALL = re.compile(r"(sparse\[)?(u?int(8|16)|bool(ean)?)\b")  # types all of whose values float32 holds
+_SMALL_TYPES = {*map(np.dtype, ("int8", "int16", "uint8", "uint16", "bool"))}  # of an array
 
 
 class Table(NamedTuple):
@@ -48,7 +49,8 @@ class Table(NamedTuple):
     @property
     def dtypes(self):
         """Types that its numbers may have; the first is for those of all other types."""
-        if all(map(_SMALL.match, self.types or [str(getattr(self.rows, "dtype", ""))])):
+        own = getattr(self.rows, "dtype", None)
+        if all(map(_SMALL.match, self.types)) if self.types else isinstance(own, np.dtype) and own in _SMALL_TYPES:
             return [np.float32]
         return [np.float64, np.float32] if issparse(self.rows) else [np.float64, np.float32, np.float16]
 

@@ -75,24 +75,41 @@ def _in_utc(stamps, name):
     return np.fromiter((pd.Timestamp(stamp).tz_convert("UTC") for stamp in stamps), object, len(stamps))
 
 
-def check_offset(offset, n):
-    """The offsets of n rows, checked; (n,) float64."""
+def check_offset(offset, n, classes=()):
+    """The offsets of n rows, checked; (n,) float64. classes : those without an order, more than two, each of which has
+    a column of its own: (n, K)."""
     refuse_masked(offset, "offset")
-    array = np.asarray(device.to_host(_one_column("offset", offset, n, "number", "score")))
+    one_each = _by_class(offset, n, classes) if len(classes) else _one_column("offset", offset, n, "number", "score")
+    array = np.asarray(device.to_host(one_each))
     if array.dtype.kind not in "biufO":
         raise ValueError(f"offset must be numbers, one for each row; got {array.dtype}.")
     try:
-        array = array.astype(np.float64).ravel()
+        array = array.astype(np.float64).reshape((n, -1) if len(classes) else n)
     except (TypeError, ValueError) as error:
         raise ValueError(f"offset must be finite numbers, one for each row: {error}.") from error
     if first := first_not_finite(array):
         raise ValueError(f"offset must be finite numbers; that of row {first[0]} is {array[first]}.")
     if abs(array).max(initial=0.0) > _LARGEST_OFFSET:
+        first = np.unravel_index(abs(array).argmax(), array.shape)
         raise ValueError(
-            f"The offset of row {abs(array).argmax()} is {array[abs(array).argmax()]:.3g}, and no score is beyond "
+            f"The offset of row {first[0]} is {array[first]:.3g}, and no score is beyond "
             f"{_LARGEST_OFFSET:g}: is it on the probit scale, as norm.ppf(p) of a probability p?"
         )
     return array
+
+
+def _by_class(offset, n, classes):
+    """Offsets with a column for each class; a ValueError if they have other columns."""
+    labels = classes.tolist()
+    if (shape := np.shape(offset)) != (n, len(labels)):
+        raise ValueError(
+            f"offset of {len(labels)} classes without an order is added to their utilities: give a column for each in "
+            f"the order of classes_, {labels!r:.100}, of {n} rows; got the shape {shape}."
+        )
+    names = table_of(offset).names
+    if {*names} == {*labels} and names != labels:
+        raise ValueError(f"The columns of offset must be in the order of classes_: offset[{labels!r:.100}].")
+    return offset
 
 
 def _one_column(name, values, n, entry, such):

@@ -50,13 +50,14 @@ def numbers(table, estimator, *, reset):
     dtypes = table.dtypes
     X = _one_sparse_type(table.rows, dtypes[0]) if table.is_sparse else with_names(table.rows)
     try:
-        with config_context(array_api_dispatch=False):
+        is_ready, checked = _is_ready(X, dtypes), X
+        if reset or not is_ready or not _is_as_in_fit(estimator, X):  # saves a third of the time that one row takes
             how = {"dtype": dtypes, "order": "C", "accept_sparse": "csr", "ensure_all_finite": False}
-            if _is_ready(X, dtypes):  # saves a fifth of the time that one row takes
-                how = {"skip_check_array": True}
-            checked = validate_data(estimator, X, reset=reset, **how)
-            check_column_labels(estimator, X, reset)
-            _refuse_infinite(checked, getattr(estimator, "feature_names_in_", None))
+            with config_context(array_api_dispatch=False):
+                how = {"skip_check_array": True} if is_ready else how
+                checked = validate_data(estimator, X, reset=reset, **how)
+        check_column_labels(estimator, X, reset)
+        _refuse_infinite(checked, getattr(estimator, "feature_names_in_", None))
     except MemoryError:
         raise
     except Exception as error:  # the user's library may raise anything while it converts
@@ -77,6 +78,11 @@ def numbers(table, estimator, *, reset):
 def _is_ready(X, dtypes):
     """Whether X is an array with rows and columns that needs no conversion to one of these types."""
     return type(X) is np.ndarray and X.ndim == 2 and X.size > 0 and X.dtype in dtypes and X.flags.c_contiguous
+
+
+def _is_as_in_fit(estimator, X):
+    """Whether an array has as many columns as that of the fit, which had no names either."""
+    return X.shape[1] == getattr(estimator, "n_features_in_", None) and not hasattr(estimator, "feature_names_in_")
 
 
 def check_column_labels(estimator, table, reset):

@@ -159,7 +159,7 @@ def arrange(X, y, weight, sampler, more=()):
     rows are equal in these too.
     """
     if X.shape[0] * X.shape[1] <= _SORTED_SIZE:
-        keys = [values for values in more if values is not None]
+        keys = [key for values in more if values is not None for key in np.atleast_2d(values.T)]
         order = np.lexsort((*keys, y, *dense(device.to_host(X)).T[::-1]))
         X, y, weight, *more = _take_rows(order, (X, y, weight, *more))
         if sampler == "hmc":
@@ -199,7 +199,7 @@ def _merge_equal_rows(X, y, weight, more):
     differ = (values[1:] != values[:-1]).any(axis=1)
     for others in (y, *more):
         if others is not None:
-            differ |= others[1:] != others[:-1]
+            differ |= (others[1:] != others[:-1]).reshape(len(differ), -1).any(axis=1)
     first = np.append(True, differ)
     if first.all():
         return X, y, weight, *more

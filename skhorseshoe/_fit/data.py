@@ -12,6 +12,7 @@ from .._data.row_groups import check_offset
 from .._data.validation import check_y, numbers
 from .._data.weights import Excess, is_whole, is_wide, rows_that_count, weigh
 from .._model import likelihood_of
+from .._model.multinomial_probit import simplex
 from .._utils.names import names_of
 from . import parameters
 
@@ -117,8 +118,13 @@ def _in_memory(X, y, by_row, params, levels):
     """The facts of ``Data`` about rows in memory or on disk, whose numbers and labels are checked."""
     check_consistent_length(X, y)
     labels = {} if by_row.groups is None else check_factors(by_row.groups, len(y))
-    offset = None if by_row.offset is None else check_offset(by_row.offset, len(y))
+    n = len(y)
     counts, y, weight, classes, excess = weigh(y, by_row.sample_weight, params.class_weight, levels)
+    offset = None
+    if by_row.offset is not None:
+        has_utilities = len(classes) > 2 and not levels
+        offset = check_offset(by_row.offset, n, classes if has_utilities else ())
+        offset = offset @ simplex(len(classes)).T if has_utilities else offset
     X, offset, *by_factor = rows_that_count(counts, X, offset, *labels.values())
     groups, codes, whole = None, None, is_whole(weight)
     if labels:

@@ -64,8 +64,6 @@ def plan_fit(params, data, done):
     extras = data.extras
     if params.likelihood is not PROBIT:
         extras = _named(params.likelihood)
-        if n_contrasts > 1 and data.has_offset:
-            raise ValueError("An offset is for two classes, or classes in order (ordered=True): leave it out.")
         if data.rows is None or (data.groups is not None and not params.likelihood.averages_exactly):
             where, cure = "Groups of rows", "Leave groups out, or fit y == a class, which has two."
             if data.rows is None:

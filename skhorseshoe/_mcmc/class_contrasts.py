@@ -99,14 +99,18 @@ class RowsOfContrasts:
     def _information_of_rows(self, beta):
         """The information of each row about its d linear predictors, times its weight; (n, d, d)."""
         points = beta[:: -(-len(beta) // _POINTS_OF_INFORMATION)]
-        eta = self.rows.predictors(side_by_side(points, self.d)).astype(np.float64)
-        eta = eta.reshape(self.n, len(points), self.d)
+        eta = self._predictors(points).astype(np.float64)
         out = np.empty((self.n, self.d, self.d))
         for some in cut(0, self.n, _ROWS_AT_A_TIME):
             at_points = self.likelihood.fisher_information(eta[some].reshape(-1, self.d))
             out[some] = at_points.reshape(-1, len(points), self.d, self.d).mean(axis=1)
         weight = self.rows.weight
         return out * weight[:, None, None] if len(weight) else out
+
+    def _predictors(self, beta):
+        """The linear predictors of all rows at the points of beta (m, q d), offsets included; (n, m, d)."""
+        eta = self.rows.predictors(side_by_side(beta, self.d)).reshape(self.n, -1, self.d)
+        return eta if self.rows.offset is None else eta + self.rows.offset[:, None]
 
     def information_by_rows(self, beta):
         """As ``Rows.information_by_rows``, of a contrast on average."""
@@ -123,6 +127,5 @@ class RowsOfContrasts:
 
     def separated_by(self, beta):
         """Whether all of the points of beta (m, q d) have every row of X on the side of its class."""
-        predictors = self.rows.predictors(side_by_side(beta, self.d)).reshape(self.n, -1, self.d)
-        utilities = predictors @ self.likelihood.contrasts
+        utilities = self._predictors(beta) @ self.likelihood.contrasts
         return bool((utilities.argmax(axis=2) == self.rows.y[:, None]).all())

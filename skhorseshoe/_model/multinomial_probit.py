@@ -114,13 +114,18 @@ class MultinomialProbit(Probit):
     def _parts(rows):
         return [rows[at : at + _ROWS_AT_A_TIME] for at in range(0, max(1, len(rows)), _ROWS_AT_A_TIME)]
 
+    @property
+    def nodes(self):
+        """Where the largest utility lies, from the largest eta on, in the rule that all classes share."""
+        return np.arange(_LEFT, _RIGHT, self._step())
+
     def _step(self):
         return _STEP * (2 / self.n_classes) ** 0.25
 
     def _at_largest(self, rows, with_slopes=False):
         """Probabilities (n, K) by nodes of the largest utility; and the derivatives of each by all eta (n, K, K)."""
         eta = rows @ self.contrasts
-        t = np.arange(_LEFT, _RIGHT, self._step()) - eta[..., None] + eta.max(axis=1)[:, None, None]  # (n, K, nodes)
+        t = self.nodes - eta[..., None] + eta.max(axis=1)[:, None, None]  # (n, K, nodes)
         below, density = special.ndtr(t), np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi)
         ratio, all_below = density / below, self._step() * below.prod(axis=1)
         p = (ratio @ all_below[..., None])[..., 0]

@@ -38,7 +38,9 @@ def average_changes(model, steps, X, changes, parts, offset, max_draws, known=No
     scale = offset_factors(model, max_draws)
     changer = ColumnChanger(model, steps, X, changes, np.abs(coef).max(axis=0).astype(np.float64))
     first, sizes = np.cumsum([0, *(len(item.states) for item in changes)]), parts.sizes()
-    sums = np.zeros((len(sizes), first[-1] + (0 if known is None else len(known)), len(coef)))
+    q, n_draws = predict.predictors_of_row(model), predict.n_draws_of(model, intercept)
+    scale = np.repeat(scale, q)
+    sums = np.zeros((len(sizes), first[-1] + (0 if known is None else len(known)), n_draws))
     for rows, block, base in blocks_behind(model, steps, X):
 
         def add(column_changes, of_rows, rows=rows, base=base):
@@ -48,9 +50,13 @@ def average_changes(model, steps, X, changes, parts, offset, max_draws, known=No
                 if not len(places):
                     continue
 
-                def fixed(draws, places=places):
-                    shift = 0.0 if offset is None else scale[draws, None] * offset[places]
-                    return intercept[draws, None] + shift
+                def fixed(at, places=places):
+                    if offset is None:
+                        return intercept[at, None]
+                    of_rows = (
+                        offset[places].T if offset.ndim == 1 else np.tile(offset[places].T, (len(scale[at]) // q, 1))
+                    )
+                    return intercept[at, None] + scale[at, None] * of_rows
 
                 inside = slice(None) if len(inside) == base.shape[0] else inside  # without a copy
                 share = (len(places) if parts.weight is None else parts.weight[places]) / size
@@ -78,27 +84,33 @@ def _add_effects(model, X, column_changes, first, share, coef, fixed, sums, know
     """Add to the sums the effects of column changes on the sum of probabilities over the rows X, under each draw.
 
     first : number of the first state of each change. share : of these rows among all, or (n,) of each of them. fixed :
-    function of the draws that returns intercept plus offset, (k, n) or (k, 1). known : (k, n) or None, see
+    function of the rows of coef that returns intercept plus offset, (k, n) or (k, 1). known : (k, n) or None, see
     ``average_changes``.
     """
     likelihood, shares = model._likelihood, share / len(X) * np.ones(len(X)) if np.ndim(share) == 0 else share
+    q = predict.predictors_of_row(model)
+    share = share if q == 1 else shares
     alike = AlikeRows(column_changes, shares, coef.shape[1], likelihood)
     one_by_one = [column_change for column_change in column_changes if column_change.groups is None]
     share_of_sets = share if known is None or (len(known) == 1 and known.all()) else (known * shares).T
 
-    def use(eta, draws, ops):
+    def use(eta, places, ops):
         def average(eta, share=share):
+            if q > 1:  # those of a draw side by side: of the draws as if they were rows, and of the rows as draws
+                eta = np.moveaxis(eta.reshape(-1, q, len(X)), 1, 2).reshape(-1, len(X) * q)
             if np.ndim(share) == 0:
                 return share * ops.average_probabilities(eta, likelihood)[:, 1]
             return likelihood.probability(eta, ops) @ ops.to_device(share)
 
         # Blocks of draws with all rows, not of rows with all draws, so that each sum over rows is made in one place.
-        eta += ops.to_device(fixed(draws))
-        block_coef, remaining = coef[draws].astype(np.float64), [*one_by_one]
+        eta += ops.to_device(fixed(places))
+        draws = slice(places.start // q, places.stop // q)
+        block_coef, remaining = coef[places].astype(np.float64), [*one_by_one]
         for column_change, total in alike.effects(eta, block_coef, ops):
             if total is None:
                 remaining.append(column_change)
             else:
+                total = total if q == 1 else likelihood.of_each(total)
                 sums[first[column_change.feature_change] + column_change.state, draws] += total
         unchanged = average(eta) if remaining else None
         for column_change in remaining:
@@ -110,4 +122,4 @@ def _add_effects(model, X, column_changes, first, share, coef, fixed, sums, know
             sums[first[-1] :, draws] += np.atleast_2d(ops.to_host(average(eta, share_of_sets)).T)
 
     if column_changes or known is not None:
-        predict.each_product(model, coef, X, use)
+        predict.each_product(model, coef, X, use, together=q)

@@ -4,8 +4,11 @@ A linear predictor of such a model is eta (n, m) of n rows under m draws, with o
 first; of classes without an order, whose utilities they are, eta (n, m K), those of the first draw first.
 """
 
+from functools import partial
+
 import numpy as np
 
+from .._utils.names import printable
 from .ordered import average_of_ordered, in_order_of_classes, is_ordered
 
 
@@ -43,6 +46,19 @@ def each_probability(model, eta, ops, own):
     return np.moveaxis(ops.class_probabilities(contrasts_of(model, eta), model._likelihood), 1, 2)
 
 
+def averages_of_two(likelihood, eta, ops):
+    """Averages over draws of the probabilities of two classes; (n, 2)."""
+    several = likelihood.n_predictors > 1
+    return likelihood.averages(eta, ops) if several else ops.average_probabilities(eta, likelihood)
+
+
+def quantiles_of_two(likelihood, eta, ops, levels):
+    """Quantiles over draws of the probability of the second of two classes; (n, number of levels)."""
+    if likelihood.n_predictors > 1:  # no increasing function of one
+        return ops.quantiles(likelihood.probability(eta, ops), levels)
+    return ops.quantiles(eta, levels, partial(likelihood.probability, ops=ops))
+
+
 def ends_of_classes(model, eta, ops, own, levels):
     """Quantiles over draws of the probability of each class in the order of ``classes_``; (n, 2 K)."""
     ends = np.quantile(each_probability(model, eta, ops, own), levels, axis=1)  # (2, n, K)
@@ -64,7 +80,8 @@ def refuse_classes(model, what):
         levels = model.ordered_classes_.tolist()
         raise ValueError(
             f"{what} is of two classes, and this model has {len(levels)} in order. Ask it of the model of y >= a class "
-            f"above the lowest: inspection.at_least(model, {levels[-1]!r})."
+            f"above the lowest, inspection.at_least(model, {levels[-1]!r}), or of y == a class, "
+            f"inspection.one_vs_rest(model, {levels[1]!r})."
         )
     refuse_several(model, what)
 
@@ -80,6 +97,22 @@ def refuse_several(model, what):
     if has_sizes(model):
         first, second, *_ = model.classes_.tolist()
         raise ValueError(
-            f"{what} is of two classes, and this model has {len(model.classes_)}. Ask it of the model of one against "
-            f"another: inspection.against(model, {second!r}, {first!r})."
+            f"{what} is of two classes, and this model has {len(model.classes_)}. Ask it of the model of one and the "
+            f"rest, inspection.one_vs_rest(model, {second!r}), or of one against another, "
+            f"inspection.against(model, {second!r}, {first!r})."
         )
+
+
+def needs_one_score(model, what):
+    """Raise a ValueError if the probability of two classes is no increasing function of one score."""
+    if hasattr(model, "_predictors"):
+        made = "at_least" if isinstance(model._predictors["place"], str) else "against"
+        raise ValueError(
+            f"{what} takes no model {model._derived}, whose probability is no function of one score. Ask it of one "
+            f"that inspection.{made} makes."
+        )
+
+
+def event_of(model):
+    """What the probability of the second of two classes is of, in words."""
+    return getattr(model, "_event", f"y = {printable(model.classes_[1])}")

@@ -18,7 +18,7 @@ from .._utils.memory import check_matrices
 from .._utils.names import names_of, printable
 from . import predict
 from . import terms as _terms
-from .classes import refuse_classes
+from .classes import needs_one_score, refuse_classes
 from .estimates import ends_of, interval, means
 from .grouped_prediction import GivenRows, on_average, population, refuse_offset
 from .input_rows import InputRows, classifier_rows, input_names, row_like
@@ -115,6 +115,7 @@ def contributions(
     """
     steps, classifier = unwrap(model)
     refuse_classes(classifier, "contributions")
+    needs_one_score(classifier, "contributions")
     refuse_offset(classifier, "contributions")
     classifier = population(classifier)
     level = level_of(classifier, level)

@@ -13,9 +13,8 @@ from sklearn.utils.validation import _num_samples
 from .._data.input_table import refuse_lazy, warn_if_reordered
 from .._data.labels import is_second
 from .._utils.errstate import guarded
-from .._utils.names import printable
 from .._utils.warn import warn
-from .classes import refuse_classes
+from .classes import event_of, refuse_classes
 from .estimates import interval
 from .grouped_prediction import is_grouped, matched_groups
 from .mixin import level_of
@@ -58,7 +57,7 @@ def net_benefit(
     Parameters
     ----------
     model : HorseshoeProbitClassifier, Pipeline or search
-        Fitted. Of ordered classes, ask that of `at_least`; of several, a fit to ``y == label``.
+        Fitted. Of more than two classes, ask that of `one_vs_rest`, or of ordered ones that of `at_least`.
     X : array-like, table or sparse matrix of shape (n_samples, n_features)
         The rows to act on. With ``y`` they should be others than those of the fit, on which it is too good.
     y : array-like of shape (n_samples,) or None, default=None
@@ -122,8 +121,8 @@ def net_benefit(
     n_chains = 1 if y is not None else len(classifier.intercept_draws_)
     frame._draws = t.tolist(), model_draws.reshape(n_chains, -1, len(t))
     expected = "expected" if y is None else "observed"
-    name = printable(classifier.classes_[1])
-    frame.attrs["header"] = in_lines(f"Net benefit of acting on P(y = {name}) >= threshold, {expected}, {len(p)} rows")
+    what = f"P({event_of(classifier)}) >= threshold"
+    frame.attrs["header"] = in_lines(f"Net benefit of acting on {what}, {expected}, {len(p)} rows")
     frame.attrs["about"] = {"label": classifier.classes_[1], "level": level}
     return frame
 
@@ -148,7 +147,7 @@ def calibration(
     Parameters
     ----------
     model : HorseshoeProbitClassifier, Pipeline or search
-        Fitted. Of ordered classes, ask that of `at_least`; of several, a fit to ``y == label``.
+        Fitted. Of more than two classes, ask that of `one_vs_rest`, or of ordered ones that of `at_least`.
     X, y : array-like or table of shape (n_samples, n_features), and array-like of shape (n_samples,)
         Rows that the model has not seen, and their labels.
     level, groups, offset, new_groups, random_state : see `net_benefit`
@@ -206,7 +205,7 @@ def matched_rows(model, X, y, groups, offset, new_groups, what="A display of pro
     if y is not None and hasattr(classifier, "_others_excluded"):
         raise ValueError(
             f"{what} with y takes no model {classifier._derived}: that is of rows for which no other class is "
-            "possible, and rows of both are those that others have left. Ask a fit to y == a class, which has two."
+            "possible, and rows of both are those that others have left. Ask inspection.one_vs_rest(model, label)."
         )
     refuse_classes(classifier, what)
     refuse_lazy(X)

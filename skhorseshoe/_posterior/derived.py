@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.pipeline import make_pipeline
 
-from .ordered import at_least as two_classes
+from . import ordered, several
 from .pipeline import unwrap
 from .prevalence import with_share
-from .several import against as one_against_another
 
 if TYPE_CHECKING:
     from .._types import Model
@@ -50,7 +49,54 @@ def at_least(model: Model, label: Any) -> Model:
     >>> bool(np.allclose(at_least(model, 2).predict_proba(X)[:, 1], model.predict_proba(X)[:, 2]))
     True
     """
-    return _behind_its_steps(model, two_classes, label)
+    return _behind_its_steps(model, ordered.at_least, label)
+
+
+def one_vs_rest(model: Model, label: Any) -> Model:
+    """The model of y == a class, of a fit with more than two classes: a fitted model of two classes.
+
+    P(y == label) is that of ``predict_proba``, and under each draw that of ``predict_proba_samples``. All that speaks
+    of the probability of the second of two classes takes this model, such as `marginal_effects`, `calibration`,
+    `net_benefit`, `predictive_check` and displays of probabilities; its labels are False and True, y == label. It has
+    the draws of the fit, which is not repeated: it is one model of all classes, not one for each.
+
+    Parameters
+    ----------
+    model : HorseshoeProbitClassifier, Pipeline or search
+        Fitted on more than two classes, with or without ``ordered``.
+    label : scalar
+        One of its ``classes_``.
+
+    Returns
+    -------
+    model : HorseshoeProbitClassifier or Pipeline
+        A Pipeline with the steps before the classifier, if there are any. Its coefficients are those of the class
+        beside the mean of all, as of ``summary(of=label)``, and of ordered classes those of the fit.
+
+    Raises
+    ------
+    ValueError
+        If the model has two classes, or label is not one of its classes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skhorseshoe import HorseshoeProbitClassifier
+    >>> from skhorseshoe.inspection import marginal_effects, one_vs_rest
+    >>> X, y = load_iris(return_X_y=True, as_frame=True)
+    >>> model = HorseshoeProbitClassifier(standardize=True, random_state=0).fit(X, y)
+    >>> effects = [marginal_effects(one_vs_rest(model, k), X, change="sd", max_draws=200) for k in (0, 1, 2)]
+    >>> means = [effect.loc["petal width (cm)", "mean"] for effect in effects]
+    >>> bool(means[0] < 0 < means[2]), bool(abs(sum(means)) < 1e-12)  # what one gains, others lose
+    (True, True)
+    """
+    return _behind_its_steps(model, _one_vs_rest, label)
+
+
+def _one_vs_rest(classifier, label):
+    if len(classifier.classes_) < 3:
+        raise ValueError("one_vs_rest is for more than two classes: a model of two is its own model of the second.")
+    return (ordered if ordered.is_ordered(classifier) else several).one_vs_rest(classifier, label)
 
 
 def with_prevalence(model: Model, share: float) -> Model:
@@ -138,7 +184,7 @@ def against(model: Model, label: Any, other: Any) -> Model:
     >>> against(model, 2, 1).classes_.tolist()
     [1, 2]
     """
-    return _behind_its_steps(model, one_against_another, label, other)
+    return _behind_its_steps(model, several.against, label, other)
 
 
 def _behind_its_steps(model, make, *asked):

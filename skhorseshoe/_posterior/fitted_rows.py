@@ -22,6 +22,8 @@ def check_fitted_on(model, rows, place, weight):
     """Raise a ValueError unless ``GivenRows``, places of labels (n,) and weights (n,) or None are those of the fit,
     in any order that they have in common."""
     of_fit, X, offset = model._fitted_rows, rows.X, rows.offset
+    if offset is not None and offset.ndim > 1:
+        offset = offset @ model._likelihood_of_fit.contrasts.T
     counts = np.ones(len(place)) if weight is None else weight
     total, y = float(counts.sum()), place.astype(np.uint8)
     if (n_rows := int((counts > 0).sum())) != of_fit["n"]:

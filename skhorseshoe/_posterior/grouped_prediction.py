@@ -31,7 +31,7 @@ class GivenRows(NamedTuple):
 
     X: Any
     codes: Any = None  # (n, n_factors) codes of the groups, -1 for one that the fit has not seen; None without groups
-    offset: Any = None  # (n,) or None
+    offset: Any = None  # (n,), of classes without an order (n, K), or None
 
 
 class DrawsForRows(NamedTuple):
@@ -85,7 +85,7 @@ def given_rows(model, X, groups, offset, new_groups=None):
     if has_offset and offset is None:
         raise ValueError(
             "This model was fitted with an offset, without which its scores are not known: give offset= here too, a "
-            "number for each row (np.zeros(len(X)) for none)."
+            "number for each row (np.zeros(len(X)) for none), or of classes without an order one for each class."
         )
     if offset is not None and not has_offset:
         raise ValueError("This model was fitted without an offset: leave offset out, or fit with one.")
@@ -95,8 +95,15 @@ def given_rows(model, X, groups, offset, new_groups=None):
         warn_once(_KNOWN.format(matched.told), UserWarning, "known groups")
     if matched is not None and not hasattr(model, "group_effect_draws_") and matched.counts[0]:
         raise ValueError("The effects of groups are known when the fit has ended: leave groups out until then.")
-    offset = None if offset is None else check_offset(offset, n)
+    offset = None if offset is None else check_offset(offset, n, _classes_with_utilities(model))
     return GivenRows(X, None if matched is None else matched.codes, offset)
+
+
+def _classes_with_utilities(model):
+    """The classes without an order of which each has a linear predictor, if a model has them."""
+    if hasattr(model, "_predictors"):
+        return model._predictors["classes"]
+    return model.classes_ if model.intercept_draws_.ndim > 2 else ()
 
 
 def matched_groups(model, n, groups, new_groups):
@@ -141,7 +148,7 @@ def population(model):
 
 def offset_factors(model, max_draws=None):
     """The factor of offsets under each draw, the same as that of coefficients; (m,)."""
-    root = getattr(model, "_averaged_by", np.ones(model.intercept_draws_.shape))
+    root = getattr(model, "_averaged_by", np.ones(model.intercept_draws_.shape[:2]))
     return 1 / evenly(root, max_draws).ravel()
 
 

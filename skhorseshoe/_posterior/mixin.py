@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._data import validation
 from .._data.input_table import warn_if_reordered
 from .._model import PROBIT, likelihood_of
+from .._model.one_class import one_class
 from .._model.resampled import Resampled
 from .._utils.errstate import guarded
 from . import ordered
@@ -62,7 +63,9 @@ class PosteriorMixin:
 
     @property
     def _likelihood(self):
-        """The likelihood of new rows, which ``with_prevalence`` may have taken from another population."""
+        """The likelihood of new rows: of another population by ``with_prevalence``, of one class by ``one_vs_rest``."""
+        if hasattr(self, "_predictors"):
+            return one_class(self._predictors["place"], self._predictors["intercept"].shape[2])
         return Resampled(self._odds_factor) if hasattr(self, "_odds_factor") else self._likelihood_of_fit
 
     @property

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from .._utils.names import plain, printable
 from .grouped_prediction import evenly
 
 
@@ -54,15 +55,35 @@ def at_least(model, label):
     levels = model.ordered_classes_.tolist()
     if label not in levels[1:]:
         raise ValueError(f"at_least takes one of {levels[1:]}, the classes above the lowest; got {label!r}.")
-    k = levels.index(label)
-    binary = copy(model)
-    binary.intercept_draws_ = -cut_points(model)[..., k - 1]
-    binary.intercept_ = np.atleast_1d(binary.intercept_draws_.mean())
-    binary.classes_, binary.ordered = np.array([False, True]), False
-    binary.moments_ = None  # those of the intercept are another's
-    binary._saved_run, binary._derived = None, f"of y >= {label!r} within a model of ordered classes"
-    del binary.ordered_classes_, binary._own_draws
-    return binary
+    return _of_two(model, -cut_points(model)[..., levels.index(label) - 1], ">=", label)
+
+
+def one_vs_rest(model, label):
+    """See ``inspection.one_vs_rest``, of a classifier of ordered classes."""
+    levels = model.ordered_classes_.tolist()
+    if label not in levels:
+        raise ValueError(f"one_vs_rest takes one of {levels}; got {label!r}.")
+    k, cuts = levels.index(label), cut_points(model)
+    if k == len(levels) - 1:
+        return _of_two(model, -cuts[..., -1], "=", label)
+    one, ends = _of_two(model, model.intercept_draws_, "=", label), -cuts[..., [max(0, k - 1), k]]
+    coef = np.broadcast_to(model.coef_draws_[:, :, None], (*ends.shape, model.n_features_in_))
+    place, one._favours = "between" if k else "lowest", "higher classes"
+    one._predictors = {"coef": coef, "intercept": ends, "place": place, "classes": ()}
+    return one
+
+
+def _of_two(model, intercept_draws, relation, label):
+    """A copy of a model of ordered classes that has two, whether y has this relation to a class."""
+    two = copy(model)
+    two.intercept_draws_ = intercept_draws
+    two.intercept_ = np.atleast_1d(intercept_draws.mean())
+    two.classes_, two.ordered = np.array([False, True]), False
+    two.moments_ = None  # those of the intercept are another's
+    two._event = two._favours = f"y {relation} {printable(label)}"
+    two._saved_run, two._derived = None, f"of y {relation} {plain(label)!r} within a model of ordered classes"
+    del two.ordered_classes_, two._own_draws
+    return two
 
 
 def cut_names(model):

@@ -11,7 +11,7 @@ from .._data.weights import check_weights
 from .._utils.arrays import first_not_finite
 from .._utils.memory import check_result
 from .._utils.threads import Threads, count_threads, open_threads
-from .classes import has_classes, is_several, log_density_of_class
+from .classes import has_classes, log_density_of_class
 from .fitted_rows import check_fitted_on
 from .grouped_prediction import (
     DrawsForRows,
@@ -190,15 +190,26 @@ def total_log_likelihood(model, rows, place, weight):
 
 
 def flat_draws(model, max_draws=None):
-    """The draws of coefficients (m, p), in the dtype that they are kept in, and intercept (m,), chain after chain; of
-    several classes those of the first draw come first, (m K, p) and (m K,)."""
-    coef, intercept = (evenly(draws, max_draws) for draws in (model.coef_draws_, model.intercept_draws_))
+    """The draws of coefficients (m, p), in the dtype that they are kept in, and intercept (m,), chain after chain; of q
+    linear predictors a row, as of several classes, those of the first draw come first, (m q, p) and (m q,)."""
+    coef, intercept = (evenly(draws, max_draws) for draws in _draws(model))
     return coef.reshape(-1, coef.shape[-1]), intercept.ravel().astype(np.float64, copy=False)
 
 
 def n_draws_of(model, intercept):
     """The number of draws of which ``flat_draws`` gave these intercepts."""
-    return len(intercept) // len(model.classes_) if is_several(model) else len(intercept)
+    return len(intercept) // predictors_of_row(model)
+
+
+def predictors_of_row(model):
+    """The number of linear predictors of a row under a draw."""
+    return int(np.prod(_draws(model)[1].shape[2:]))
+
+
+def _draws(model):
+    """The draws of coefficients and intercepts that make the linear predictors."""
+    own = getattr(model, "_predictors", None)
+    return (model.coef_draws_, model.intercept_draws_) if own is None else (own["coef"], own["intercept"])
 
 
 def each_predictor(model, rows, coef, intercept, use, scale=1.0):
@@ -210,7 +221,9 @@ def each_predictor(model, rows, coef, intercept, use, scale=1.0):
     def shifted(eta, block, ops):
         eta += ops.to_device(intercept)
         if rows.offset is not None:
-            eta += ops.to_device(rows.offset[block, None] * scale)
+            offset = rows.offset[block]
+            by_draw = offset[:, None] * scale if offset.ndim == 1 else np.tile(offset, n_draws_of(model, intercept))
+            eta += ops.to_device(by_draw)
         if not np.isfinite(float(eta.sum())) and (first := first_not_finite(ops.to_host(eta))):
             raise ValueError(
                 f"Row {block.start + first[0]} of X is too large to predict, or holds NaN: its products with the "
@@ -222,10 +235,11 @@ def each_predictor(model, rows, coef, intercept, use, scale=1.0):
     each_product(model, rows.X, coef, shifted, alone)
 
 
-def each_product(model, a, b, use, threads=None):
+def each_product(model, a, b, use, threads=None, together=1):
     """Call use(product, rows, ops) with blocks of the product a b', which may be overwritten, and the slice of the rows
-    of ``a``. Blocks are on the device of the back end ``ops``. threads : a context; by default those of ``n_jobs``."""
+    of ``a``. Blocks are on the device of the back end ``ops``. threads : a context; by default those of ``n_jobs``.
+    together : so many neighbouring rows of ``a`` are in one block."""
     ops, name, _ = device.for_answers(model.device, model.device_, a)
     budget = int(sklearn.get_config()["working_memory"] * 2**20)
     with threads or open_threads(count_threads(model.n_jobs)) as threads, ops.using(name):
-        ops.each_block(a, b, threads, budget, lambda product, rows: use(product, rows, ops))
+        ops.each_block(a, b, threads, budget, lambda product, rows: use(product, rows, ops), together)

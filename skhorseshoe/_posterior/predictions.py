@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,15 @@ from .._backends import device
 from .._data.dask_lazy import by_blocks
 from .._utils.memory import check_result
 from . import predict as _predict
-from .classes import average_probabilities, each_probability, ends_of_classes, has_classes, refuse_classes
+from .classes import (
+    average_probabilities,
+    averages_of_two,
+    each_probability,
+    ends_of_classes,
+    has_classes,
+    quantiles_of_two,
+    refuse_classes,
+)
 from .estimates import ends_of, mixture_quantiles
 from .grouped_prediction import is_grouped
 from .mixin import PosteriorMixin, level_of
@@ -165,7 +172,7 @@ class PredictionsMixin(PosteriorMixin):
         def ends(eta, ops, own):
             if has_classes(self):
                 return ends_of_classes(self, eta, ops, own, ends_of(level))
-            return ops.quantiles(eta, ends_of(level), partial(self._likelihood.probability, ops=ops))
+            return quantiles_of_two(self._likelihood, eta, ops, ends_of(level))
 
         shape = (len(self.classes_), 2) if has_classes(self) else (2,)
 
@@ -247,7 +254,7 @@ class PredictionsMixin(PosteriorMixin):
         def average(eta, ops, own):
             if has_classes(self):
                 return average_probabilities(self, eta, ops, own)
-            return ops.average_probabilities(eta, self._likelihood)
+            return averages_of_two(self._likelihood, eta, ops)
 
         probabilities = _predict.values_by_row(self, rows, len(self.classes_), average)
         return device.put_on_device_of(rows.X, answer(probabilities))

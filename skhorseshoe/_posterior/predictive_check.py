@@ -69,7 +69,7 @@ def predictive_check(
     Parameters
     ----------
     model : HorseshoeProbitClassifier, Pipeline or search
-        Fitted on two classes, or from `at_least`.
+        Fitted on two classes, or from `one_vs_rest` or `at_least`.
     X : array-like, table or sparse matrix of shape (n_samples, n_features)
         Rows as the model takes them: those of the fit, or better rows that it has not seen.
     y : array-like of shape (n_samples,)
@@ -142,7 +142,7 @@ def predictive_check(
     spread, expected = observed.std(), interval(repeated.std(axis=1)[None], level)
     frame.attrs |= {"spread": (float(spread), *map(float, expected)), "level": level}
     frame.attrs["classes"] = classifier.classes_.tolist()
-    second, share = class_texts(classifier.classes_)[1], f"{100 * level:g} %"
+    second, share = getattr(classifier, "_event", class_texts(classifier.classes_)[1]), f"{100 * level:g} %"
     frame.attrs["header"] = in_lines(
         f"Shares of {second} by {printable(name)}: {frame['outside'].sum()} of {len(frame)} are outside the {share} "
         f"band in which they are if the model is right. Their standard deviation is {spread:.3f}, and would be "

@@ -20,7 +20,7 @@ from .claim_errors import (
     scores,
     sure_signs,
 )
-from .classes import is_several
+from .classes import is_several, needs_one_score
 from .estimates import excludes_zero, interval
 from .grouped_prediction import given_rows
 from .least_effect import LeastEffects, asks_for_levels, check_effect, least_effects
@@ -117,6 +117,7 @@ def by_dss(model, rows, level, n_columns, judged):
     """
     if is_several(model):
         raise ValueError(_NO_DSS)
+    needs_one_score(model, "rule='dss'")
     X, y, sample_weight, offset = rows
     X, weight, offset = dss_cv.weighted(model, X, y, sample_weight, [given_rows(model, X, None, offset).offset])
     path = dss_cv.search(model, X, weight, level, n_columns, judged.owners, offset)

@@ -5,7 +5,7 @@ from copy import copy
 import numpy as np
 import pandas as pd
 
-from .._utils.names import class_texts, names_of
+from .._utils.names import class_texts, names_of, plain, printable
 from ..diagnostics import convergence, ess_bulk, rhat
 from .claim_errors import EFFECT, prob_columns_wrong
 from .classes import is_several
@@ -30,6 +30,8 @@ def against(model, label, other):
     k, other_k = (_place(model, each, "against") for each in (label, other))
     if k == other_k:
         raise ValueError(f"against takes two different classes; got {label!r} twice.")
+    if hasattr(model, "_has_offset"):
+        raise ValueError("against takes no model that was fitted with an offset: ask inspection.one_vs_rest.")
     coef, intercept = model.coef_draws_, model.intercept_draws_
     # Utilities of variance 1 have a difference of variance 2.
     two = _with_coefficients(
@@ -43,13 +45,25 @@ def against(model, label, other):
     return two
 
 
-def of_class(model, label):
+def one_vs_rest(model, label):
+    """See ``inspection.one_vs_rest``, of a classifier of several classes."""
+    one = of_class(model, label, "one_vs_rest")
+    k = _place(model, label, "one_vs_rest")
+    own = {"coef": model.coef_draws_, "intercept": model.intercept_draws_}
+    one._predictors = {**own, "place": k, "classes": model.classes_}
+    one.classes_ = np.array([False, True])
+    one._event = f"y = {printable(label)}"
+    one._derived = f"of y = {plain(label)!r} within a model of several classes"
+    return one
+
+
+def of_class(model, label, name="of"):
     """A copy of a model whose coefficients are those of one class beside the mean of all."""
     if not is_several(model):
         raise ValueError("of is for more than two classes without an order: leave it out.")
-    k = _place(model, label, "of")
+    k = _place(model, label, name)
     one = _with_coefficients(model, model.coef_draws_[:, :, k], model.intercept_draws_[..., k])
-    one._beside_all = class_texts(model.classes_)[k]
+    one._favours = f"{class_texts(model.classes_)[k]} beside the mean of all classes"
     if model.moments_ is not None:
         n_classes, p = model.coef_draws_.shape[2:]
         own = [*range(k * p, (k + 1) * p), n_classes * p + k, -1]  # coefficients, the intercept and tau

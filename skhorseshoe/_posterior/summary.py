@@ -75,10 +75,10 @@ def sets_frame(model, sets, level, missing):
 def favoured(model, quantities="coefficients"):
     """The class that positive ones favour, in words."""
     if is_several(model):
-        beside = getattr(model, "_beside_all", None)
-        return f"positive {quantities} favour {beside or 'their class'} beside the mean of all classes"
-    which = "higher classes" if is_ordered(model) else class_texts(model.classes_)[1]
-    return f"positive {quantities} favour {which}"
+        which = "their class beside the mean of all classes"
+    else:
+        which = "higher classes" if is_ordered(model) else class_texts(model.classes_)[1]
+    return f"positive {quantities} favour {getattr(model, '_favours', which)}"
 
 
 def described(draws, level):

@@ -10,7 +10,7 @@ from .._backends import device
 from .._data.input_table import refuse_lazy
 from .._model.before_data import MOST_ROWS, before_data, share_certain
 from .._posterior.claim_errors import EFFECT
-from .._posterior.classes import refuse_several
+from .._posterior.classes import needs_one_score, refuse_several
 from .._posterior.grouped_prediction import evenly, population
 from .._posterior.pipeline import prepared, unwrap
 from .._posterior.shrunk_columns import shrunk_columns
@@ -76,6 +76,7 @@ class PriorDisplay(AxesDisplay):
         """
         steps, classifier = unwrap(estimator)
         refuse_several(classifier, "PriorDisplay")
+        needs_one_score(classifier, "PriorDisplay")
         refuse_lazy(X)
         classifier = population(classifier)
         X, shrunk = classifier._check_rows(prepared(steps, X)), shrunk_columns(classifier)

@@ -26,11 +26,12 @@ def test_a_row_has_the_same_bits_at_any_place_in_a_block(budget, seed):
     rng = np.random.default_rng(seed)
     for n_draws in (1, 7, 250, 593, 1026, 4001):
         p = int(rng.integers(1, 600))
-        coef, products = rng.standard_normal((n_draws, p)), []
+        coef, products = rng.standard_normal((n_draws, p)).astype(["f4", "f8"][n_draws % 2]), []
         X = np.tile(rng.standard_normal(p), (100, 1))
         with open_threads(1) as alone:
-            cpu.each_block(X, coef, alone, budget, lambda product, rows, to=products: to.extend(product.copy()))
-        assert len(products) == 100
+            for some in (X, X[:1]):
+                cpu.each_block(some, coef, alone, budget, lambda product, rows, to=products: to.extend(product.copy()))
+        assert len(products) == 101
         assert all(np.array_equal(product, products[0]) for product in products)
 
 

@@ -38,7 +38,7 @@ def or_none(weight):
 class Shift(NamedTuple):
     """Terms that are added to linear predictors, and arrays by row that a pass reads or writes; None for none."""
 
-    offset: object = None  # (n,) float64
+    offset: object = None  # (n,) float64, or (n, d) of d linear predictors a row
     codes: object = None  # (n,) int32, the group of each row
     effects: object = None  # (n_groups, n_chains) float64
     slopes: object = None  # (n_groups, n_chains) change of the effects along the direction of a line

@@ -13,14 +13,14 @@ _average_probabilities, _next_hermite = function("average_probabilities"), funct
 _class_probabilities = function("class_probabilities")
 
 
-def each_block(X, coef, threads, budget, use):
+def each_block(X, coef, threads, budget, use, together=1):
     """Call use(product, rows) with blocks of X coef', and the slice of rows of each; coef : (n_draws, p).
 
     budget : largest size of a product (rows, n_draws) float64 of several rows, in bytes. use may overwrite the product.
-    A row has the same bits in any block.
+    together : so many neighbouring rows are in one block. A row has the same bits in any block.
     """
     n, p = X.shape
-    block_rows = max(1, min(n, _ROWS_AT_A_TIME, budget // (8 * len(coef))))
+    block_rows = max(1, min(n, _ROWS_AT_A_TIME, budget // (8 * len(coef))) // together) * together
 
     def use_blocks(first, last):
         block, product = np.empty((block_rows, p)), np.empty((block_rows, len(coef)))

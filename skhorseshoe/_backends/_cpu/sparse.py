@@ -141,13 +141,13 @@ def moments(X, weight):
     return mean, square / size
 
 
-def each_block(X, coef, threads, budget, use):
+def each_block(X, coef, threads, budget, use, together=1):
     """As ``dense.each_block``. The product of a row is the sum over its stored numbers in order, in any block.
 
     Only the coefficients that a block needs are copied, once for all of its rows.
     """
     n = X.shape[0]
-    size = max(1, min(_PREDICTED_ROWS, budget // (8 * len(coef))))
+    size = max(1, min(_PREDICTED_ROWS, budget // (8 * len(coef))) // together) * together
 
     def use_blocks(first, last):
         for start in range(first * size, min(n, last * size), size):

@@ -23,11 +23,11 @@ def average_probabilities(eta, likelihood):
     return means
 
 
-def each_block(X, coef, threads, budget, use):
+def each_block(X, coef, threads, budget, use, together=1):
     """As ``cpu.each_block``, with products on the GPU and a budget of its own; X may be on the host."""
     coef = gpu_array(coef).astype(cp.float64, copy=False)
     (m, p), n = coef.shape, X.shape[0]
-    size = max(1, min(PREDICTED_ROWS, _BLOCK_NUMBERS // max(m, p)))
+    size = max(1, min(PREDICTED_ROWS, _BLOCK_NUMBERS // max(m, p)) // together) * together
     rows = cp.zeros((size, p))  # of one shape, so that the product treats a row alike in any block
     for start in range(0, n, size):
         block = cp.ascontiguousarray(gpu_array(X[start : start + size]))

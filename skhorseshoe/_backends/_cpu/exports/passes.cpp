@@ -38,12 +38,13 @@ static void add_by_group(const Shift& shift, const double* values, i64 tile, i64
     }
 }
 
-// Adds offsets to the linear predictors of ``width`` chains of a tile, and effects to those of the first n_chains.
+// Adds offsets to the linear predictors of a tile, d of each chain, ``width`` in all, and effects to those of the first
+// n_chains.
 template <class C>
-static void add_shift(const Shift& shift, i64 tile, i64 start, i64 n_rows, i64 width, C* __restrict eta) {
+static void add_shift(const Shift& shift, i64 d, i64 tile, i64 start, i64 n_rows, i64 width, C* __restrict eta) {
     if (shift.offset)
         for (i64 c = 0; c < width; ++c)
-            for (i64 r = 0; r < n_rows; ++r) eta[c * tile + r] += C(shift.offset[start + r]);
+            for (i64 r = 0; r < n_rows; ++r) eta[c * tile + r] += C(shift.offset[(start + r) * d + c % d]);
     if (shift.codes) add_by_group(shift, shift.effects, tile, start, n_rows, eta);
 }
 
@@ -73,7 +74,7 @@ static void for_tiles(const Rows& rows, const PassRows& pass, const Coefficients
             if (shift.known) load_known(shift, rows.tile, start, n_rows, coef.width, eta);
             else rows.linear_predictor(static_cast<const C*>(coef.values), coef.q, coef.width, start, n_rows, eta);
             if (shift.predictors) store_tile(eta, rows.tile, start, n_rows, shift.n_chains, shift.predictors);
-            add_shift(shift, rows.tile, start, n_rows, coef.width, eta);
+            add_shift(shift, pass.n_predictors, rows.tile, start, n_rows, coef.width, eta);
             at_tile(block, start, n_rows);
         }
 }
@@ -187,7 +188,7 @@ static i32 add_lines(const Rows& rows, const PassRows& pass, const Coefficients&
     for_tiles(rows, unshifted, both, eta.data, [&](i64 block, i64 start, i64 n_rows) {
         const double* weight = pass.weight ? pass.weight + start : nullptr;
         const i64 size = pass.n_predictors * rows.tile;  // of the linear predictors of a chain
-        add_shift(shift, rows.tile, start, n_rows, n_chains * pass.n_predictors, eta.data);
+        add_shift(shift, pass.n_predictors, rows.tile, start, n_rows, n_chains * pass.n_predictors, eta.data);
         if (shift.slopes) add_by_group(shift, shift.slopes, rows.tile, start, n_rows, eta + n_chains * size);
         for (i64 c = 0; c < n_chains; ++c) {
             double *at_beta = eta + c * size, *change = eta + (n_chains + c) * size;

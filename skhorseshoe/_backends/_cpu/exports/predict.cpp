@@ -9,26 +9,51 @@ constexpr i64 TILE_ROWS = 8;
 #else
 constexpr i64 TILE_ROWS = 4;
 #endif
-constexpr i64 TILE_DRAWS = 8, TILE_COLUMNS = 256;
+constexpr i64 TILE_DRAWS = 8, TILE_COLUMNS = 256, ROW_DRAWS = 16;
 
 HD Four<double> wide_four(const double* from) { return load_four(from); }
 HD Four<double> wide_four(const float* from) { return __builtin_convertvector(load_four(from), Four<double>); }
 
-// to[TILE_DRAWS j + k] = from[k][j] for four draws and p columns.
-template <class C> static void interleave(const C* const* from, i64 p, double* __restrict to) {
+// Four columns of four draws, which lie ``p`` apart, by column.
+template <class C> HD void columns_of_four(const C* from, i64 p, Four<double>* to) {
+    const Four<double> a = wide_four(from), b = wide_four(from + p), c = wide_four(from + 2 * p), d = wide_four(from + 3 * p);
+    const Four<double> ab = __builtin_shufflevector(a, b, 0, 4, 2, 6), ba = __builtin_shufflevector(a, b, 1, 5, 3, 7);
+    const Four<double> cd = __builtin_shufflevector(c, d, 0, 4, 2, 6), dc = __builtin_shufflevector(c, d, 1, 5, 3, 7);
+    to[0] = __builtin_shufflevector(ab, cd, 0, 1, 4, 5), to[1] = __builtin_shufflevector(ba, dc, 0, 1, 4, 5);
+    to[2] = __builtin_shufflevector(ab, cd, 2, 3, 6, 7), to[3] = __builtin_shufflevector(ba, dc, 2, 3, 6, 7);
+}
+
+// to[TILE_DRAWS j + k] = from[p k + j] for four draws and some columns.
+template <class C> static void interleave(const C* from, i64 p, i64 columns, double* __restrict to) {
     i64 j = 0;
-    for (; j + 4 <= p; j += 4) {
-        const Four<double> a = wide_four(from[0] + j), b = wide_four(from[1] + j), c = wide_four(from[2] + j),
-                           d = wide_four(from[3] + j);
-        const Four<double> ab = __builtin_shufflevector(a, b, 0, 4, 2, 6), ba = __builtin_shufflevector(a, b, 1, 5, 3, 7);
-        const Four<double> cd = __builtin_shufflevector(c, d, 0, 4, 2, 6), dc = __builtin_shufflevector(c, d, 1, 5, 3, 7);
-        store_four(to + j * TILE_DRAWS, Four<double>(__builtin_shufflevector(ab, cd, 0, 1, 4, 5)));
-        store_four(to + (j + 1) * TILE_DRAWS, Four<double>(__builtin_shufflevector(ba, dc, 0, 1, 4, 5)));
-        store_four(to + (j + 2) * TILE_DRAWS, Four<double>(__builtin_shufflevector(ab, cd, 2, 3, 6, 7)));
-        store_four(to + (j + 3) * TILE_DRAWS, Four<double>(__builtin_shufflevector(ba, dc, 2, 3, 6, 7)));
+    for (; j + 4 <= columns; j += 4) {
+        Four<double> four[4];
+        columns_of_four(from + j, p, four);
+        for (int k = 0; k < 4; ++k) store_four(to + (j + k) * TILE_DRAWS, four[k]);
     }
+    for (; j < columns; ++j)
+        for (int k = 0; k < 4; ++k) to[j * TILE_DRAWS + k] = double(from[p * k + j]);
+}
+
+// The products of one row with 4 FOURS draws, which are read once and not put aside.
+template <int FOURS, class C> static void multiply_row(const double* x, const C* coef, i64 p, double* out) {
+    Four<double> total[FOURS] = {};
+    i64 j = 0;
+    for (; j + 4 <= p; j += 4)
+#pragma unroll
+        for (int f = 0; f < FOURS; ++f) {
+            Four<double> four[4];
+            columns_of_four(coef + 4 * f * p + j, p, four);
+#pragma unroll
+            for (int k = 0; k < 4; ++k) total[f] = add_times(total[f], four[k], x[j + k]);
+        }
     for (; j < p; ++j)
-        for (int k = 0; k < 4; ++k) to[j * TILE_DRAWS + k] = double(from[k][j]);
+        for (int f = 0; f < FOURS; ++f) {
+            const C* at = coef + 4 * f * p + j;
+            const Four<double> four = {double(at[0]), double(at[p]), double(at[2 * p]), double(at[3 * p])};
+            total[f] = add_times(total[f], four, x[j]);
+        }
+    for (int f = 0; f < FOURS; ++f) store_four(out + 4 * f, total[f]);
 }
 
 // Adds to ``out``, where it is not the first, the products of some rows with a tile of draws, interleaved.
@@ -49,14 +74,20 @@ static void multiply_tile(const double* X, const double* draws, i64 p, i64 colum
 // Tiles of rows and draws; the last draws may be in two of them, with the same bits. n_draws : TILE_DRAWS or more.
 template <class C>
 static void multiply_tiles(const double* X, const C* coef, i64 n, i64 n_draws, i64 p, double* out) {
+    if (n == 1 && n_draws >= ROW_DRAWS) {
+        for (i64 s = 0; s < n_draws; s += ROW_DRAWS) {
+            const i64 first = least(s, n_draws - ROW_DRAWS);
+            multiply_row<ROW_DRAWS / 4>(X, coef + first * p, p, out + first);
+        }
+        return;
+    }
     double tile[TILE_DRAWS * TILE_COLUMNS];
     for (i64 s = 0; s < n_draws; s += TILE_DRAWS)
         for (i64 j = 0; j < p; j += TILE_COLUMNS) {
             const i64 columns = least(TILE_COLUMNS, p - j);
             const i64 first = least(s, n_draws - TILE_DRAWS);
-            const C* from[TILE_DRAWS];
-            for (i64 k = 0; k < TILE_DRAWS; ++k) from[k] = coef + (first + k) * p + j;
-            interleave(from, columns, tile), interleave(from + 4, columns, tile + 4);
+            const C* from = coef + first * p + j;
+            interleave(from, p, columns, tile), interleave(from + 4 * p, p, columns, tile + 4);
             i64 i = 0;
             for (; i + TILE_ROWS <= n; i += TILE_ROWS)
                 multiply_tile<TILE_ROWS>(X + i * p + j, tile, p, columns, !j, out + i * n_draws + first, n_draws);

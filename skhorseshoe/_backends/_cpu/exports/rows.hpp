@@ -12,7 +12,7 @@ struct StoredX {  // filled by Python
 
 // Terms that are added to linear predictors, and arrays by row that a pass reads or writes.
 struct Shift {  // filled by Python
-    const double* offset;      // (n,), or null
+    const double* offset;      // (n,), or (n, d) of d linear predictors a row, or null
     const i32* codes;          // (n,) the group of each row, or null without groups
     const double* effects;     // (n_groups, n_chains)
     const double* slopes;      // (n_groups, n_chains) change of the effects along a direction, or null
