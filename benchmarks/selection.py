@@ -261,8 +261,8 @@ N_COMPONENTS = 5
 
 def components(report, options):
     """Sets, false ones, and signals found, where leading components stand beside their columns in several ways."""
-    n, p, length = (60, 60, QUICK) if options.quick else (100, 1000, WIDE)
-    for batches in {}, {"shift": 0.7}, {"shift": 0.7, "of_batch": 1.0}:
+    n, p, length = (60, 60, QUICK) if options.quick else (100, 1000, SHORT)
+    for batches in {}, {"shift": 0.7, "of_batch": 1.0}:
         case = three_in_blocks(n, p, **batches)
         every = for_each_seed(partial(_components, case, length=length), 1 if options.quick else options.seeds)
         for way in every[0]:
