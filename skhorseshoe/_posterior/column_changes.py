@@ -91,7 +91,7 @@ class ColumnChanger:
                         yield from by_level
 
     def _by_level(self, i, rows, base):
-        """The ``ColumnChange`` of each state of a category, from its columns behind the steps in a row of each level."""
+        """Yields the ``ColumnChange`` of each state of a category, whose columns it has from one row of each level."""
         outputs, change = np.array(self._outputs[i], int), self._changes[i]
         if i not in self._levels:
             seen = classifier_rows(self._model, self._steps, self._X.block(np.array(change.states)))
