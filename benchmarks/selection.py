@@ -10,7 +10,8 @@ wrong  the same where the model is wrong, 200 data sets of each kind
 terms  300 data sets of 500 rows with three categories of two to eight levels, a spline and ten single columns
 sets   twins with a correlation of 0.99, and noise: sets of them
 peers  the first 200 data sets of rates, and blocks of 20 correlated columns, by us and by other packages
-components  sets in such blocks, without and with five leading components as further columns, with and without batches
+components  sets in 50 such blocks, without and with five leading components as further columns, with and without batches;
+       components-few: in five blocks, which the components are
 
 An effect counts from 0.1 of the noise's standard deviation on, per standard deviation of its column. A data set in
 which nothing is claimed has a share of false claims of 0. A signal is found if a claim has its column, and located if
@@ -257,12 +258,13 @@ def _block_claims(case, seed, length):
 # Components -----------------------------------------------------------------------------------------------------------
 
 N_COMPONENTS = 5
+BATCHES = {"shift": 0.7, "of_batch": 1.0}
 
 
-def components(report, options):
+def components(report, options, p=1000, kinds=({}, BATCHES)):
     """Sets, false ones, and signals found, where leading components stand beside their columns in several ways."""
-    n, p, length = (60, 60, QUICK) if options.quick else (100, 1000, SHORT)
-    for batches in {}, {"shift": 0.7, "of_batch": 1.0}:
+    n, p, length = (60, 60, QUICK) if options.quick else (100, p, SHORT)
+    for batches in kinds:
         case = three_in_blocks(n, p, **batches)
         every = for_each_seed(partial(_components, case, length=length), 1 if options.quick else options.seeds)
         for way in every[0]:
@@ -339,8 +341,9 @@ def main():
     parser.add_argument("--wrong", type=int, default=200, help="data sets of each kind for which the model is wrong")
     parser.add_argument("--terms", type=int, default=300, help="data sets with terms of several columns")
     parser.add_argument("--environment", type=Path, default=HERE.parent / ".venv-selection-peers", help="of the others")
-    parts = {"rates": rates, "wrong": wrong, "terms": terms, "sets": sets, "peers": peers, "components": components}
-    run(__file__, __doc__, parts, parser, apart=["peers", "components"])
+    parts = {"rates": rates, "wrong": wrong, "terms": terms, "sets": sets, "peers": peers}
+    apart = {"components": components, "components-few": partial(components, p=100, kinds=({},))}
+    run(__file__, __doc__, parts | apart, parser, apart=["peers", *apart])
 
 
 if __name__ == "__main__":
