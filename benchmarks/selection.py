@@ -10,7 +10,7 @@ wrong  the same where the model is wrong, 200 data sets of each kind
 terms  300 data sets of 500 rows with three categories of two to eight levels, a spline and ten single columns
 sets   twins with a correlation of 0.99, and noise: sets of them
 peers  the first 200 data sets of rates, and blocks of 20 correlated columns, by us and by other packages
-components  sets in 50 such blocks, without and with five leading components as further columns, with and without batches;
+components  sets in 50 such blocks, without and with their five leading components, with and without batches;
        components-few: in five blocks, which the components are
 
 An effect counts from 0.1 of the noise's standard deviation on, per standard deviation of its column. A data set in
