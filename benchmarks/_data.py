@@ -287,19 +287,25 @@ def _twins(seed, n, p, r):
     return _answered(rng, X, [0, 1], [1.0, -0.7])
 
 
-def three_in_blocks(n, p, size=1.5):
-    """One column matters in each of the first three blocks of 20."""
-    return Known(f"{n}; 3 of {p}; {size:g}, in blocks of 20 with r = 0.7", n, partial(_three, p=p, size=size))
+def three_in_blocks(n, p, size=1.5, shift=0.0, of_batch=0.0):
+    """One column matters in each of the first three blocks of 20. Batches may shift columns and the score."""
+    more = f"; batches shift columns by {shift:g}, the score by {of_batch:g}" if shift else ""
+    make = partial(_three, p=p, size=size, shift=shift, of_batch=of_batch)
+    return Known(f"{n}; 3 of {p}; {size:g}, in blocks of 20 with r = 0.7{more}", n, make)
 
 
-def _three(seed, n, p, size):
+def _three(seed, n, p, size, shift, of_batch):
     rng = np.random.default_rng(seed)
-    return _answered(rng, in_blocks(rng, n, p), [3, 27, 51], size * np.array([1, -1, 1]))
+    X, batch = in_blocks(rng, n, p), 0
+    if shift:
+        batch = rng.integers(-1, 2, n)
+        X += shift * rng.standard_normal((3, p))[batch]
+    return _answered(rng, X, [3, 27, 51], size * np.array([1, -1, 1]), of_batch * batch)
 
 
-def _answered(rng, X, where, sizes):
+def _answered(rng, X, where, sizes, more=0):
     coef = signals(X.shape[1], where, sizes)
-    return X, (X @ coef + rng.standard_normal(len(X)) > 0).astype(int), coef
+    return X, (X @ coef + more + rng.standard_normal(len(X)) > 0).astype(int), coef
 
 
 class FromModel(NamedTuple):

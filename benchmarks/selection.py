@@ -2,6 +2,7 @@
 
     python benchmarks/selection.py                # an hour or so on two free cores
     python benchmarks/selection.py --only peers   # other packages, in an environment that the first run makes
+    python benchmarks/selection.py --only components --seeds 10  # principal components beside their columns
 
 rates  500 data sets of 200 x 50 from the model: the share of false columns among those that "fsr" keeps, and of false
        sets, at most q and two Monte Carlo errors; signals found, also by "interval" and "dss"
@@ -9,6 +10,8 @@ wrong  the same where the model is wrong, 200 data sets of each kind
 terms  300 data sets of 500 rows with three categories of two to eight levels, a spline and ten single columns
 sets   twins with a correlation of 0.99, and noise: sets of them
 peers  the first 200 data sets of rates, and blocks of 20 correlated columns, by us and by other packages
+components  sets in 50 such blocks, without and with their five leading components, with and without batches;
+       components-few: in five blocks, which the components are
 
 An effect counts from 0.1 of the noise's standard deviation on, per standard deviation of its column. A data set in
 which nothing is claimed has a share of false claims of 0. A signal is found if a claim has its column, and located if
@@ -252,6 +255,43 @@ def _block_claims(case, seed, length):
     return {name: [columns.tolist() for columns, _ in claims_of(model, X, *rule)] for name, rule in asked.items()}
 
 
+# Components -----------------------------------------------------------------------------------------------------------
+
+N_COMPONENTS = 5
+BATCHES = {"shift": 0.7, "of_batch": 1.0}
+
+
+def components(report, options, p=1000, kinds=({}, BATCHES)):
+    """Sets, false ones, and signals found, where leading components stand beside their columns in several ways."""
+    n, p, length = (60, 60, QUICK) if options.quick else (100, p, SHORT)
+    for batches in kinds:
+        case = three_in_blocks(n, p, **batches)
+        every = for_each_seed(partial(_components, case, length=length), 1 if options.quick else options.seeds)
+        for way in every[0]:
+            figures = summed([one[way] for one in every])
+            report.figures[f"{case}: components {way}"] = figures
+            claims = sum(one[way]["claims"] for one in every)
+            report.add(f"{case}: components {way}, sets", claims)
+            report.add(f"{case}: components {way}, false ones", round(claims * figures["false of all claims"]))
+            report.add(f"{case}: components {way}, share of signals found", figures["signals found"])
+
+
+def _components(case, seed, length):
+    """Counts of what sets claim, by how components stand beside their columns."""
+    X, y, coef = case.make(seed, case.n)
+    along, _, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
+    both = np.hstack([X, along[:, :N_COMPONENTS] * np.sqrt(len(X))])  # of unit variance
+    places, counts = list(range(X.shape[1], both.shape[1])), {}
+    small = {"prior_scale": dict.fromkeys(places, 0.1)}
+    ways = {"none": {}, "shrunk": {}, "unpenalized": {"unpenalized": places}}
+    for way, how in (ways | {"of prior_scale 0.1": ways["unpenalized"] | small}).items():
+        used = X if way == "none" else both
+        model = fit_of(used, y, seed, length, n_jobs=1, slab_scale=SLAB, expected_nonzero=3, **how)
+        padded = np.append(coef, np.zeros(used.shape[1] - len(coef)))
+        counts[way] = judged(claims_of(model, used, "sets"), padded, used.std(axis=0))
+    return counts
+
+
 # Terms ----------------------------------------------------------------------------------------------------------------
 
 
@@ -302,7 +342,8 @@ def main():
     parser.add_argument("--terms", type=int, default=300, help="data sets with terms of several columns")
     parser.add_argument("--environment", type=Path, default=HERE.parent / ".venv-selection-peers", help="of the others")
     parts = {"rates": rates, "wrong": wrong, "terms": terms, "sets": sets, "peers": peers}
-    run(__file__, __doc__, parts, parser, apart=["peers"])
+    apart = {"components": components, "components-few": partial(components, p=100, kinds=({},))}
+    run(__file__, __doc__, parts | apart, parser, apart=["peers", *apart])
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ SOME = {  # parts of each, those that need neither a cluster nor another environ
     "per_second": ["pairs", "ordered", "several"],
     "repeated_rows": ["cohort"],
     "scaling": ["pass", "predictions"],
-    "selection": ["rates", "terms", "sets", "peers"],
+    "selection": ["rates", "terms", "sets", "peers", "components-few"],
     "sensitivity": ["prior", "likelihood"],
     "several_classes": ["tables"],
     "wide": ["100 x 300, AR(.6)", "default fit of 120 x 3000, blocks"],

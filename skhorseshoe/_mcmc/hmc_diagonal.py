@@ -10,6 +10,8 @@ as long. After each trajectory tau moves with u held, and single coefficients mo
 from math import cos, sin
 from typing import NamedTuple
 
+import numpy as np
+
 from .._backends import MOMENTUM_PURPOSE, SECOND_TRAJECTORY, Trajectory
 from . import hmc
 
@@ -39,21 +41,25 @@ class DiagonalMassMatrix:
     scale is large the coefficient is far out, where the log-likelihood is flat. f depends on the scales alone, which
     stay in a trajectory.
 
-    reference : ``DiagonalReference``. fixed : ``FixedPrior``. sets : places (k,) and v (k,) for each category.
-    unbounded : (q,) 1 for shrunk columns that the data do not bound, 0 for others; None for none.
+    reference : ``DiagonalReference``. fixed : ``FixedPrior``. sets : places (k,) and v (k,) for each category, none
+    in two. unbounded : (q,) 1 for shrunk columns that the data do not bound, 0 for others; None for none.
     """
 
     def __init__(self, reference, fixed, ops, threads, sets=(), unbounded=None):
-        self.at, self.fixed, self.ops, self.threads, self.sets = reference, fixed, ops, threads, sets
+        self.at, self.fixed, self.ops, self.threads = reference, fixed, ops, threads
         self.softness = None if unbounded is None else _SOFTNESS * unbounded
+        # All sets in a row: their places and v, where each begins, and of which set a place is.
+        self.places = np.concatenate([np.empty(0, int), *(places for places, _ in sets)])
+        self.v = self.whole_v = np.concatenate([np.empty(0), *(v for _, v in sets)])
+        sizes = [len(v) for _, v in sets]
+        self.starts, self.set_of = np.cumsum([0, *sizes])[:-1], np.repeat(np.arange(len(sizes)), sizes)
         self.whole = reference.information.copy()  # H + v^2 without f
-        for places, v in sets:
-            self.whole[places] += v**2
-        self.diagonal, self.v = self.whole, [v for _, v in sets]  # with f, of which these are (n_chains, ...)
+        self.whole[self.places] += self.v**2
+        self.diagonal = self.whole  # with f, of which this and v are (n_chains, ...)
         self.b = self._times_information(reference.point[None]) + reference.score  # H r + g
         self.root = self.mean = None  # a, and m, of the chains (n_chains, q)
-        self.along = []  # for each category s (n_chains, k)
-        self.stretch = {}  # by power, for each category (n_chains,), by how much what is along s changes
+        self.along = None  # s of all sets (n_chains, k)
+        self.stretch = {}  # by power, for each set (n_chains, n_sets), by how much what is along s changes
 
     def begin(self, reference, state, key, same_scales=False):
         """A ``Trajectory`` from a state, with fresh v."""
@@ -71,30 +77,32 @@ class DiagonalMassMatrix:
             self._soften(d)
         precision = d + self.diagonal
         self.root = precision**0.5
-        self.along = [v / self.root[:, places] for (places, _), v in zip(self.sets, self.v, strict=True)]
-        squares = [(s**2).sum(axis=1).clip(_LEAST_SHARE, _LARGEST_SHARE) for s in self.along]
+        self.along = self.v / self.root[:, self.places]
+        square = self._set_sums(self.along**2).clip(_LEAST_SHARE, _LARGEST_SHARE)
         for power in (_GROW, _SHRINK):
-            self.stretch[power] = [(((1.0 - square) ** 0.5) ** power - 1.0) / square for square in squares]
+            self.stretch[power] = (((1.0 - square) ** 0.5) ** power - 1.0) / square
         self.mean = self._stretched(self._stretched(self.b / self.root, _GROW), _GROW) / self.root
 
     def _soften(self, d):
         """Take f at d (n_chains, q)."""
         f = 1.0 / (1.0 + self.softness * (self.whole / (d + _LEAST_RATIO * self.whole + _LEAST_SHARE)) ** 0.5)
-        self.diagonal, self.v = f * self.whole, [v * f[:, places] for places, v in self.sets]
+        self.diagonal, self.v = f * self.whole, f[:, self.places] * self.whole_v
         self.b = self._times_information(self.at.point[None]) + self.at.score
 
+    def _set_sums(self, values):
+        """Sums over each set of values at the places (m, k); (m, n_sets)."""
+        return np.add.reduceat(values, self.starts, axis=1) if len(self.starts) else values
+
     def _stretched(self, x, power):
-        """x (n_chains, q), with what is along s multiplied, for each category."""
-        for (places, _), s, stretch in zip(self.sets, self.along, self.stretch[power], strict=True):
-            part = x[:, places]
-            x[:, places] = part + (stretch * (part * s).sum(axis=1))[:, None] * s
+        """x (n_chains, q), with what is along s multiplied, for each set."""
+        part, s = x[:, self.places], self.along
+        x[:, self.places] = part + (self.stretch[power] * self._set_sums(part * s))[:, self.set_of] * s
         return x
 
     def _times_information(self, x):
         """H x, x (m, q), or (1, q) the same for all chains."""
-        product = self.diagonal * x
-        for (places, _), v in zip(self.sets, self.v, strict=True):
-            product[:, places] -= (x[:, places] * v).sum(axis=1)[:, None] * v
+        product, v = self.diagonal * x, self.v
+        product[:, self.places] -= self._set_sums(x[:, self.places] * v)[:, self.set_of] * v
         return product
 
     def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key):

@@ -60,6 +60,11 @@ class DiagonalChains(TunedChains):
     def _rates(self, state):
         return (state.acceptance,)
 
+    def _judged(self):
+        """As for all chains, without what the data do not bound: sampling does not wait for it either."""
+        judged = super()._judged()
+        return judged if self._unbounded is None else judged[:, self._unbounded == 0.0]
+
     def _add(self):
         """Add some states to the points from which the next reference comes."""
         n, points = self.seen or (0, self.state.beta[:0])

@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 
 from .._utils.arrays import dense
 from .claim_errors import indicator_sets_of
-from .feature_changes import Number
+from .feature_changes import Category, Number
 from .input_rows import classifier_rows
 from .level_columns import levels_of_rows, origins_of
 
@@ -48,6 +48,7 @@ class ColumnChanger:
     def __init__(self, model, steps, X, changes, largest):
         self._model, self._steps, self._X, self._changes, self._largest = model, steps, X, changes, largest
         self._outputs, self._encoded, self.moved = {}, [], set()
+        self._levels = {}  # by number of a category, the columns behind the steps in a row of each of its states
         if steps is not None:
             origins = origins_of(model, steps, X)
             self._outputs, self._encoded = _outputs(origins, changes), _encoded_numbers(model, origins, changes)
@@ -67,10 +68,13 @@ class ColumnChanger:
                     yield self._column_change(i, k, rows, columns, values)
 
     def _together(self, rows, block, base):
-        """Yields those of changes that share no column behind the steps, from one state of each of them at once."""
-        everything = [*chain.from_iterable(self._outputs.values())]
+        """Yields those of changes that share no column behind the steps, from one state of each of them at once; of a
+        category from its first state, if that is what its levels, encoded once, tell."""
+        everything, told = [*chain.from_iterable(self._outputs.values())], set()
         for k in range(max(len(self._changes[i].states) for i in self._outputs)):
-            active = [i for i in self._outputs if k < len(self._changes[i].states)]
+            active = [i for i in self._outputs if k < len(self._changes[i].states) and i not in told]
+            if not active:
+                return
             changed = block
             for i in active:
                 changed = self._changes[i].put(self._X, changed, rows, k)
@@ -79,7 +83,27 @@ class ColumnChanger:
                 return
             for i in active:
                 inside = np.isin(columns, self._outputs[i])
-                yield self._column_change(i, k, rows, columns[inside], values[:, inside])
+                yield (first := self._column_change(i, k, rows, columns[inside], values[:, inside]))
+                if k == 0 and isinstance(self._changes[i], Category) and len(self._changes[i].states) > 1:
+                    by_level = self._by_level(i, rows, base)
+                    if _are_same(next(by_level), first):
+                        told.add(i)
+                        yield from by_level
+
+    def _by_level(self, i, rows, base):
+        """Yields the ``ColumnChange`` of each state of a category, whose columns it has from one row of each level."""
+        outputs, change = np.array(self._outputs[i], int), self._changes[i]
+        if i not in self._levels:
+            seen = classifier_rows(self._model, self._steps, self._X.block(np.array(change.states)))
+            self._levels[i] = dense(seen[:, outputs])
+        present, at, groups = np.unique(change.codes[rows], return_index=True, return_inverse=True)
+        old, first = dense(base[at][:, outputs]), int(present[0] < 0)
+        for k, new in enumerate(self._levels[i]):
+            values = (new - old)[first:]
+            moves = values.any(axis=0)
+            if moves.any():
+                self.moved.add(i)
+            yield ColumnChange(i, k, outputs[moves], values[:, moves], groups - first)
 
     def _alone(self, change, k, rows, block, base):
         """The columns that change in state k, and by how much."""
@@ -115,6 +139,12 @@ class ColumnChanger:
             return ColumnChange(i, k, columns, values, None)
         first = int(present[0] < 0)
         return ColumnChange(i, k, columns, common[first:], groups - first)
+
+
+def _are_same(one, other):
+    """Whether two ``ColumnChange``s of rows that change alike are the same, to the last bit."""
+    fields = [(change.columns, change.values, change.groups) for change in (one, other)]
+    return all(map(np.array_equal, *fields))
 
 
 def _changing(difference):

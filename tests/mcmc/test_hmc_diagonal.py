@@ -163,7 +163,7 @@ def test_the_root_is_that_of_the_matrix_with_the_sets(seed, settings):
     fixed, beta = FixedPrior(rows.columns, 1.0), np.random.default_rng(seed).normal(0, 0.3, (2, 9))
     chains = laws.chains_of(rows, "diagonal", 0, slab=1.0)
     matrix = chains.references[0].mass_matrix
-    assert len(matrix.sets) == 2
+    assert len(chains._sets()) == 2
     state = chains.state._replace(beta=beta, lambda_sq_inv=chains.state.lambda_sq_inv[:2], loglik=np.zeros(2))
     state = state._replace(tau_sq_inv=chains.state.tau_sq_inv[:2], score=np.zeros((2, 9)))
     trajectory = matrix.begin(None, state, KEY)
@@ -172,7 +172,7 @@ def test_the_root_is_that_of_the_matrix_with_the_sets(seed, settings):
     weight = np.eye(9) - np.outer(np.eye(9)[8], chains.reference.centre)  # of beta by the centred coefficients
     want = weight.T @ rows.information(chains._mode()[1]) @ weight
     H = matrix._times_information(np.eye(9)) - np.diag(fixed.diagonal)
-    for places, _ in matrix.sets:
+    for places, _ in chains._sets():
         within = np.ix_(places, places)
         np.testing.assert_allclose(H[within], want[within], rtol=1e-3, atol=1e-3 * H.max())
     d = np.zeros(9)
@@ -199,6 +199,16 @@ def test_the_information_of_unbounded_columns_falls_with_their_scales(seed):
     np.testing.assert_allclose(H - np.diag(f * matrix.whole), in_sets, atol=1e-9)
     away, M = matrix._centred(beta) - matrix.mean, H + np.diag(d)
     np.testing.assert_allclose((trajectory.u[0] ** 2).sum(), away[0] @ M @ away[0], rtol=1e-9)
+
+
+def test_burn_in_does_not_wait_for_what_the_data_do_not_bound(seed):
+    """The coefficient of a level without events, which sampling does not wait for either."""
+    X, y = one_hot(seed)
+    y[X[:, 1] == 1] = 0
+    chains = laws.chains_of(Rows(X, y, True, cpu, ALONE), "diagonal", 0)
+    chains.advance()
+    (place,) = chains.problem.rows.columns.place[[1]]
+    np.testing.assert_array_equal(chains._judged(), np.delete(chains.state.beta, place, axis=1))
 
 
 def test_the_diagonal_is_that_of_the_information(seed):

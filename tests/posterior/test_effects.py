@@ -162,6 +162,20 @@ def test_every_kind_of_column_may_be_a_category(kind, table, short_fit):
         agree(frame.iloc[place], effect_by_hand(plain, X, "ward", wards[place], wards[-1]))
 
 
+def test_levels_are_encoded_once(short_fit, monkeypatch):
+    """However many there are, rows pass through the steps as they are, in one state, and once for all levels."""
+    wards = np.random.default_rng(2).integers(0, 20, 400).astype(str)
+    X, y = pd.DataFrame({"age": np.arange(400.0), "ward": wards}), np.arange(400) % 3 == 0
+    steps = encoder(categories=["ward"], numbers=["age"]).set_params(sparse_threshold=0)
+    model = make_pipeline(steps, short_fit(steps.fit_transform(X), y, n_chains=2))
+    passed, usual = [], column_changes.classifier_rows
+    monkeypatch.setattr(column_changes, "classifier_rows", lambda *args: passed.append(args[2]) or usual(*args))
+    frame = marginal_effects(model, X, ["ward"], reference="0")
+    assert [len(rows) for rows in passed] == [400, 20]
+    for level in "1", "7":
+        agree(frame.loc[f"ward: {level} - 0"], effect_by_hand(model, X, "ward", level, "0"))
+
+
 def test_rows_without_a_level_do_not_count(model, table, short_fit):
     X, y = table
     gaps = X.assign(ward=X["ward"].where(np.arange(240) % 5 > 0))
