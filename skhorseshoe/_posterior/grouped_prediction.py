@@ -37,7 +37,7 @@ class GivenRows(NamedTuple):
 class DrawsForRows(NamedTuple):
     """Draws to predict with."""
 
-    coef: Any  # (m, p)
+    coef: Any  # (m, p), of all linear predictors of a row under the first draw, and then under the next
     intercept: Any  # (m,)
     own: Any = None  # (m, k) parameters of the likelihood's own, or None
     variances: Any = None  # (n_factors, m) s^2, or None without groups
@@ -141,6 +141,11 @@ def population(model):
     averaged.intercept_draws_ = model.intercept_draws_ / root
     if hasattr(model, "_own_draws"):
         averaged._own_draws = model._own_draws / root[..., None]
+    if hasattr(model, "_predictors"):
+        own = model._predictors
+        averaged._predictors = {
+            **own, "coef": own["coef"] / root[..., None, None], "intercept": own["intercept"] / root[..., None]
+        }  # fmt: skip
     averaged.moments_ = None  # the moments of all draws are of coefficients given the group
     averaged._averaged_by = root
     return averaged

@@ -78,17 +78,18 @@ def draws_for_rows(model, rows, max_draws=None, alike=False):
         coef, intercept = flat_draws(model, max_draws)
         return DrawsForRows(coef, intercept, own_draws(model, max_draws))
     selected = draws_with_effects(model) if alike and rows.codes is not None else slice(None)
-    draws = model.coef_draws_, model.intercept_draws_, *map(np.square, scale_draws(model).values())
+    draws = *_draws(model), *map(np.square, scale_draws(model).values())
     coef, intercept, *squares = (evenly(values[:, selected], max_draws) for values in draws)
-    effects = places = None
+    shape, q, effects, places = squares[0].shape, predictors_of_row(model), None, None
     if rows.codes is not None and (rows.codes >= 0).any():
         effects = [evenly(values, max_draws) for values in by_factor(model, "group_effect_draws_").values()]
-        effects = [values.reshape(-1, values.shape[2]) for values in effects]
-        if len(effects[0]) < intercept.size:
-            places = np.arange(intercept.size).reshape(intercept.shape)[:, draws_with_effects(model)].ravel()
-    variances = np.stack([square.ravel() for square in squares])
+        if effects[0].shape[:2] != shape:
+            kept = np.arange(np.prod(shape)).reshape(shape)[:, draws_with_effects(model)]
+            places = (kept.reshape(-1, 1) * q + np.arange(q)).ravel()
+        effects = [values.reshape(-1, values.shape[2]).repeat(q, axis=0) for values in effects]
+    variances = np.stack([square.ravel().repeat(q) for square in squares])
     own = own_draws(model, max_draws, selected)
-    return DrawsForRows(coef.reshape(-1, coef.shape[2]), intercept.ravel(), own, variances, effects, places)
+    return DrawsForRows(coef.reshape(-1, coef.shape[-1]), intercept.ravel(), own, variances, effects, places)
 
 
 def log_likelihood(model, rows, place, weight, max_draws):
