@@ -1,5 +1,7 @@
 """The block of the effects u of groups of rows and of their standard deviation s ~ C+(0, scale), for each factor."""
 
+from itertools import combinations
+
 import numpy as np
 
 from . import group_moves
@@ -8,12 +10,13 @@ from .cut_points import OwnParameters
 from .effects_integrated_out import MarginalPrecision, products_kept, sweep_given_latents
 from .group_couplings import Couplings
 from .group_draws import ROOM_BYTES, GroupDraws
-from .group_factors import factors_of, shifts_of
+from .group_factors import factors_of, families_of, shifts_of
 from .group_map import Followed, GroupMap, MapAverages
 from .known_predictors import Given, KnownPredictors
 from .rows_given_effects import RowsGivenEffects
 
 _SWEEPS_BETWEEN_STATES = 3  # sweeps from one state that is added to the averages of the map to the next
+_LARGEST_CORRELATION = 1 - 1e-12  # that is judged
 _MEASURED = "measured_beta", "measured_effects", "measured_scale"  # names of saved arrays
 _FROZEN = "group_frozen_weight", "group_frozen_centre"  # and these
 
@@ -31,6 +34,9 @@ class GroupEffects(Block):
         self.n_chains, self.levels = n_chains, rows.groups.levels
         self.factors = factors_of(rows, self.key)
         self.shifts = shifts_of(self.factors, self.levels, self.key)
+        self.families = families_of(self.factors, rows, n_chains, self.key)
+        of_families = {one for family in self.families for one in family.components}
+        self.units = [*(one for one in self.factors if one not in of_families), *self.families]  # what moves by itself
         self.follows = False  # whether u follows beta; not before the first reference
         self.along = self.pending = None  # the maps of all factors, and what the next ones are computed from
         self.frozen = None  # of several factors: the information of rows and the effects about which they follow others
@@ -38,6 +44,8 @@ class GroupEffects(Block):
         self.measured = None  # beta, u and s at which the shrinkage is measured, where there is no reference
         if saved is None:  # (n_effects, n_chains), of all factors
             self.effects = np.concatenate([factor.start(n_chains, self.ops) for factor in self.factors])
+            for family in self.families:
+                family.start()
         else:
             self._restore(saved)
         self.known, self.averages = KnownPredictors(saved), MapAverages(saved)
@@ -69,6 +77,16 @@ class GroupEffects(Block):
         logs = [one.mean(keepdims=True) if m == 1 else np.tile(one, m // self.n_chains) for one in logs]
         return np.exp(-2 * np.stack(logs))
 
+    def across(self, effects):
+        """What the covariances of slopes add to the product of the prior precision of effects (n_effects, m) and these;
+        None where no factor has slopes. m : as in ``at``."""
+        if not self.families:
+            return None
+        out = np.zeros_like(effects)
+        for family in self.families:
+            out[family.part] = family.across(effects)
+        return out
+
     def carried(self, direction):
         """How much effects change while beta moves from 0 to direction (m, q); (n_effects, m)."""
         return np.concatenate([factor.map.followed(direction) for factor in self.factors])
@@ -78,12 +96,16 @@ class GroupEffects(Block):
         return self.carried(beta - self.point)
 
     def of_rows(self, effects, but=None):
-        """Sums of effects (n_effects, m) over the factors, without one or none; for each group, or combination of
-        levels, of ``Rows``."""
+        """Sums of effects (n_effects, m) over the factors, without one of ``units`` or none; for each group, or
+        combination of levels, or row where there are slopes, of ``Rows``."""
         if self.levels is None:
             return effects
         by_factor = zip(self.factors, self.levels.T, strict=True)
-        return sum(effects[factor.part][levels] for factor, levels in by_factor if factor is not but)
+        return sum(
+            effects[factor.part][levels] * (1.0 if factor.slope is None else factor.slope[:, None])
+            for factor, levels in by_factor
+            if but is None or (factor is not but and factor.family is not but)
+        )
 
     def sums(self, terms):
         """Sums of terms by row (n, m) over the levels of all factors; (n_effects, m)."""
@@ -97,7 +119,7 @@ class GroupEffects(Block):
         """``Given``, the predictors of rows without the effects of a factor. known : ``KnownPredictors`` of the chains.
         effects : (n_effects, n_chains)."""
         own = self.own.values_or_none(known.grown)
-        if self.levels is None:
+        if self.units == [factor]:
             return Given(known.values, known.factor, own)
         others = self.of_rows(effects, but=factor)[self.rows.groups.codes]
         values = (known.values * known.factor + others).astype(known.values.dtype)
@@ -113,7 +135,7 @@ class GroupEffects(Block):
         averages."""
         if not self.averages.n:
             self._add_to_averages()
-        H, along, h = self.averages.information(self.rows.rows, self.factors, spare)
+        H, along, h = self.averages.information(self.rows.rows, self.factors, spare, self.families)
         self.pending, self.averages = (self.averages, along, h), MapAverages()
         return H
 
@@ -178,8 +200,8 @@ class GroupEffects(Block):
 
     def end_phase(self):
         """As in ``Block``."""
-        for factor in self.factors:
-            factor.tune()
+        for unit in self.units:
+            unit.tune()
 
     def see(self, n_seen):
         """Add the state of the chains to the averages for the next map, where it is due."""
@@ -188,7 +210,8 @@ class GroupEffects(Block):
 
     def _add_to_averages(self):
         terms = self._terms_of_information(self.predictors(self.beta), self.effects)
-        self.averages.add(terms, self.effects, self.scale)
+        partial = [family.partial().mean(axis=2) for family in self.families]
+        self.averages.add(terms, self.effects, self.scale, partial)
 
     def _terms_of_information(self, known, effects):
         """What ``MapAverages`` take of the information of rows at a state."""
@@ -208,6 +231,8 @@ class GroupEffects(Block):
         self.along, self.frozen, self.follows = None, None, False
         for factor in self.factors:
             factor.map, factor.response = GroupMap.none(factor.n), None
+        for family in self.families:
+            family.forget()
         self.set_origin(beta)
 
     def followed(self, reference, spare):
@@ -229,6 +254,11 @@ class GroupEffects(Block):
             if self.levels is not None:
                 self.frozen = averages.weight / averages.n, averages.centre / averages.n
                 self._find_responses()
+            for family in self.families:
+                centre = self.frozen[1]
+                others = self.of_rows(centre[:, None], but=family) if self.units[1:] else 0.0
+                given = Given(self.point_predictors + others, np.ones(1), own)
+                family.freeze(self.frozen[0], given, centre, averages.precision(self.factors, family))
             self.delta = self.effects - self._followed(self.beta)
 
     def _find_responses(self):
@@ -259,21 +289,48 @@ class GroupEffects(Block):
     # What is judged, kept and saved.
 
     def judged(self):
-        """log s (n_chains, n_factors)."""
-        return np.stack([np.log(factor.scale) for factor in self.factors], axis=1)
+        """log s (n_chains, n_factors), and correlations of slopes by Fisher's transformation."""
+        logs = np.stack([np.log(factor.scale) for factor in self.factors], axis=1)
+        return np.column_stack(
+            [logs, *(np.arctanh(_LARGEST_CORRELATION * family.deviations()[1]) for family in self.families)]
+        )
 
     def values(self, state):
-        """u (n_effects, n_chains) and s (n_chains,), or of several factors (n_chains, n_factors)."""
-        return self.effects, self.scale.T
+        """u (n_effects, n_chains) and s (n_chains,), or of several factors (n_chains, n_factors), and behind these the
+        correlations of slopes; slopes are those of the columns of X."""
+        if not self.families:
+            return self.effects, self.scale.T
+        scale, correlations = self.scale.T.copy(), []
+        for family in self.families:
+            deviations, correlation = family.deviations()
+            scale[:, [one.number for one in family.components]] = deviations
+            correlations.append(correlation)
+        unit = np.array([factor.sd for factor in self.factors])
+        return self.effects / self.by_effect(unit[:, None]), np.column_stack([scale / unit, *correlations])
 
     def draws_of(self, n_chains, room):
         """``GroupDraws``."""
         names = None if self.levels is None else self.rows.groups.names
-        return GroupDraws(n_chains, room, [factor.n for factor in self.factors], names)
+        pairs = [pair for family in self.families for pair in combinations(family.components, 2)]
+        correlations = [tuple(names[one.number] for one in pair) for pair in pairs]
+        slopes = self._slopes() if self.families else None
+        return GroupDraws(n_chains, room, [factor.n for factor in self.factors], names, correlations, slopes)
+
+    def _slopes(self):
+        """What predictions need to know of slopes: of each effect of a group the number of its factor, the column of X
+        or -1, what is subtracted of it; and the mean product of two columns, less that, of a factor over rows."""
+        columns = [-1 if column is None else column for column in self.rows.groups.columns]
+        centre = [0.0 if k < 0 else self.columns.mean_of_X[k] for k in columns]
+        products = np.diag([1.0 if k < 0 else 0.0 for k in columns])
+        for family in self.families:
+            numbers, unit = [one.number for one in family.components], np.array([one.sd for one in family.components])
+            products[np.ix_(numbers, numbers)] = family.mean_square * unit * unit[:, None]
+        factor = np.cumsum([k < 0 for k in columns]) - 1
+        return {"factor": factor, "column": np.array(columns), "centre": np.array(centre), "products": products}
 
     def prior(self):
         """As in ``Block``."""
-        scales = [float(factor.prior_scale) for factor in self.factors]
+        scales = [float(factor.prior_scale / factor.sd) for factor in self.factors]
         return {
             "group_scale": scales[0] if self.levels is None else dict(zip(self.rows.groups.names, scales, strict=True))
         }
@@ -281,16 +338,16 @@ class GroupEffects(Block):
     def arrays(self):
         """As in ``Block``."""
         out = {"group_effects": self.effects, **self.known.arrays(), **self.averages.arrays()}
-        for factor in self.factors:
-            out |= factor.arrays()
+        for unit in (*self.factors, *self.families):
+            out |= unit.arrays()
         for names, values in ((_MEASURED, self.measured), (_FROZEN, self.frozen)):
             out |= {} if values is None else dict(zip(names, values, strict=True))
         return out
 
     def _restore(self, saved):
         self.effects = saved["group_effects"].copy()
-        for factor in self.factors:
-            factor.restore(saved)
+        for unit in (*self.factors, *self.families):
+            unit.restore(saved)
         if _MEASURED[0] in saved:
             self.measured = [saved[name] for name in _MEASURED]
         if self.factors[0].map.along is not None:

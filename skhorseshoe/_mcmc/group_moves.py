@@ -34,21 +34,20 @@ def move_effects_and_scale(block, beta, tau_sq_inv, t):
     """beta and tau^-2 after the moves of u and s of the block, ``GroupEffects``; of several factors, one by one."""
     block.effects = block.at(beta)
     known = block.predictors(beta)
-    for factor in block.factors:
-        given = block.given_others(factor, known, block.effects)
-        c, first, last = _move_factor(block, factor, given, beta, tau_sq_inv, t)
-        factor.steps += 1, (first**2).mean(), (last**2).mean()
+    for unit in block.units:
+        given = block.given_others(unit, known, block.effects)
+        c = unit.move(block, given, beta, tau_sq_inv, t)
         beta, tau_sq_inv = block.own.grown(beta, c), tau_sq_inv / c**2
         known.grow(c, beta)
     for shift in block.shifts:
-        shift.move(block.effects, block.ops, t)
+        shift.move(block.effects, block.ops, t, block.across(block.effects))
     block.beta = beta
     return beta, tau_sq_inv
 
 
-def _move_factor(block, factor, given, beta, tau_sq_inv, t):
-    """Move u and s of a factor, given the rest: c, by which all of the rest is to be multiplied, and the steps in log
-    s. Other factors of the block are multiplied already."""
+def move_factor(block, factor, given, beta, tau_sq_inv, t):
+    """Move u and s of a factor, given the rest: c, by which all of the rest is to be multiplied. Other factors of the
+    block are multiplied already."""
     ops, key, effects = block.ops, factor.key, block.effects[factor.part]
     information = np.ascontiguousarray(factor.map.precision[:, 0])
     factor.row_groups.move_effects(effects, given, factor.scale**-2.0, information, t, key)
@@ -60,18 +59,19 @@ def _move_factor(block, factor, given, beta, tau_sq_inv, t):
     uniform = ops.uniform((len(beta), 2 * N_UNIFORMS), key, t, GROUP_LINE_PURPOSE)
     followed = block.followed_beside(factor, beta)
     line = ScaleLine(factor, given, followed, effects, scale)
-    first, loglik = _slice(line, None, factor.widths[0], uniform[:, :N_UNIFORMS], ops)
+    first, loglik = slice_step(line, None, factor.widths[0], uniform[:, :N_UNIFORMS], ops)
     _, scale, effects, _ = line.to(first)
-    others = [one for one in block.factors if one is not factor]
+    others = [one for one in block.units if one is not factor]
     line = LineWithBeta(factor, given, followed, effects, scale, block, beta, tau_sq_inv, others)
-    last, _ = _slice(line, loglik, factor.widths[1], uniform[:, N_UNIFORMS:], ops)
+    last, _ = slice_step(line, loglik, factor.widths[1], uniform[:, N_UNIFORMS:], ops)
 
     c, factor.scale, effects, _ = line.to(last)
+    factor.steps += 1, (first**2).mean(), (last**2).mean()
     for other in others:
-        other.scale = other.scale * c
+        other.grow(c)
         block.effects[other.part] *= c
     block.effects[factor.part] = effects
-    return c, first, last
+    return c
 
 
 class ScaleLine:
@@ -119,9 +119,7 @@ class LineWithBeta(ScaleLine):
 
     def __init__(self, factor, given, followed, effects, scale, block, beta, tau_sq_inv, others=()):
         super().__init__(factor, given, followed, effects, scale)
-        self.ratios = [(other.scale / other.prior_scale) ** 2 for other in others]
-        self.energy = (block.fixed.force(beta) * beta).sum(axis=1) / 2 + block.own.energy(beta)
-        self.n_free, self.ratio = 1 + beta.shape[1] - block.columns.n_shrunk, 1.0 / (tau_sq_inv * block.tau_0**2)
+        self.rest = BetaAndOthers(block, beta, tau_sq_inv, others)
 
     def factor(self, r):
         """As in ``ScaleLine``."""
@@ -129,8 +127,21 @@ class LineWithBeta(ScaleLine):
 
     def log_density_of_beta(self, c):
         """As in ``ScaleLine``."""
+        return self.rest.log_density(c)
+
+
+class BetaAndOthers:
+    """What is multiplied by c in the last move: beta, tau, and others, which are ``block.units``."""
+
+    def __init__(self, block, beta, tau_sq_inv, others):
+        self.others, energy = others, (block.fixed.force(beta) * beta).sum(axis=1) / 2
+        self.energy = energy + block.own.energy(beta)
+        self.n_free, self.ratio = 1 + beta.shape[1] - block.columns.n_shrunk, 1.0 / (tau_sq_inv * block.tau_0**2)
+
+    def log_density(self, c):
+        """Terms of the log-density from the priors and the Jacobian; (n_chains,)."""
         own = self.n_free * np.log(c) + log_half_cauchy(c**2 * self.ratio) - (c**2 - 1.0) * self.energy
-        return sum((np.log(c) + log_half_cauchy(c**2 * ratio) for ratio in self.ratios), own)
+        return sum((other.log_density_grown(c) for other in self.others), own)
 
 
 def log_density_of_effects(r, effects, scale, log_sd):
@@ -138,7 +149,7 @@ def log_density_of_effects(r, effects, scale, log_sd):
     return log_sd.sum(axis=0) - len(effects) * r - (effects**2).sum(axis=0) / (2 * scale**2)
 
 
-def _slice(line, loglik, width, uniform, ops):
+def slice_step(line, loglik, width, uniform, ops):
     """A slice step from r = 0 for each chain (``_backends/line_moves.py``): r, and the log-likelihoods there.
 
     loglik : the log-likelihoods at 0, or None."""

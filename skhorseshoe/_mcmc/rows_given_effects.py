@@ -42,9 +42,12 @@ class RowsGivenEffects:
         effects, precision, along = block.at(beta), block.precisions(m), block.along
         shift = self.rows.shift(m, block.of_rows(effects), known=known, common=common)
         loglik, score = self.rows.score(beta, shift)
-        loglik = loglik - self._weighed(effects**2, precision) / 2
+        loglik, across = loglik - self._weighed(effects**2, precision) / 2, block.across(effects)
+        if across is not None:
+            loglik = loglik - (effects * across).sum(axis=0) / 2
         if along is not None:
-            score = score + (block.sums(shift.terms) - effects * block.by_effect(precision)).T @ along
+            own = block.sums(shift.terms) - effects * block.by_effect(precision)
+            score = score + (own if across is None else own - across).T @ along
         return loglik, score, shift.predictors
 
     def _weighed(self, values, precision):
@@ -63,6 +66,10 @@ class RowsGivenEffects:
             own, slope = effects[factor.part], slopes[factor.part]
             linear, square = (own * slope).sum(axis=0)[:, None], (slope**2).sum(axis=0)[:, None]
             energy = energy + ((own**2).sum(axis=0)[:, None] + steps * (2 * linear + steps * square)) * of_factor
+        if (of_effects := block.across(effects)) is not None:
+            of_slopes = block.across(slopes)
+            linear, square = (effects * of_slopes).sum(axis=0)[:, None], (slopes * of_slopes).sum(axis=0)[:, None]
+            energy = energy + (effects * of_effects).sum(axis=0)[:, None] + steps * (2 * linear + steps * square)
         return values - energy / 2
 
     def holding(self, theta):
