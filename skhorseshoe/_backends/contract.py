@@ -142,6 +142,7 @@ class HostBackEnd(BackEnd, Protocol):
 
     Shift: Any  # passes.py
     RowGroups: Any  # row_groups.py
+    ScaleLines: Any  # as is this
 
     def sums_by_group(self, X, codes, n_groups, weight): ...
 

@@ -60,22 +60,10 @@ class GroupMap(NamedTuple):
             return np.zeros((len(self.precision), len(beta)))
         return (self.along @ np.ascontiguousarray(beta.T, np.float32)).astype(np.float64)
 
-    def conditional(self, scale, followed):
-        """Mean of u given s (n_chains,), its standard deviation, and the logarithm of that; (n_groups, n_chains) each.
-
-        followed : how much the effects have changed while beta moved from r."""
-        t = np.log(scale / self.scale)
-        within = np.minimum(np.maximum(t, -self.reach), self.reach)
-        powers, beyond = _powers(within), t - within
-        log_sd = self.log_sd @ powers
-        if beyond.any():
-            log_sd += np.where(beyond < 0.0, beyond, self.power * beyond)
-        sd, mean = np.exp(log_sd), self.ratio @ powers
-        mean *= sd
-        share = (self.precision + self.scale**-2.0) / (self.precision + scale**-2.0)
-        share *= followed
-        mean += share
-        return mean, sd, log_sd
+    @property
+    def laws(self):
+        """The fields of ``EffectLaws`` (``_backends/core/group_scales.hpp``)."""
+        return self.ratio, self.log_sd, self.power, self.precision, self.scale, self.reach
 
 
 def _powers(t):

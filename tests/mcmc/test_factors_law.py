@@ -122,9 +122,9 @@ def test_draws_with_two_factors_have_the_law_that_quadrature_gives(name, sampler
     assert abs(deviations(run(name, sampler, 2000), name)).max() < 4.5
 
 
-def others_stay(right, factor, given, followed, effects, scale, block, beta, tau_sq_inv, others=()):
+def others_stay(right, *given):
     """The scales of other factors grow, and their prior is forgotten."""
-    line = right(factor, given, followed, effects, scale, block, beta, tau_sq_inv, others)
+    line = right(*given)
     line.ratios = []
     return line
 

@@ -39,7 +39,7 @@ from .predict import (  # noqa: F401 - part of what a back end offers
     quantiles,
 )
 from .prior_coordinates import Exchanges, PriorCoordinates  # noqa: F401 - two are, too
-from .row_groups import RowGroups, sums_by_group  # noqa: F401 - as are these
+from .row_groups import RowGroups, ScaleLines, sums_by_group  # noqa: F401 - as are these
 from .shrinkage_by_rows import ShrinkageByRows  # noqa: F401 - as is this
 from .variates import draw_lambda_given_beta, draw_tau_given_beta, exponential, gamma, normal, uniform  # noqa: F401
 

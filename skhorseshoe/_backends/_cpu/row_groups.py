@@ -9,6 +9,7 @@ from .passes import or_none, pieces_of_X, rows_of
 _sum_by_group, _move_effects = function("sum_by_group"), function("move_group_effects")
 _curvature, _logliks_on_grid = function("curvature_of_rows"), function("group_logliks_on_grid")
 _scaled_logliks, _add_rows_by_group = function("scaled_logliks"), function("add_rows_by_group")
+_hold_residuals, _next_scales = function("hold_residuals"), function("next_scales")
 _GROUPS_AT_A_TIME = 2**9  # number of groups that a thread takes at a time
 
 
@@ -74,6 +75,40 @@ class RowGroups:
     def _share(self, task):
         n = -(-self.n // _GROUPS_AT_A_TIME)
         self.threads.run(lambda first, last: task(first * _GROUPS_AT_A_TIME, min(self.n, last * _GROUPS_AT_A_TIME)), n)
+
+
+class ScaleLines:
+    """Slice steps of all chains along lines of scales s, which effects follow (``exports/group_scales.cpp``).
+
+    row_groups : ``RowGroups``. laws : fields of ``EffectLaws``. followed : how much effects follow beta from 0
+    (n_groups, n_chains), and to the point of the map (n_groups, 1). effects, scale : of the chains.
+    """
+
+    def __init__(self, row_groups, laws, followed, effects, scale):
+        self.row_groups, self.n_chains, self.effects = row_groups, len(scale), effects
+        to_beta, to_point = map(np.ascontiguousarray, followed)
+        self.fields = {"laws": laws, "n_groups": len(effects), "n_chains": self.n_chains, "standard": np.empty(effects.shape)}
+        self.fields |= {"to_beta": to_beta, "to_point": to_point}
+        _hold_residuals(self._record(scale[None], np.ones((1, self.n_chains))), effects)
+
+    def _record(self, scale, factor, others=None, uniform=None):
+        level, density, self.loglik = np.empty((3, self.n_chains))
+        self.taken, self.open = np.zeros(self.n_chains, np.int64), np.empty(self.n_chains, bool)
+        of_line = {"n_steps": len(scale), "scale": scale, "factor": factor, "others": others, "uniform": uniform}
+        of_state = {"level": level, "density": density, "loglik": self.loglik, "taken": self.taken, "open": self.open}
+        return record("ScaleLine", self.fields | of_line | of_state)
+
+    def step(self, given, scale, factor, others, uniform, loglik=None):
+        """The number of the step that each chain takes, 0 for none, and the log-likelihoods there; effects become those
+        of that step. given : the predictors of rows without effects. scale, factor, others : (n_steps, n_chains) s, c
+        and other terms of the log-density of where chains are and of the proposals. uniform : (n_chains,) of the level.
+        loglik : the log-likelihoods where chains are, or None."""
+        line, factors, logliks, k = self._record(scale, factor, others, uniform), factor * given.factor, loglik, 0
+        while _next_scales(line, k, logliks, self.effects):
+            if k or loglik is None:
+                logliks = self.row_groups.logliks(given.values, factors[k], self.effects, self.open)
+            k += 1
+        return self.taken, self.loglik
 
 
 def sums_by_group(X, codes, n_groups, weight):

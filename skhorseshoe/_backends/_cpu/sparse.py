@@ -18,6 +18,7 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     PriorCoordinates,
     Root,
     RowGroups,
+    ScaleLines,
     Shift,
     ShrinkageByRows,
     Watch,

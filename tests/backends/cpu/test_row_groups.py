@@ -179,7 +179,9 @@ def test_what_is_known_of_effects_is_their_law_where_the_map_was_made(seed):
     coef = rows.columns.of_X(point[None])[0]
     eta, sign = X @ coef[:P] + coef[P] + offset, np.where(y == 1, 1.0, -1.0)
     scale = factor.map.scale * np.exp(np.linspace(-0.9, 0.9, N_CHAINS) * factor.map.reach)
-    mean, sd_of_map, _ = factor.map.conditional(scale, np.zeros((N_GROUPS, N_CHAINS)))
+    residuals = [residuals_of(factor, np.full((N_GROUPS, N_CHAINS), u), scale) for u in (0.0, 1.0)]
+    sd_of_map = 1 / (residuals[1] - residuals[0])
+    mean = -residuals[0] * sd_of_map
     grid = np.linspace(-12, 12, 8001)
     for g in range(N_GROUPS):
         here = codes == g
@@ -192,6 +194,12 @@ def test_what_is_known_of_effects_is_their_law_where_the_map_was_made(seed):
             sd = np.sqrt(share @ (grid - centre) ** 2)
             assert abs(mean[g, c] - centre) < 0.005 * sd
             assert abs(sd_of_map[g, c] / sd - 1) < 0.005
+
+
+def residuals_of(factor, effects, scale):
+    """What lines of scales hold of these effects, where beta is at the point of the map."""
+    at_point = np.zeros(effects.shape), np.zeros((N_GROUPS, 1))
+    return cpu.ScaleLines(factor.row_groups, factor.map.laws, at_point, effects, scale).fields["standard"]
 
 
 def test_effects_have_the_same_bits_for_any_number_of_threads(monkeypatch):

@@ -1,0 +1,82 @@
+// A slice step of each chain along a line of scales s, which the effects of groups follow. Python computes the
+// log-likelihoods, of all rows at once, between calls that decide on a proposal and go to the next.
+#include "export.hpp"
+#include "group_scales.hpp"
+
+// Steps of all chains: the first is where they are, the others are proposals, known in advance. The log-density of a step
+// is the log-likelihood, the sum of log d_g - u_g^2 / (2 s^2) over groups, and ``others``.
+struct ScaleLine {  // filled by Python
+    EffectLaws laws;
+    i64 n_groups, n_chains, n_steps;
+    const double *to_beta, *to_point;  // (n_groups, n_chains) and (n_groups,): how effects follow beta from 0, and to r
+    const double *scale, *factor;      // (n_steps, n_chains) s, and c of c beta
+    const double* others;              // (n_steps, n_chains)
+    const double* uniform;             // (n_chains,) of the level of the slice
+    double* standard;                  // (n_groups, n_chains) (u_g - m_g) / d_g
+    double *level, *density;           // (n_chains,) of the slice; of the last step, but for the log-likelihood
+    double* loglik;                    // (n_chains,) of the step that is taken
+    i64* taken;                        // (n_chains,) its number
+    u8* open;                          // (n_chains,) whether it is to be found yet
+};
+
+static AtScale at_step(const ScaleLine& line, i64 k, i64 c) {
+    const i64 at = k * line.n_chains + c;
+    return {line.laws, line.scale[at], line.factor[at]};
+}
+
+// The effects of a chain at a step. work : 2 n_groups numbers.
+static void go_to_step(const ScaleLine& line, i64 k, i64 c, double* __restrict effects, double* __restrict work) {
+    const i64 n = line.n_groups, m = line.n_chains;
+    const AtScale at = at_step(line, k, c);
+    double *__restrict log_sd = work, *__restrict u = work + n;
+    const double *to_beta = line.to_beta + c, *standard = line.standard + c;
+    for (i64 g = 0; g < n; ++g) {
+        const EffectLaw law = law_of_effect(line.laws, g, at, to_beta[g * m], line.to_point[g]);
+        log_sd[g] = law.log_sd, u[g] = law.mean + law.sd * standard[g * m];
+    }
+    for (i64 g = 0; g < n; ++g) effects[g * m + c] = u[g];
+#ifdef PLANT_EFFECTS_FORGOTTEN
+    line.density[c] = line.others[k * m + c];
+#else
+    const double inverse = 1.0 / line.scale[k * m + c];
+    const auto term = [=](i64 g) { return log_sd[g] - 0.5 * (u[g] * inverse) * (u[g] * inverse); };
+    line.density[c] = sum(n, term) + line.others[k * m + c];
+#endif
+}
+
+// Holds the residuals of these effects (n_groups, n_chains).
+EXPORT i32 hold_residuals(const ScaleLine* line, const double* effects) {
+    const i64 m = line->n_chains;
+    for (i64 c = 0; c < m; ++c) {
+        const AtScale at = at_step(*line, 0, c);
+        for (i64 g = 0; g < line->n_groups; ++g) {
+            const EffectLaw law = law_of_effect(line->laws, g, at, line->to_beta[g * m + c], line->to_point[g]);
+            line->standard[g * m + c] = (effects[g * m + c] - law.mean) / law.sd;
+        }
+    }
+    return 0;
+}
+
+// Goes to step k with the effects of open chains, after a decision on step k - 1, whose log-likelihoods are ``logliks``
+// (n_chains,). After the last step, chains that are open go back to the first. Returns the number of open chains.
+EXPORT i32 next_scales(const ScaleLine* line, i64 k, const double* logliks, double* effects) {
+    Scratch<double> work(2 * line->n_groups);
+    if (work.failed()) return NO_MEMORY;
+    const bool ends = k == line->n_steps;
+    i32 n_open = 0;
+    for (i64 c = 0; c < line->n_chains; ++c) {
+        if (k == 0) line->open[c] = 1, line->taken[c] = 0;
+        if (!line->open[c]) continue;
+        if (k > 0) {
+            const double value = logliks[c] + line->density[c];
+            if (k == 1) line->level[c] = value + log(line->uniform[c]), line->loglik[c] = logliks[c];
+            else if (value >= line->level[c]) {
+                line->open[c] = 0, line->taken[c] = k - 1, line->loglik[c] = logliks[c];
+                continue;
+            }
+        }
+        go_to_step(*line, ends ? 0 : k, c, effects, work);
+        n_open += !ends;
+    }
+    return n_open;
+}
