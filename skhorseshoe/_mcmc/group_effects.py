@@ -5,6 +5,7 @@ import numpy as np
 from . import group_moves
 from .blocks import Block
 from .effects_integrated_out import MarginalPrecision, products_kept, sweep_given_latents
+from .fused_given_effects import FusedGivenEffects
 from .group_couplings import Couplings
 from .group_draws import ROOM_BYTES, GroupDraws
 from .group_factors import factors_of, shifts_of
@@ -32,6 +33,7 @@ class GroupEffects(Block):
         self.follows = False  # whether u follows beta; not before the first reference
         self.along = self.pending = None  # the maps of all factors, and what the next ones are computed from
         self.frozen = None  # of several factors: the information of rows and the effects about which they follow others
+        self._fused = None
         self.point_predictors = None  # x r of all rows (n, 1)
         self.measured = None  # beta, u and s at which the shrinkage is measured, where there is no reference
         if saved is None:  # (n_effects, n_chains), of all factors
@@ -135,6 +137,8 @@ class GroupEffects(Block):
         """``set_origin``, and the log-density (n_chains,) and its gradient (n_chains, q) there."""
         self.set_origin(beta)
         known, m = self.known, self.n_chains
+        if self.rows.takes_fused_calls:
+            return self._begin_fused_sweep(beta)
         if not known.are_of(beta):
             known.begin(beta, self.rows.predictors(beta))
         self._recall()
@@ -147,6 +151,16 @@ class GroupEffects(Block):
         self.reference_score = score[m:]  # (n_chains, q) at the point of the map, with u that has followed to there
         return loglik[:m], score[:m]
 
+    def _begin_fused_sweep(self, beta):
+        """As ``begin_sweep``, and the laws of the sweep read rows in fused calls."""
+        self.known.last, m = None, self.n_chains
+        self.fused.begin(beta)
+        if self.along is not None:
+            beta = np.concatenate([beta, np.tile(self.point, (m, 1))])
+        loglik, score = self.ops.fused_score(self.rows, beta)
+        self.reference_score = score[m:]
+        return loglik[:m], score[:m]
+
     def set_origin(self, beta):
         """Take beta (n_chains, q) as where the effects are; u follows from there."""
         self.beta, self.delta = beta, self.effects - self._followed(beta)
@@ -154,13 +168,26 @@ class GroupEffects(Block):
     def _recall(self):
         """Compute the predictors that an earlier run had when it stopped."""
         if self.known.values is None and self.known.beta is not None:
-            self.known.values = self.rows.predictors(self.known.beta)
+            self.known.values = self._predictors_of(self.known.beta)
+
+    def _predictors_of(self, beta):
+        """x beta of all rows (n, m)."""
+        return (
+            self.fused if self.rows.rows.takes_fused_calls and len(self.rows.bounds) == 2 else self.rows
+        ).predictors(beta)
+
+    @property
+    def fused(self):
+        """``FusedGivenEffects`` along the map of now."""
+        if self._fused is None or self._fused.map is not self.along:
+            self._fused = FusedGivenEffects(self.rows)
+        return self._fused
 
     def predictors(self, beta):
         """``KnownPredictors`` of beta at the end of a sweep."""
         self._recall()
         if not self.known.end(beta):
-            self.known.begin(beta, self.rows.predictors(beta))
+            self.known.begin(beta, self._predictors_of(beta))
         return self.known
 
     def precision(self, precision):

@@ -16,6 +16,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr
 
 from .._backends import EFFECT_PURPOSE, NO_SWEEP
+from .._backends.constants import LINE_PROPOSALS
 from .group_map import GroupMap
 
 _FIRST_SHARES = 0.05, 0.95  # shares of the prior of s between which chains start
@@ -40,9 +41,17 @@ class Factor:
         self.row_groups = rows.ops.RowGroups(
             y, weight, rows.offset, codes, self.n, n_chains, dtype, rows.bounds, rows.threads, rows.likelihood
         )
-        self.map = GroupMap.none(self.n)
+        self.ops, self.n_chains, self.map, self._lines = rows.ops, n_chains, GroupMap.none(self.n), (None, None)
         self.scale = self.widths = self.steps = None  # s (n_chains,); of slices in log s; sums of their squares
         self.response = None  # how the effects follow those of other factors (n, n_effects), sparse, once known
+
+    @property
+    def lines(self):
+        """``ScaleLines`` of the map of now."""
+        if self._lines[0] is not self.map:
+            lines = self.ops.ScaleLines(self.row_groups, self.map.laws, self.n_chains, 1 + LINE_PROPOSALS)
+            self._lines = self.map, lines
+        return self._lines[1]
 
     def start(self, n_chains, ops):
         """Effects (n, n_chains) with which chains start."""

@@ -56,11 +56,11 @@ def _move_factor(block, factor, given, beta, tau_sq_inv, t):
     scale = ops.gamma((factor.n + 1) / 2, rate, key, t, GROUP_SCALE_PURPOSE) ** -0.5
 
     uniform = ops.uniform((len(beta), 2 * N_UNIFORMS), key, t, GROUP_LINE_PURPOSE)
-    lines = ops.ScaleLines(factor.row_groups, factor.map.laws, block.followed_beside(factor, beta), effects, scale)
-    first, scale, _, loglik = _slice(lines, given, ScaleLine(factor, scale), factor.widths[0], uniform[:, :N_UNIFORMS], ops)
+    factor.lines.hold(block.followed_beside(factor, beta), effects, scale)
+    first, scale, _, loglik = _slice(factor, given, effects, ScaleLine(factor, scale), 0, uniform[:, :N_UNIFORMS], ops)
     others = [one for one in block.factors if one is not factor]
     line = LineWithBeta(factor, scale, block, beta, tau_sq_inv, others)
-    last, factor.scale, c, _ = _slice(lines, given, line, factor.widths[1], uniform[:, N_UNIFORMS:], ops, loglik)
+    last, factor.scale, c, _ = _slice(factor, given, effects, line, 1, uniform[:, N_UNIFORMS:], ops, loglik)
     for other in others:
         other.scale = other.scale * c
         block.effects[other.part] *= c
@@ -100,12 +100,12 @@ class LineWithBeta(ScaleLine):
         return scale, np.sqrt(c_sq), terms
 
 
-def _slice(lines, given, line, width, uniform, ops, loglik=None):
-    """A slice step from r = 0 for each chain (``_backends/line_moves.py``), of which ``lines`` hold and move the
-    effects: r, s, c and the log-likelihoods there. loglik : at 0, or None."""
-    proposals, _ = ops.proposals(uniform, np.full(1, width))
-    r = np.ascontiguousarray(proposals.T)
+def _slice(factor, given, effects, line, number, uniform, ops, loglik=None):
+    """A slice step from r = 0 for each chain (``_backends/line_moves.py``), with the effects that follow, in place: r, s,
+    c and the log-likelihoods there. number : of the line. loglik : at 0, or None."""
+    proposals, _ = ops.proposals(uniform, factor.widths[number : number + 1])
+    r = proposals.T
     scale, c, terms = line.at(r)
-    taken, loglik = lines.step(given, scale, c, terms, uniform[:, 0].copy(), loglik)
+    taken, loglik = factor.lines.step(given, scale, c, terms, uniform[:, 0], effects, loglik)
     at = taken, np.arange(len(uniform))
-    return r[at], scale[at], c[at], loglik
+    return r[at], scale[at], c[at], loglik.copy()

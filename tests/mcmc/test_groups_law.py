@@ -156,7 +156,7 @@ def test_quadrature_catches_errors_in_sweeps_with_groups(sampler, owner, name, w
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("error", ["WIDTH_OF_STATE", "EFFECTS_FORGOTTEN"])
-def test_quadrature_catches_a_slice_whose_width_depends_on_the_effect_or_that_forgets_effects(error, plant):
+@pytest.mark.parametrize("error", ["WIDTH_OF_STATE", "SQUARES_FORGOTTEN"])
+def test_quadrature_catches_a_slice_whose_width_depends_on_the_effect_or_that_forgets_squares(error, plant):
     plant(error)
     assert abs(deviations(run("hmc", 2000))).max() > 6.0

@@ -245,24 +245,46 @@ def _one_thread_suffices(rows, n_blocks=1):
     return rows.offset is None and (len(rows.bounds) <= n_blocks + 1 or rows.threads.n == 1)
 
 
+def fuses_effects(rows, follow):
+    """Whether fused calls take rows with groups, and so never steps, whatever the number of threads. follow : whether
+    effects follow beta."""
+    n_blocks = 1 if follow else _MOST_FUSED_BLOCKS
+    fits = not follow or rows.columns.q_order.size <= _MOST_FUSED_COLUMNS
+    return rows.takes_fused_calls and fits and len(rows.bounds) <= n_blocks + 1
+
+
+def give_effects(given, rows, effects, X, level, pull, curvature):
+    """Let fused calls with ``given`` read ``rows`` and effects of groups (n_groups, n_points). X : the array to read in
+    the sampler's coefficients, or None for that of the rows. The others are fields of ``FusedScoreRows``."""
+    shift = Shift(rows.offset, rows.groups.codes, effects).record(slice(None))
+    fields = _fields_of_fused(rows, shift) | {"level": level, "pull": pull, "curvature": curvature}
+    if X is not None:
+        fields |= {"X": rows_of(X), "fit_intercept": False, "translated": False}
+    _records[given] = record("FusedScoreRows", fields)
+
+
 def _fused_score_rows(rows):
     """The record ``FusedScoreRows`` of rows."""
     if rows not in _records:
-        X, y, weight = rows.held
-        columns, quick = rows.columns.of_one, rows.quick.likelihood.number
-        order, place, unit, centre = columns.q_order, columns.q_place, columns.q_unit, columns.q_centre
-        of_pass = pass_rows(y, or_none(weight), rows.bounds, likelihood=rows.likelihood)
-        fields = {"X": rows_of(X), "of_pass": of_pass, "quick": quick, "q": len(order)}
-        fields["n_contrasts"] = rows.columns.n_contrasts
-        fields |= {"fit_intercept": columns.fit_intercept, "translated": columns.translated}
-        fields |= {"order": order, "place": place, "unit": unit, "centre": centre}
-        _records[rows] = record("FusedScoreRows", fields)
+        _records[rows] = record("FusedScoreRows", _fields_of_fused(rows))
     return _records[rows]
+
+
+def _fields_of_fused(rows, shift=None):
+    X, y, weight = rows.held
+    columns, quick = rows.columns.of_one, rows.quick.likelihood.number
+    order, place, unit, centre = columns.q_order, columns.q_place, columns.q_unit, columns.q_centre
+    of_pass = pass_rows(y, or_none(weight), rows.bounds, shift, likelihood=rows.likelihood)
+    fields = {"X": rows_of(X), "of_pass": of_pass, "quick": quick, "q": len(order)}
+    fields["n_contrasts"] = rows.columns.n_contrasts
+    fields |= {"fit_intercept": columns.fit_intercept, "translated": columns.translated}
+    fields |= {"order": order, "place": place, "unit": unit, "centre": centre}
+    return fields | {"level": None, "pull": None, "curvature": None}
 
 
 def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
     """beta, lambda^-2 and tau^-2 after the moves of ``line_moves.py``, in a fused call or by passes."""
-    if not rows.takes_fused_calls or rows.columns.n_contrasts > 1:
+    if not rows.takes_fused_calls or rows.columns.n_contrasts > 1 or rows.groups is not None:
         return line_moves.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep)
     out = beta.copy(), lambda_sq_inv.copy(), tau_sq_inv.copy()
     numbers = line_moves.random_numbers(beta, lines, rows.ops, key, sweep)

@@ -10,6 +10,9 @@ _sum_by_group, _move_effects = function("sum_by_group"), function("move_group_ef
 _curvature, _logliks_on_grid = function("curvature_of_rows"), function("group_logliks_on_grid")
 _scaled_logliks, _add_rows_by_group = function("scaled_logliks"), function("add_rows_by_group")
 _hold_residuals, _next_scales = function("hold_residuals"), function("next_scales")
+_step_along_scales = function("step_along_scales")
+_OF_LINE = "to_beta", "to_point", "standard", "scale", "factor", "others", "uniform", "level", "density", "loglik"
+_OF_LINE += "taken", "open"
 _GROUPS_AT_A_TIME = 2**9  # number of groups that a thread takes at a time
 
 
@@ -80,33 +83,42 @@ class RowGroups:
 class ScaleLines:
     """Slice steps of all chains along lines of scales s, which effects follow (``exports/group_scales.cpp``).
 
-    row_groups : ``RowGroups``. laws : fields of ``EffectLaws``. followed : how much effects follow beta from 0
-    (n_groups, n_chains), and to the point of the map (n_groups, 1). effects, scale : of the chains.
+    row_groups : ``RowGroups``. laws : fields of ``EffectLaws``. n_chains, n_steps : chains, and numbers of a line.
     """
 
-    def __init__(self, row_groups, laws, followed, effects, scale):
-        self.row_groups, self.n_chains, self.effects = row_groups, len(scale), effects
-        to_beta, to_point = map(np.ascontiguousarray, followed)
-        self.fields = {"laws": laws, "n_groups": len(effects), "n_chains": self.n_chains, "standard": np.empty(effects.shape)}
-        self.fields |= {"to_beta": to_beta, "to_point": to_point}
-        _hold_residuals(self._record(scale[None], np.ones((1, self.n_chains))), effects)
+    def __init__(self, row_groups, laws, n_chains, n_steps):
+        self.row_groups, by_group = row_groups, (row_groups.n, n_chains)
+        self.to_beta, self.standard, self.to_point = np.empty(by_group), np.empty(by_group), np.empty((row_groups.n, 1))
+        self.scale, self.factor, self.others, self.of_rows = np.empty((4, n_steps, n_chains))
+        self.uniform, self.level, self.density, self.loglik = np.empty((4, n_chains))
+        self.taken, self.open = np.zeros(n_chains, np.int64), np.zeros(n_chains, bool)
+        fields = {"laws": laws, "n_groups": row_groups.n, "n_chains": n_chains, "n_steps": n_steps}
+        self._record = record(
+            "ScaleLine", fields | {name: value for name, value in vars(self).items() if name in _OF_LINE}
+        )
 
-    def _record(self, scale, factor, others=None, uniform=None):
-        level, density, self.loglik = np.empty((3, self.n_chains))
-        self.taken, self.open = np.zeros(self.n_chains, np.int64), np.empty(self.n_chains, bool)
-        of_line = {"n_steps": len(scale), "scale": scale, "factor": factor, "others": others, "uniform": uniform}
-        of_state = {"level": level, "density": density, "loglik": self.loglik, "taken": self.taken, "open": self.open}
-        return record("ScaleLine", self.fields | of_line | of_state)
+    def hold(self, followed, effects, scale):
+        """Hold the residuals of these effects. followed : how much effects follow beta from 0 (n_groups, n_chains), and
+        to the point of the map (n_groups, 1)."""
+        self.to_beta[...], self.to_point[...] = followed
+        self.scale[0], self.factor[0] = scale, 1.0
+        _hold_residuals(self._record, effects)
 
-    def step(self, given, scale, factor, others, uniform, loglik=None):
+    def step(self, given, scale, factor, others, uniform, effects, loglik=None):
         """The number of the step that each chain takes, 0 for none, and the log-likelihoods there; effects become those
         of that step. given : the predictors of rows without effects. scale, factor, others : (n_steps, n_chains) s, c
         and other terms of the log-density of where chains are and of the proposals. uniform : (n_chains,) of the level.
         loglik : the log-likelihoods where chains are, or None."""
-        line, factors, logliks, k = self._record(scale, factor, others, uniform), factor * given.factor, loglik, 0
-        while _next_scales(line, k, logliks, self.effects):
+        self.scale[...], self.factor[...], self.others[...], self.uniform[...] = scale, factor, others, uniform
+        np.multiply(self.factor, given.factor, out=self.of_rows)
+        groups, line, logliks, k = self.row_groups, self._record, loglik, 0
+        if len(groups.bounds) == 2:  # no threads share the rows
+            inputs = line, groups._record, given.values, self.of_rows, groups.bounds, loglik
+            _step_along_scales(*inputs, effects)
+            return self.taken, self.loglik
+        while _next_scales(line, k, logliks, effects):
             if k or loglik is None:
-                logliks = self.row_groups.logliks(given.values, factors[k], self.effects, self.open)
+                logliks = groups.logliks(given.values, self.of_rows[k], effects, self.open)
             k += 1
         return self.taken, self.loglik
 

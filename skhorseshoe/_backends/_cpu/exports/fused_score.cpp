@@ -27,6 +27,18 @@ static void add_pairs(double* sums, i64 m, i64 size) {
         }
 }
 
+// Subtracts what effects add to minus the log-density of a chain.
+static void subtract_effects(const FusedScoreRows& rows, i64 c, const double* beta, double& loglik, double* score) {
+    loglik -= rows.level[c];
+    if (!rows.pull) return;
+    for (i64 k = 0; k < rows.q; ++k) {
+        const double *pull = rows.pull + c * rows.q, *curvature = rows.curvature + (c * rows.q + k) * rows.q;
+        const double slope = pull[k] + sum(rows.q, [=](i64 j) { return curvature[j] * beta[j]; });
+        loglik -= 0.5 * (pull[k] + slope) * beta[k];
+        score[k] -= slope;
+    }
+}
+
 i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, double* loglik, double* score, bool is_quick) {
     const i64 q = rows.q, d = rows.n_contrasts, width = (n_chains * d + 3) / 4 * 4, m = rows.of_pass.n_blocks;
     Scratch<double> coef(q * width), sums(m * q * width), logliks(m * n_chains);
@@ -49,6 +61,8 @@ i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, doubl
             if (rows.translated && rows.fit_intercept) value -= sums[(q - 1) * width + c] * rows.centre[j];
             score[(c / d * q + k) * d + c % d] = rows.translated ? value / rows.unit[j] : value;
         }
+    for (i64 c = 0; c < n_chains && rows.level; ++c)
+        subtract_effects(rows, c, beta + c * q, loglik[c], score + c * q);
     return 0;
 }
 

@@ -14,6 +14,9 @@ struct FusedScoreRows {  // filled by Python
     const i64* place;      // (q,) the inverse of ``order``
     const double* unit;    // (q,)
     const double* centre;  // (q,)
+    // Of effects of groups, what is subtracted from the log-likelihood: level + pull' beta + beta' curvature beta / 2 of each
+    // chain. Null without effects; the last two also where these do not follow beta.
+    const double *level, *pull, *curvature;  // (n_chains,), (n_chains, q), (n_chains, q, q)
 };
 
 // Log-likelihoods (n_chains,) and their gradients (n_chains, q n_contrasts) at the sampler's coefficients, or those that

@@ -1,7 +1,7 @@
 // A slice step of each chain along a line of scales s, which the effects of groups follow. Python computes the
 // log-likelihoods, of all rows at once, between calls that decide on a proposal and go to the next.
-#include "export.hpp"
 #include "group_scales.hpp"
+#include "row_groups.hpp"
 
 // Steps of all chains: the first is where they are, the others are proposals, known in advance. The log-density of a step
 // is the log-likelihood, the sum of log d_g - u_g^2 / (2 s^2) over groups, and ``others``.
@@ -35,13 +35,13 @@ static void go_to_step(const ScaleLine& line, i64 k, i64 c, double* __restrict e
         log_sd[g] = law.log_sd, u[g] = law.mean + law.sd * standard[g * m];
     }
     for (i64 g = 0; g < n; ++g) effects[g * m + c] = u[g];
-#ifdef PLANT_EFFECTS_FORGOTTEN
-    line.density[c] = line.others[k * m + c];
+#ifdef PLANT_SQUARES_FORGOTTEN
+    const double inverse = 0.0;
 #else
     const double inverse = 1.0 / line.scale[k * m + c];
+#endif
     const auto term = [=](i64 g) { return log_sd[g] - 0.5 * (u[g] * inverse) * (u[g] * inverse); };
     line.density[c] = sum(n, term) + line.others[k * m + c];
-#endif
 }
 
 // Holds the residuals of these effects (n_groups, n_chains).
@@ -79,4 +79,21 @@ EXPORT i32 next_scales(const ScaleLine* line, i64 k, const double* logliks, doub
         n_open += !ends;
     }
     return n_open;
+}
+
+// A whole step for rows of one block: ``step`` of Python. factors : (n_steps, n_chains) of the predictors. logliks : those of
+// the first step, or null.
+EXPORT i32 step_along_scales(const ScaleLine* line, const RowGroups* row_groups, const void* predictors,
+                             const double* factors, const i64* bounds, const double* logliks, double* effects) {
+    const i64 m = line->n_chains;
+    Scratch<double> own(m);
+    if (own.failed()) return NO_MEMORY;
+    for (i64 k = 0;; ++k) {
+        const i32 n_open = next_scales(line, k, k == 1 && logliks ? logliks : own.data, effects);
+        if (n_open <= 0) return n_open;
+        if (k == 0 && logliks) continue;
+        memset(own, 0, sizeof(double) * m);
+        const i32 status = scaled_logliks(row_groups, predictors, factors + k * m, effects, line->open, bounds, 1, own);
+        if (status) return status;
+    }
 }

@@ -2,21 +2,9 @@
 // pass has stored (``Shift`` of rows.hpp). Groups and the rows of each have a fixed order, so that sums have the same
 // bits for any number of threads.
 #include "csr_rows.hpp"
-#include "export.hpp"
 #include "group_effects.hpp"
 #include "on_likelihood.hpp"
-
-struct RowGroups {  // filled by Python
-    i32 likelihood;
-    i32 is_double;          // the type of stored numbers of rows
-    i64 n_chains;
-    const i64* order;       // (n,) the rows of the first group, then those of the second, and so on
-    const i64* starts;      // (n_groups + 1,) the start of each group in ``order``
-    const i32* codes;       // (n,) the group of each row
-    const u8* y;            // (n,)
-    const double* weight;   // (n,), or null
-    const double* offset;   // (n,), or null
-};
+#include "row_groups.hpp"
 
 // Calls use(values) with stored numbers of rows in their type.
 template <class F> static void with_stored(const RowGroups& groups, const void* values, F use) {
