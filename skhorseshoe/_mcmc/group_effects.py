@@ -31,6 +31,7 @@ class GroupEffects(Block):
         self.factors = factors_of(rows, n_chains, self.key)
         self.shifts = shifts_of(self.factors, self.levels, self.key)
         self.follows = False  # whether u follows beta; not before the first reference
+        self.n_held = 0  # coefficients, the first, that u does not follow
         self.along = self.pending = None  # the maps of all factors, and what the next ones are computed from
         self.frozen = None  # of several factors: the information of rows and the effects about which they follow others
         self._fused = None
@@ -71,6 +72,12 @@ class GroupEffects(Block):
 
     def carried(self, direction):
         """How much effects change while beta moves from 0 to direction (m, q); (n_effects, m)."""
+        if self.along is None:
+            return np.zeros((len(self.effects), len(direction)))
+        return (self.along @ np.ascontiguousarray(direction.T, np.float32)).astype(np.float64)
+
+    def _by_maps(self, direction):
+        """How much the most likely effects change."""
         return np.concatenate([factor.map.followed(direction) for factor in self.factors])
 
     def _followed(self, beta):
@@ -121,7 +128,7 @@ class GroupEffects(Block):
         averages, known = MapAverages(), KnownPredictors()
         beta, effects, scale = self.measured
         known.begin(beta, self.rows.predictors(beta))
-        averages.add(self.factors[0], self.given_others(self.factors[0], known, effects), effects, scale)
+        averages.add(self.factors[0], self.given_others(self.factors[0], known, effects), effects, scale, beta)
         return averages.information(self.rows.rows, self.factors)[0]
 
     # Sweeps.
@@ -212,7 +219,7 @@ class GroupEffects(Block):
 
     def _add_to_averages(self):
         first, known = self.factors[0], self.predictors(self.beta)
-        self.averages.add(first, self.given_others(first, known, self.effects), self.effects, self.scale)
+        self.averages.add(first, self.given_others(first, known, self.effects), self.effects, self.scale, self.beta)
 
     def held(self, reference):
         """The reference with the score that follows from the held effects of each chain."""
@@ -239,12 +246,30 @@ class GroupEffects(Block):
         if self.pending is not None:
             (averages, along, h), self.pending = self.pending, None
             self.point_predictors = self.rows.predictors(point[None])
-            averages.freeze(self.factors, along, h, point, self.point_predictors)
-            self.along = along
-            if self.levels is not None:
-                self.frozen = averages.weight / averages.n, averages.centre / averages.n
-                self._find_responses()
-            self.delta = self.effects - self._followed(self.beta)
+            self._freeze(averages, along, h, point)
+
+    def learn(self):
+        """As in ``Block``: the lines of s know how effects follow all coefficients; in trajectories they follow those
+        that are not shrunk."""
+        averages, self.averages, self.n_held = self.averages, MapAverages(), self.columns.n_shrunk
+        if averages.n:
+            along, _, h, _ = averages.maps(self.rows.rows, self.factors)
+            point = averages.beta / averages.n
+            self.point_predictors = self.rows.predictors(point[None])
+            self._freeze(averages, along.astype(np.float32), h, point)
+
+    def _freeze(self, averages, along, h, point):
+        averages.freeze(self.factors, along, h, point, self.point_predictors)
+        self._follow()
+        self.delta = self.effects - self._followed(self.beta)
+        if self.levels is not None:
+            self.frozen = averages.weight / averages.n, averages.centre / averages.n
+            self._find_responses()
+
+    def _follow(self):
+        """Let effects follow along the maps."""
+        self.along = np.concatenate([factor.map.along for factor in self.factors])
+        self.along[:, : self.n_held] = 0.0
 
     def _find_responses(self):
         """Find how the effects of each factor follow those of the others."""
@@ -259,8 +284,8 @@ class GroupEffects(Block):
         to_beta, to_point = factor.map.followed(beta), factor.map.followed(point)
         if factor.response is None:
             return to_beta, to_point
-        to_beta += factor.response @ (self.effects - self.carried(beta))
-        return to_beta, to_point + factor.response @ (self.frozen[1][:, None] - self.carried(point))
+        to_beta += factor.response @ (self.effects - self._by_maps(beta))
+        return to_beta, to_point + factor.response @ (self.frozen[1][:, None] - self._by_maps(point))
 
     def mark(self, beta):
         """As in ``Block``."""
@@ -291,7 +316,12 @@ class GroupEffects(Block):
 
     def arrays(self):
         """As in ``Block``."""
-        out = {"group_effects": self.effects, **self.known.arrays(), **self.averages.arrays()}
+        out = {
+            "group_effects": self.effects,
+            "group_held": self.n_held,
+            **self.known.arrays(),
+            **self.averages.arrays(),
+        }
         for factor in self.factors:
             out |= factor.arrays()
         for names, values in ((_MEASURED, self.measured), (_FROZEN, self.frozen)):
@@ -304,8 +334,10 @@ class GroupEffects(Block):
             factor.restore(saved)
         if _MEASURED[0] in saved:
             self.measured = [saved[name] for name in _MEASURED]
+        self.n_held = int(saved["group_held"])
         if self.factors[0].map.along is not None:
-            self.follows, self.along = True, np.concatenate([factor.map.along for factor in self.factors])
+            self.follows = True
+            self._follow()
         if _FROZEN[0] in saved:
             self.frozen = [saved[name] for name in _FROZEN]
             self._find_responses()

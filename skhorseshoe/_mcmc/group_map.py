@@ -157,18 +157,18 @@ class MapAverages:
 
     def __init__(self, saved=None):
         self.n = 0
-        self.weight = self.log_scale = self.square = self.centre = 0.0
+        self.weight = self.log_scale = self.square = self.centre = self.beta = 0.0
         if saved is not None and f"{_SAVED}n" in saved:
             for name in vars(self):
                 setattr(self, name, as_saved(saved[_SAVED + name]))
             self.n = int(self.n)
 
-    def add(self, factor, given, effects, scale):
+    def add(self, factor, given, effects, scale, beta):
         """Add a state. factor : ``Factor``, the first. given : the predictors of rows without its effects. effects :
-        (n_effects, m) of all factors. scale : (m,), or of several factors (n_factors, m)."""
+        (n_effects, m) of all factors. scale : (m,), or of several factors (n_factors, m). beta : (m, q)."""
         own = effects[factor.part]
         self.n, self.weight = self.n + 1, self.weight + factor.row_groups.curvature(given.values, given.factor, own)[0]
-        log_scale = np.log(scale)
+        log_scale, self.beta = np.log(scale), self.beta + beta.mean(axis=0)
         self.log_scale, self.square = (
             self.log_scale + log_scale.mean(axis=-1),
             self.square + (log_scale**2).mean(axis=-1),
@@ -183,23 +183,30 @@ class MapAverages:
         deviations, least, most = _REACH
         return np.exp(mean), np.clip(deviations * np.sqrt(max(square / self.n - mean**2, 0.0)), least, most)
 
-    def information(self, rows, factors, spare=()):
-        """The information of beta (q, q) with u following, A (n_effects, q) and h (n_effects, 1). rows : ``Rows``."""
-        weight = self.weight / self.n
-        H, parts = rows.gram(spare=spare, weight=weight), []
+    def maps(self, rows, factors):
+        """A (n_effects, q), b (n_effects, q) and h (n_effects, 1); and the ``Couplings`` of several factors, or None.
+        rows : ``Rows``."""
+        weight, q, parts = self.weight / self.n, rows.shape[1] + rows.columns.fit_intercept, []
         for factor in factors:
             sums = rows.sums_by_group(weight, factor.row_groups.codes, factor.n)
-            parts.append((rows.columns.gradient(sums[:, : len(H)]), sums[:, -1:].copy()))  # b (n_groups, q) and h
+            parts.append((rows.columns.gradient(sums[:, :q]), sums[:, -1:].copy()))
         products, h = (np.concatenate(of_all) for of_all in zip(*parts, strict=True))
         own = np.concatenate([np.full((factor.n, 1), self.scale(k)[0] ** -2.0) for k, factor in enumerate(factors)])
         if len(factors) > 1:
-            A, H = Couplings(factors, weight, rows.ops).followed(H, products, h + own)
-            return H, A.astype(np.float32), h
-        share = 1.0 / (h + own)
-        along = (-products * share).astype(np.float32)
-        products *= np.sqrt(share)
-        H -= products.T @ products
-        return H, along, h
+            couplings = Couplings(factors, weight, rows.ops)
+            return couplings.followed(products, h + own), products, h, couplings
+        return -products / (h + own), products, h, None
+
+    def information(self, rows, factors, spare=()):
+        """The information of beta (q, q) with u following, A (n_effects, q) and h (n_effects, 1). rows : ``Rows``."""
+        H = rows.gram(spare=spare, weight=self.weight / self.n)
+        A, products, h, couplings = self.maps(rows, factors)
+        if couplings is None:
+            H += A.T @ products
+        else:
+            linear = A.T @ products
+            H += linear + linear.T + A.T @ couplings.times(A.T).T
+        return H, A.astype(np.float32), h
 
     def freeze(self, factors, along, h, point, point_predictors):
         """Give each factor its ``GroupMap`` about a point r (q,). point_predictors : x r of all rows (n, 1)."""

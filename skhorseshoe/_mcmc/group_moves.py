@@ -101,7 +101,7 @@ class LineWithBeta(ScaleLine):
 
 
 def _slice(factor, given, effects, line, number, uniform, ops, loglik=None):
-    """A slice step from r = 0 for each chain (``_backends/line_moves.py``), with the effects that follow, in place: r, s,
+    """A slice step from r = 0 for each chain (``_backends/line_moves.py``), with effects that follow in place: r, s,
     c and the log-likelihoods there. number : of the line. loglik : at 0, or None."""
     proposals, _ = ops.proposals(uniform, factor.widths[number : number + 1])
     r = proposals.T

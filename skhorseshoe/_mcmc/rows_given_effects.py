@@ -31,7 +31,8 @@ class RowsGivenEffects:
     @property
     def takes_fused_calls(self):
         """As of ``Rows``."""
-        return self.ops.fuses_effects(self.rows, self.effects.along is not None)
+        block = self.effects
+        return self.ops.fuses_effects(self.rows, block.along is not None and block.n_held == 0)
 
     def score(self, beta):
         """log p(y, u | beta, s) up to a constant (m,), and its gradient (m, q)."""

@@ -233,7 +233,7 @@ def fused_exchanges(state, rows, exchanges, numbers, stride, key):
 
 def fused_score(rows, beta):
     """Log-likelihood and score at the sampler's coefficients, or None as for ``fused_trajectories``."""
-    if not _one_thread_suffices(rows):
+    if not _one_thread_suffices(rows, 1 if rows.groups is None else _MOST_FUSED_BLOCKS):
         return None
     loglik, score = np.empty(len(beta)), np.empty(beta.shape)
     _fused_score(_fused_score_rows(rows), np.ascontiguousarray(beta), len(beta), loglik, score)
@@ -245,11 +245,11 @@ def _one_thread_suffices(rows, n_blocks=1):
     return rows.offset is None and (len(rows.bounds) <= n_blocks + 1 or rows.threads.n == 1)
 
 
-def fuses_effects(rows, follow):
-    """Whether fused calls take rows with groups, and so never steps, whatever the number of threads. follow : whether
-    effects follow beta."""
-    n_blocks = 1 if follow else _MOST_FUSED_BLOCKS
-    fits = not follow or rows.columns.q_order.size <= _MOST_FUSED_COLUMNS
+def fuses_effects(rows, has_mass_matrix):
+    """Whether fused calls take rows with groups, and so never steps, whatever the number of threads. has_mass_matrix :
+    whether trajectories have one."""
+    n_blocks = 1 if has_mass_matrix else _MOST_FUSED_BLOCKS
+    fits = not has_mass_matrix or rows.columns.q_order.size <= _MOST_FUSED_COLUMNS
     return rows.takes_fused_calls and fits and len(rows.bounds) <= n_blocks + 1
 
 
@@ -257,7 +257,8 @@ def give_effects(given, rows, effects, X, level, pull, curvature):
     """Let fused calls with ``given`` read ``rows`` and effects of groups (n_groups, n_points). X : the array to read in
     the sampler's coefficients, or None for that of the rows. The others are fields of ``FusedScoreRows``."""
     shift = Shift(rows.offset, rows.groups.codes, effects).record(slice(None))
-    fields = _fields_of_fused(rows, shift) | {"level": level, "pull": pull, "curvature": curvature}
+    effects = {"level": level, "pull": pull, "curvature": curvature, "n_followed": pull.shape[1]}
+    fields = _fields_of_fused(rows, shift) | effects
     if X is not None:
         fields |= {"X": rows_of(X), "fit_intercept": False, "translated": False}
     _records[given] = record("FusedScoreRows", fields)
@@ -279,7 +280,7 @@ def _fields_of_fused(rows, shift=None):
     fields["n_contrasts"] = rows.columns.n_contrasts
     fields |= {"fit_intercept": columns.fit_intercept, "translated": columns.translated}
     fields |= {"order": order, "place": place, "unit": unit, "centre": centre}
-    return fields | {"level": None, "pull": None, "curvature": None}
+    return fields | {"level": None, "pull": None, "curvature": None, "n_followed": 0}
 
 
 def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):

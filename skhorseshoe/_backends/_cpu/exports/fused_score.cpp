@@ -29,13 +29,14 @@ static void add_pairs(double* sums, i64 m, i64 size) {
 
 // Subtracts what effects add to minus the log-density of a chain.
 static void subtract_effects(const FusedScoreRows& rows, i64 c, const double* beta, double& loglik, double* score) {
+    const i64 k = rows.n_followed, held = rows.q - k;
+    const double *pull = rows.pull + c * k, *followed = beta + held;
     loglik -= rows.level[c];
-    if (!rows.pull) return;
-    for (i64 k = 0; k < rows.q; ++k) {
-        const double *pull = rows.pull + c * rows.q, *curvature = rows.curvature + (c * rows.q + k) * rows.q;
-        const double slope = pull[k] + sum(rows.q, [=](i64 j) { return curvature[j] * beta[j]; });
-        loglik -= 0.5 * (pull[k] + slope) * beta[k];
-        score[k] -= slope;
+    for (i64 i = 0; i < k; ++i) {
+        const double* curvature = rows.curvature + (c * k + i) * k;
+        const double slope = pull[i] + sum(k, [=](i64 j) { return curvature[j] * followed[j]; });
+        loglik -= 0.5 * (pull[i] + slope) * followed[i];
+        score[held + i] -= slope;
     }
 }
 
