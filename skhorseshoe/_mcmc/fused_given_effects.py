@@ -16,15 +16,14 @@ class FusedGivenEffects:
         self.given, self.effects, rows = given, given.effects, given.rows
         self.map, X, self.dtype = self.effects.along, None, np.promote_types(rows.dtype, np.float32)
         self.of_sampler, m = _of_sampler(rows), 2 * self.effects.n_chains  # a call may have two points of each chain
-        self.first = (
-            self.of_sampler.shape[1] if self.map is None else self.effects.n_held
-        )  # of the followed coefficients
+        q = self.of_sampler.shape[1]
+        self.first = q if self.map is None else self.effects.n_held  # of the coefficients that are followed
         if self.map is not None:
             self.along = self.map[:, self.first :].astype(np.float64)
             X = self._rows_along_map(rows)
             own = [self.along[factor.part] for factor in self.effects.factors]
             self.squares = np.array([A.T @ A for A in own])
-        k = self.of_sampler.shape[1] - self.first
+        k = q - self.first
         self.of_groups, self.level = np.empty((rows.groups.n, m)), np.empty(m)
         self.pull, self.curvature = np.empty((m, k)), np.empty((m, k, k))
         rows.ops.give_effects(given, rows, self.of_groups, X, self.level, self.pull, self.curvature)

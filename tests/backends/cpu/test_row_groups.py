@@ -11,7 +11,8 @@ from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.row_groups import Groups
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.group_effects import GroupEffects
-from skhorseshoe._mcmc.run import Problem
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem, Run, Settings
 from skhorseshoe._utils.threads import open_threads
 
 N, P, N_GROUPS, N_CHAINS = 700, 3, 9, 4
@@ -142,6 +143,30 @@ def test_a_sweep_begins_as_if_everything_was_computed_anew(dtype, how, seed):
             np.testing.assert_allclose(one, other, **close)
         points = np.tile(grouped.point, (N_CHAINS, 1))
         np.testing.assert_allclose(score, grouped.rows.score(points)[1], **close)
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("kind", ["hmc", PRIOR_COORDINATES])
+def test_a_fused_call_ends_where_steps_end(kind, several, seed):
+    """With maps, along which effects follow all coefficients or those that are not shrunk; but for rounding of maps."""
+    second = (np.arange(N_GROUPS) % 2).astype(np.int32)
+    levels, names = np.stack([np.arange(N_GROUPS, dtype=np.int32), second], axis=1), ("first", "second")
+    more = {"scale": (1.0, 1.0), "levels": levels, "names": names} if several else {"scale": 1.0}
+    groups = Groups(make_rows(seed)[1][2], N_GROUPS, **more)
+    rows, _ = make_rows(seed, groups=groups, unpenalized=np.array([True, False, False]))
+    settings = Settings(kind, 5, 60, N_CHAINS, 1, None, None, None, "float64")
+    run = Run(Problem(rows, FixedPrior(rows.columns, 2.0), 1.0, KEY), settings)
+    run.go(lambda t: False)
+    (block,), chains, ends = run.blocks, run.chains, []
+    assert block.along is not None
+    for rows.takes_fused_calls in (True, False):
+        loglik, score = block.begin_sweep(chains.state.beta)
+        state = chains.state._replace(loglik=loglik, score=score)
+        new = chains._law(state, *((chains.reference, chains.tuning) if kind == "hmc" else ()))
+        ends.append((loglik, score, new.beta, new.tau_sq_inv, new.loglik))
+    for one, other in zip(*ends, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+    assert (ends[0][2] != chains.state.beta).any()
 
 
 def test_curvature_of_rows_is_the_derivative_of_what_they_are_weighted_by(seed):
