@@ -338,8 +338,7 @@ class Rows:
         return found
 
     def separated_by(self, beta):
-        """Whether one of the points of beta (m, q) has every row of X on the side of its class; not looked for where
-        there are several classes in order."""
+        """Whether a point of beta (m, q) has every row of X on its class's side; not looked for of ordered classes."""
         if self.likelihood.n_own:
             return False
         points, p = self.columns.of_X(self.ops.to_host(beta)), self.shape[1]

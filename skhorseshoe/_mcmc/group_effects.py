@@ -6,6 +6,7 @@ from . import group_moves
 from .blocks import Block
 from .cut_points import OwnParameters
 from .effects_integrated_out import MarginalPrecision, products_kept, sweep_given_latents
+from .fused_given_effects import FusedGivenEffects
 from .group_couplings import Couplings
 from .group_draws import ROOM_BYTES, GroupDraws
 from .group_factors import factors_of, shifts_of
@@ -32,8 +33,10 @@ class GroupEffects(Block):
         self.factors = factors_of(rows, self.key)
         self.shifts = shifts_of(self.factors, self.levels, self.key)
         self.follows = False  # whether u follows beta; not before the first reference
+        self.n_held = 0  # coefficients, the first, that u does not follow
         self.along = self.pending = None  # the maps of all factors, and what the next ones are computed from
         self.frozen = None  # of several factors: the information of rows and the effects about which they follow others
+        self._fused = None
         self.point_predictors = None  # x r of all rows (n, 1)
         self.measured = None  # beta, u and s at which the shrinkage is measured, where there is no reference
         if saved is None:  # (n_effects, n_chains), of all factors
@@ -71,6 +74,12 @@ class GroupEffects(Block):
 
     def carried(self, direction):
         """How much effects change while beta moves from 0 to direction (m, q); (n_effects, m)."""
+        if self.along is None:
+            return np.zeros((len(self.effects), len(direction)))
+        return (self.along @ np.ascontiguousarray(direction.T, np.float32)).astype(np.float64)
+
+    def _by_maps(self, direction):
+        """How much the most likely effects change."""
         return np.concatenate([factor.map.followed(direction) for factor in self.factors])
 
     def _followed(self, beta):
@@ -122,7 +131,7 @@ class GroupEffects(Block):
         averages, known = MapAverages(), KnownPredictors()
         beta, effects, scale = self.measured
         known.begin(beta, self.rows.predictors(beta))
-        averages.add(self._terms_of_information(known, effects), effects, scale)
+        averages.add(self._terms_of_information(known, effects), effects, scale, beta)
         return averages.information(self.rows.rows, self.factors)[0]
 
     # Sweeps.
@@ -138,6 +147,8 @@ class GroupEffects(Block):
         """``set_origin``, and the log-density (n_chains,) and its gradient (n_chains, q) there."""
         self.set_origin(beta)
         known, m = self.known, self.n_chains
+        if self.rows.takes_fused_calls:
+            return self._begin_fused_sweep(beta)
         if not known.are_of(beta):
             known.begin(beta, self.rows.predictors(beta))
         self._recall()
@@ -150,6 +161,16 @@ class GroupEffects(Block):
         self.reference_score = score[m:]  # (n_chains, q) at the point of the map, with u that has followed to there
         return loglik[:m], score[:m]
 
+    def _begin_fused_sweep(self, beta):
+        """As ``begin_sweep``, and the laws of the sweep read rows in fused calls."""
+        self.known.last, m = None, self.n_chains
+        self.fused.begin(beta)
+        if self.along is not None:
+            beta = np.concatenate([beta, np.tile(self.point, (m, 1))])
+        loglik, score = self.ops.fused_score(self.rows, beta)
+        self.reference_score = score[m:]
+        return loglik[:m], score[:m]
+
     def set_origin(self, beta):
         """Take beta (n_chains, q) as where the effects are; u follows from there."""
         self.beta, self.delta = beta, self.effects - self._followed(beta)
@@ -157,13 +178,26 @@ class GroupEffects(Block):
     def _recall(self):
         """Compute the predictors that an earlier run had when it stopped."""
         if self.known.values is None and self.known.beta is not None:
-            self.known.values = self.rows.predictors(self.known.beta)
+            self.known.values = self._predictors_of(self.known.beta)
+
+    def _predictors_of(self, beta):
+        """x beta of all rows (n, m)."""
+        return (
+            self.fused if self.rows.rows.takes_fused_calls and len(self.rows.bounds) == 2 else self.rows
+        ).predictors(beta)
+
+    @property
+    def fused(self):
+        """``FusedGivenEffects`` along the map of now."""
+        if self._fused is None or self._fused.map is not self.along:
+            self._fused = FusedGivenEffects(self.rows)
+        return self._fused
 
     def predictors(self, beta):
         """``KnownPredictors`` of beta at the end of a sweep."""
         self._recall()
         if not self.known.end(beta):
-            self.known.begin(beta, self.rows.predictors(beta))
+            self.known.begin(beta, self._predictors_of(beta))
         return self.known
 
     def precision(self, precision):
@@ -188,7 +222,7 @@ class GroupEffects(Block):
 
     def _add_to_averages(self):
         terms = self._terms_of_information(self.predictors(self.beta), self.effects)
-        self.averages.add(terms, self.effects, self.scale)
+        self.averages.add(terms, self.effects, self.scale, self.beta)
 
     def _terms_of_information(self, known, effects):
         """What ``MapAverages`` take of the information of rows at a state."""
@@ -222,14 +256,31 @@ class GroupEffects(Block):
         """Let u follow about this point (q,), along the map of the last ``next_information``."""
         if self.pending is not None:
             (averages, along, h), self.pending = self.pending, None
-            self.point_predictors = self.rows.predictors(point[None])
-            own = self.own.values_or_none(point[None])
-            averages.freeze(self.factors, along, h, point, Given(self.point_predictors, np.ones(1), own))
-            self.along = along
-            if self.levels is not None:
-                self.frozen = averages.weight / averages.n, averages.centre / averages.n
-                self._find_responses()
-            self.delta = self.effects - self._followed(self.beta)
+            self._freeze(averages, along, h, point)
+
+    def learn(self):
+        """As in ``Block``: the lines of s know how effects follow all coefficients; in trajectories they follow those
+        that are not shrunk."""
+        averages, self.averages, self.n_held = self.averages, MapAverages(), self.columns.n_shrunk
+        if averages.n:
+            along, _, h, _ = averages.maps(self.rows.rows, self.factors)
+            point = averages.beta / averages.n
+            self._freeze(averages, along.astype(np.float32), h, point)
+
+    def _freeze(self, averages, along, h, point):
+        self.point_predictors = self.rows.predictors(point[None])
+        given = Given(self.point_predictors, np.ones(1), self.own.values_or_none(point[None]))
+        averages.freeze(self.factors, along, h, point, given)
+        self._follow()
+        self.delta = self.effects - self._followed(self.beta)
+        if self.levels is not None:
+            self.frozen = averages.weight / averages.n, averages.centre / averages.n
+            self._find_responses()
+
+    def _follow(self):
+        """Let effects follow along the maps."""
+        self.along = np.concatenate([factor.map.along for factor in self.factors])
+        self.along[:, : self.n_held] = 0.0
 
     def _find_responses(self):
         """Find how the effects of each factor follow those of the others."""
@@ -243,7 +294,7 @@ class GroupEffects(Block):
 
         def follow(beta, effects):
             out = factor.map.followed(beta)
-            return out if response is None else out + response @ (effects - self.carried(beta))
+            return out if response is None else out + response @ (effects - self._by_maps(beta))
 
         centre = 0.0 if self.frozen is None else self.frozen[1][:, None]
         linear, held = follow(grown.linear, self.effects), follow(np.atleast_2d(self.point), centre)
@@ -280,7 +331,12 @@ class GroupEffects(Block):
 
     def arrays(self):
         """As in ``Block``."""
-        out = {"group_effects": self.effects, **self.known.arrays(), **self.averages.arrays()}
+        out = {
+            "group_effects": self.effects,
+            "group_held": self.n_held,
+            **self.known.arrays(),
+            **self.averages.arrays(),
+        }
         for factor in self.factors:
             out |= factor.arrays()
         for names, values in ((_MEASURED, self.measured), (_FROZEN, self.frozen)):
@@ -293,8 +349,10 @@ class GroupEffects(Block):
             factor.restore(saved)
         if _MEASURED[0] in saved:
             self.measured = [saved[name] for name in _MEASURED]
+        self.n_held = int(saved["group_held"])
         if self.factors[0].map.along is not None:
-            self.follows, self.along = True, np.concatenate([factor.map.along for factor in self.factors])
+            self.follows = True
+            self._follow()
         if _FROZEN[0] in saved:
             self.frozen = [saved[name] for name in _FROZEN]
             self._find_responses()
