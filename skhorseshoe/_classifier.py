@@ -70,7 +70,13 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
     group_scale : float or dict, default=1
         With ``groups`` in ``fit``, the scale of the prior s ~ C+(0, group_scale) of the standard deviation s of the
         groups' effects, from 1e-100 to 1e100; the noise of a row has standard deviation 1. With several factors it is
-        that of each, or a dict has one for each by name.
+        that of each, or a dict has one for each by name. Of a factor with slopes it is the scale of the half-t priors
+        of all its standard deviations.
+    group_slopes : dict or None, default=None
+        With ``groups`` by name in ``fit``, columns whose effects differ between the groups of a factor: {"patient":
+        ["time"]}. What a group adds to the score at the means of these columns, and to their coefficients, is normal
+        with one covariance matrix. Its prior is that of Huang & Wand (2013): uniform correlations, and standard
+        deviations with a half-t of 2 degrees of freedom, for a unit of the column. Not for more columns than rows.
     unpenalized : array-like of names, indices or bool, or None, default=None
         Columns that are not shrunk, such as age and sex: their coefficients have the wide prior N(0, (100 / standard
         deviation of the column)^2). Names need a table with string names; a mask has n_features entries. With all
@@ -150,7 +156,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
     groups_, group_scale_draws_, group_effect_draws_, group_effect_moments_
         With ``groups``: labels, sorted (n_groups,); draws of s (n_chains, n_draws); float32 draws of the effects
         (n_chains, n_kept, n_groups), as many as fit in 256 MiB; and "mean" and "sd" of all. With several factors these
-        are dicts by factor; "mean" and "sd" too.
+        are dicts by factor; "mean" and "sd" too. With slopes they have these by "factor:column", in the unit of the
+        column, and ``group_correlation_draws_`` has those of "factor, factor:column".
     ordered_classes_, cut_points_, cut_points_draws_
         Of more than two classes with ``ordered``: the classes from lowest to highest (n_classes,); posterior means of
         the cut points between them (n_classes - 1,), and their draws (n_chains, n_draws, n_classes - 1). Draws of the
@@ -231,6 +238,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         fit_intercept: bool = True,
         global_scale: float | None = None,
         group_scale: float | Mapping[str, float] = 1.0,
+        group_slopes: Mapping[str, Any] | None = None,
         unpenalized: ArrayLike | None = None,
         prior_scale: ArrayLike | Mapping[Any, float] | None = None,
         ordered: bool | ArrayLike = False,
@@ -260,6 +268,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         self.fit_intercept = fit_intercept
         self.global_scale = global_scale
         self.group_scale = group_scale
+        self.group_slopes = group_slopes
         self.unpenalized = unpenalized
         self.prior_scale = prior_scale
         self.ordered = ordered

@@ -24,11 +24,18 @@ class Factors(NamedTuple):
     labels: dict  # of the levels, sorted, by the name of the factor; None is the name of a single one
     levels: np.ndarray | None  # (n, n_factors) int32, the level of each factor in a combination; None for one factor
     scale: Any = None  # as in ``Groups``
+    slopes: Any = None  # ``Slopes``, where factors have some
 
     @property
     def n_effects(self):
         """Number of effects of all factors."""
-        return sum(map(len, self.labels.values()))
+        sizes = [len(labels) for labels in self.labels.values()]
+        return sum(sizes if self.slopes is None else (sizes[k] for k in self.slopes.factors))
+
+    @property
+    def n_by_row(self):
+        """Number of effects that a row has."""
+        return len(self.labels if self.slopes is None else self.slopes.names)
 
     @property
     def as_attribute(self):
@@ -80,13 +87,15 @@ def _columns(groups):
     return {name: groups[name] for name in names}
 
 
-def encode_factors(labels, weight):
+def encode_factors(labels, weight, keeps_name=False):
     """``Factors`` of the rows, and the code of each row's combination of levels (n,) int32. labels : by name, from
-    ``check_factors``. weight : of the rows, or None."""
+    ``check_factors``. weight : of the rows, or None. keeps_name : whether a single factor keeps its name."""
     if len(labels) == 1:
         ((name, values),) = labels.items()
         groups, codes = encode_groups(values, called(name))
         check_sizes(codes, weight)
+        if keeps_name and isinstance(name, str):
+            return Factors({name: groups}, np.arange(len(groups), dtype=np.int32)[:, None]), codes
         return Factors({None: groups}, None), codes
     encoded = {name: encode_groups(values, called(name)) for name, values in labels.items()}
     for name, (groups, codes) in encoded.items():

@@ -30,13 +30,26 @@ class Groups(NamedTuple):
     scale: Any  # scale of the half-Cauchy prior of s, the standard deviation of the groups' effects; of each factor
     levels: np.ndarray | None = None  # (n, n_factors) int32, as in ``Factors``
     names: tuple = ()  # of the factors, where there are several
+    # Where factors have slopes, groups are single rows, and each slope stands for a factor: the column of X, or None.
+    columns: tuple | None = None
 
     def factors(self):
-        """Of each factor the codes of rows (n,), the number of levels, and the scale of the prior."""
+        """Of each factor the codes of rows (n,), the number of levels, the scale of the prior, and the column of a
+        slope or None."""
         if self.levels is None:
-            return [(self.codes, self.n, self.scale)]
-        columns = zip(self.levels.T, self.scale, strict=True)
-        return [(of_all[self.codes], int(of_all.max()) + 1, scale) for of_all, scale in columns]
+            return [(self.codes, self.n, self.scale, None)]
+        columns = zip(self.levels.T, self.scale, self.columns or (None,) * len(self.scale), strict=True)
+        return [(of_all[self.codes], int(of_all.max()) + 1, *more) for of_all, *more in columns]
+
+    def families(self):
+        """The numbers of the factors that are the intercept and the slopes of one, for each with slopes."""
+        families = []
+        for k, column in enumerate(self.columns or ()):
+            if column is None:
+                families.append([k])
+            else:
+                families[-1].append(k)
+        return [numbers for numbers in families if len(numbers) > 1]
 
 
 def check_groups(groups, n, name="groups"):

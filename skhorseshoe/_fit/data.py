@@ -9,6 +9,7 @@ from .._data.factors import Factors, check_factors, encode_factors
 from .._data.input_table import example_for_fit, is_dask, is_reordered, read_X, refuse_dask
 from .._data.labels import in_order, levels_of, order_of
 from .._data.row_groups import check_offset
+from .._data.slopes import with_slopes
 from .._data.validation import check_y, numbers
 from .._data.weights import Excess, is_whole, is_wide, rows_that_count, weigh
 from .._model import likelihood_of
@@ -79,6 +80,8 @@ class Data(NamedTuple):
 def checked(model, params, X, by_row):
     """``Data``; a ValueError, TypeError or MemoryError that names what cannot be used. ``model`` stays as it is."""
     y, sample_weight, groups, offset = by_row
+    if groups is None and params.group_slopes is not None:
+        raise ValueError(f"group_slopes is {params.group_slopes!r:.80}, and fit has no groups: give groups=, by name.")
     reordered = [name for name, values in by_row._asdict().items() if is_reordered(X, values)]
     learner = object.__new__(type(model))  # scikit-learn's checks write to an estimator
     own = {name: value for name, value in vars(model).items() if name not in _FACTS_ABOUT_COLUMNS}
@@ -103,7 +106,7 @@ def checked(model, params, X, by_row):
         facts["whole_weights"] = sample_weight is None and params.class_weight is None
     else:
         levels = levels_of(params.ordered, by_row.y, y)
-        facts = {**_in_memory(values, y, by_row, params, levels), "original_X": X}
+        facts = {**_in_memory(values, y, by_row, params, levels, names_of(learner)), "original_X": X}
     by = [] if params.class_weight is None else [f"class_weight={params.class_weight!r}"]
     by += [] if sample_weight is None else ["sample_weight"]
     columns = {name: getattr(learner, name) for name in _FACTS_ABOUT_COLUMNS if hasattr(learner, name)}
@@ -114,7 +117,7 @@ def checked(model, params, X, by_row):
     return Data(columns, unpenalized, prior_scale, " and ".join(by), reordered, order, held, **facts)
 
 
-def _in_memory(X, y, by_row, params, levels):
+def _in_memory(X, y, by_row, params, levels, names):
     """The facts of ``Data`` about rows in memory or on disk, whose numbers and labels are checked."""
     check_consistent_length(X, y)
     labels = {} if by_row.groups is None else check_factors(by_row.groups, len(y))
@@ -128,8 +131,10 @@ def _in_memory(X, y, by_row, params, levels):
     X, offset, *by_factor = rows_that_count(counts, X, offset, *labels.values())
     groups, codes, whole = None, None, is_whole(weight)
     if labels:
-        groups, codes = encode_factors(dict(zip(labels, by_factor, strict=True)), weight)
+        has_slopes = params.group_slopes is not None
+        groups, codes = encode_factors(dict(zip(labels, by_factor, strict=True)), weight, has_slopes)
         groups = groups._replace(scale=parameters.scales_of_groups(params.group_scale, groups.labels))
+        groups = with_slopes(groups, params.group_slopes, X, codes, names) if has_slopes else groups
     facts = {"shape": X.shape, "classes": classes, "excess": excess, "groups": groups, "has_offset": offset is not None}
     facts |= {"whole_weights": whole, "expansion": 1 if weight is None or not whole else weight.sum() / len(weight)}
     return {**facts, "more_columns": is_wide(X, weight), "rows": (X, y, weight, codes, offset)}

@@ -67,7 +67,12 @@ def of_means(rows, effects, names):
     has them. names : of columns."""
     by_factor = effects.items() if isinstance(effects, dict) else [(None, effects)]
     pairs = zip(by_factor, rows.groups.factors(), strict=True)
-    return [found for (name, own), (codes, *_) in pairs for found in _means_of(rows, name, codes, own, names)]
+    return [
+        found
+        for (name, own), (codes, *_, column) in pairs
+        if column is None  # not the slopes of a factor
+        for found in _means_of(rows, name, codes, own, names)
+    ]
 
 
 def _means_of(rows, name, codes, effects, names):

@@ -8,6 +8,7 @@ import numpy as np
 from .._data.column_checks import check_size
 from .._data.row_groups import Groups
 from .._data.rows import Rows
+from .._data.slopes import levels_by_effect
 from .._utils import progress
 from .._utils.names import names_to_warn_of
 from . import findings, input_findings
@@ -36,9 +37,12 @@ def open_rows(params, data, plan, threads):
     X, y, weight, codes, offset = plan.rows
     groups = None
     if codes is not None:
-        labels, levels, scale = data.groups
+        labels, levels, scale, slopes = data.groups
         n, names = (len(labels[None]), ()) if levels is None else (len(levels), tuple(labels))
         groups = Groups(codes, n, scale, levels, names)
+        if slopes is not None:
+            each, of_rows = np.arange(len(codes), dtype=np.int32), levels_by_effect(data.groups, codes)
+            groups = Groups(each, len(codes), scale, of_rows, tuple(slopes.names), tuple(slopes.columns))
     placed, words = ops.place(X, params.n_chains, plan.settings.kind_on_device)
     if params.verbose and words:
         progress.logger.info(words)

@@ -55,6 +55,7 @@ CONSTRAINTS = {  # each parameter by itself; scikit-learn checks them
     "global_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), None],
     "expected_nonzero": [Interval(Real, 0, None, closed="neither"), None],
     "group_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), dict],
+    "group_slopes": [dict, None],
     "slab_scale": [Interval(Real, LEAST_SCALE, LARGEST_SCALE, closed="both"), StrOptions({"auto", PER_CONTRAST}), None],
     "unpenalized": ["array-like", None],
     "prior_scale": ["array-like", dict, None],

@@ -12,7 +12,7 @@ from .._data.row_blocks import block_bounds
 from .._data.validation import copied_bytes
 from .._data.weights import arrange
 from .._mcmc.burn_in import AUTO
-from .._mcmc.group_effects import forecast_of_groups
+from .._mcmc.group_draws import forecast_of_groups
 from .._mcmc.prior import PER_CONTRAST
 from .._mcmc.run import DIAGONAL, PRIOR_COORDINATES, Settings
 from .._model import PROBIT
@@ -113,6 +113,13 @@ def choose_kind(params, data):
     too_wide, in_prior_coordinates = needs_conjugate_gradients(data.shape[1]), fits_prior_coordinates(params, data)
     sampler, taking = params.sampler, ("hmc", "gibbs", "pxda")
     has_factors = data.groups is not None and data.groups.levels is not None
+    if has_factors and data.groups.slopes is not None and params.likelihood.n_own:
+        raise ValueError("group_slopes are for two classes yet: leave them out, or fit y >= a class above the lowest.")
+    if has_factors and data.groups.slopes is not None and in_prior_coordinates:
+        raise ValueError(
+            f"group_slopes are not for more columns than rows ({data.shape[1]} and {data.shape[0]}) yet: select "
+            "columns first, as with a fit without group_slopes, or leave these out."
+        )
     if not params.likelihood.has_latents:
         taking = ("hmc",)
     elif data.extras:
@@ -121,7 +128,14 @@ def choose_kind(params, data):
         can_repeat = data.whole_weights and (too_wide or data.expansion <= _LARGEST_EXPANSION)
         sampler = "hmc" if in_prior_coordinates or (can_tune(params) and not too_wide) or not can_repeat else taking[-1]
     elif sampler not in taking:
-        here = " of several factors" if has_factors else " with so many columns" * (sampler == "gibbs")
+        has_slopes = has_factors and data.groups.slopes is not None
+        here = (
+            " with slopes"
+            if has_slopes
+            else " of several factors"
+            if has_factors
+            else " with so many columns" * (sampler == "gibbs")
+        )
         what = f"{data.extras}{here}" if params.likelihood.has_latents else _named(params.likelihood)
         raise ValueError(f"sampler={sampler!r} does not take {what}. Use sampler={taking[0]!r} or 'auto'.")
     return PRIOR_COORDINATES if in_prior_coordinates and sampler == "hmc" else sampler
@@ -285,7 +299,7 @@ def _forecast_of(plan, n_threads, groups):
         needed = needed[0] * (plan.n_contrasts + 1) / plan.n_contrasts, needed[1]
     if groups is None:
         return needed
-    more = forecast_of_groups(n, p, n_chains, n_draws, groups.n_effects, sampler, len(groups.labels))
+    more = forecast_of_groups(n, p, n_chains, n_draws, groups.n_effects, sampler, groups.n_by_row)
     return needed[0] + more[0], needed[1] + more[1]
 
 

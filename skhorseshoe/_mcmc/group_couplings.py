@@ -6,7 +6,7 @@ Z' W Z is zero but for the diagonal; between those of two it has an entry for ea
 gradients solve it nearly, which is enough: the information is that along the A that is taken.
 """
 
-from itertools import combinations
+from itertools import combinations, permutations
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,16 +15,28 @@ from scipy.sparse import coo_array
 from .conjugate_gradients import IterativePrecision
 
 
-class Couplings:
-    """Z' W Z between factors. factors : ``Factor``s. weight : (n,) information of rows about eta."""
+def _times_slopes(weight, *factors):
+    for factor in factors:
+        weight = weight if factor.slope is None else weight * factor.slope
+    return weight
 
-    def __init__(self, factors, weight, ops):
+
+class Couplings:
+    """Z' W Z between factors. factors : ``Factor``s. weight : (n,) information of rows about eta. precisions : pairs of
+    factors with slopes and the precision of the effects of a group, whose diagonal is in D."""
+
+    def __init__(self, factors, weight, ops, precisions=()):
         n = factors[-1].part.stop
         self.between = coo_array((n, n)).tocsr()
         for a, b in combinations(factors, 2):
             rows, columns = a.row_groups.codes + a.part.start, b.row_groups.codes + b.part.start
-            between = coo_array((weight, (rows, columns)), shape=(n, n)).tocsr()
+            between = coo_array((_times_slopes(weight, a, b), (rows, columns)), shape=(n, n)).tocsr()
             self.between = self.between + between + between.T
+        for family, precision in precisions:
+            for a, b in permutations(range(family.q), 2):
+                at = [family.components[k].part.start + np.arange(family.n) for k in (a, b)]
+                values = np.full(family.n, precision[a, b])
+                self.between = self.between + coo_array((values, at), shape=(n, n)).tocsr()
         self.rows = SimpleNamespace(ops=ops)
 
     # What ``IterativePrecision`` asks for.

@@ -3,8 +3,10 @@
 import numpy as np
 
 from .draws import Moments, keep_every_second
+from .effects_integrated_out import products_kept
 
 ROOM_BYTES = 2**28  # largest size of the draws of u, in bytes
+CORRELATION = "{}, {}"  # name of the correlation of two effects of a factor
 _MOMENTS = "group_all_"  # prefix of the names of saved moments
 
 
@@ -12,13 +14,15 @@ class GroupDraws:
     """Draws of s and u, part of ``Draws``. Each has a stride k, a power of two: each k-th draw is kept.
 
     room : the most draws of a chain that ``Draws`` keeps. sizes : number of effects of each factor. names : of factors,
-    or None for a single one, whose attributes are arrays; those of several are dicts of arrays. Arguments of methods:
-    n_offered, number of draws that ``add`` was called with; n, number of those whose s is kept.
+    or None for a single one, whose attributes are arrays; those of several are dicts of arrays. correlations : pairs of
+    names whose correlations are kept behind s. slopes : as a model has them, or None. Arguments of methods: n_offered,
+    number of draws that ``add`` was called with; n, number of those whose s is kept.
     """
 
-    def __init__(self, n_chains, room, sizes, names=None):
+    def __init__(self, n_chains, room, sizes, names=None, correlations=(), slopes=None):
+        self.correlations, self.slopes = correlations, slopes
         n_groups, self.names, self.ends = sum(sizes), names, np.cumsum(sizes)[:-1]
-        self.scale = np.empty((n_chains, room) if names is None else (n_chains, room, len(names)))
+        self.scale = np.empty((n_chains, room) if names is None else (n_chains, room, len(names) + len(correlations)))
         effects_room = max(1, min(room, ROOM_BYTES // (4 * n_chains * n_groups)))
         self.effects = np.empty((n_chains, effects_room, n_groups), np.float32)
         self.stride = 1  # of u
@@ -63,11 +67,18 @@ class GroupDraws:
 
     def to_predict(self, n):
         """The attributes of a fitted model, by name, that predictions for new groups need, with n draws."""
-        return {"group_scale_draws_": self._scales(self.scale[:, :n])}
+        return self._scales(self.scale[:, :n])
 
     def _scales(self, scale):
-        """Draws of s as a model has them."""
-        return scale if self.names is None else dict(zip(self.names, np.moveaxis(scale, 2, 0), strict=True))
+        """The attributes with draws of s, and of correlations where there are slopes."""
+        if self.names is None:
+            return {"group_scale_draws_": scale}
+        by_name = dict(zip((*self.names, *self.correlations), np.moveaxis(scale, 2, 0), strict=True))
+        out = {"group_scale_draws_": {name: by_name[name] for name in self.names}}
+        if self.slopes is not None:
+            out["group_correlation_draws_"] = {CORRELATION.format(*pair): by_name[pair] for pair in self.correlations}
+            out["_group_slopes"] = self.slopes
+        return out
 
     def _effects(self, values):
         """Values of effects (..., n_groups) as a model has them."""
@@ -80,7 +91,7 @@ class GroupDraws:
         of_all = self.moments.pooled()
         moments = {name: self._effects(of_all[name]) for name in ("mean", "sd")}
         return {
-            "group_scale_draws_": self._scales(self.scale),
+            **self._scales(self.scale),
             "group_effect_draws_": self._effects(self.effects),
             "group_effect_moments_": moments,
             "_group_stride": self.stride // stride,  # of effects, in kept draws
@@ -108,3 +119,14 @@ class GroupDraws:
             saved = arrays[f"group_{name}_draws"]
             values[:, : saved.shape[1]] = saved
         self.moments = Moments.restored(arrays, _MOMENTS)
+
+
+def forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler, n_factors=1):
+    """Bytes that groups of rows add to the draws and to the working set of a fit. n_groups : of all factors."""
+    q, effects = p + 1, n_chains * n_groups
+    draws = min(ROOM_BYTES, 4 * n_chains * n_draws * n_groups)
+    # Kept of each row and chain; the places of the rows of groups; and of several factors their sums and couplings.
+    by_row = n * (32 * n_chains + 8 * 5 * n_factors) + (n_factors > 1) * n * (32 * n_chains + 60 * n_factors)
+    sizes = min(n_groups, int((2 * n) ** 0.5), products_kept(n_groups, q)) if sampler == "gibbs" else 0
+    matrices = q * q * (sizes + 2) + 3 * n_groups * q
+    return draws + 8 * n_chains * n_draws, by_row + 8 * 12 * effects + 8 * matrices

@@ -1,20 +1,24 @@
 """The block of the effects u of groups of rows and of their standard deviation s ~ C+(0, scale), for each factor."""
 
+from itertools import combinations
+
 import numpy as np
 
 from . import group_moves
 from .blocks import Block
 from .cut_points import OwnParameters
-from .effects_integrated_out import MarginalPrecision, products_kept, sweep_given_latents
+from .effects_integrated_out import MarginalPrecision, sweep_given_latents
 from .fused_given_effects import FusedGivenEffects
 from .group_couplings import Couplings
-from .group_draws import ROOM_BYTES, GroupDraws
-from .group_factors import factors_of, shifts_of
+from .group_draws import GroupDraws
+from .group_factors import factors_of, families_of, shifts_of
 from .group_map import Followed, GroupMap, MapAverages
+from .group_slopes import slopes_to_predict
 from .known_predictors import Given, KnownPredictors
 from .rows_given_effects import RowsGivenEffects
 
 _SWEEPS_BETWEEN_STATES = 3  # sweeps from one state that is added to the averages of the map to the next
+_LARGEST_CORRELATION = 1 - 1e-12  # that is judged
 _MEASURED = "measured_beta", "measured_effects", "measured_scale"  # names of saved arrays
 _FROZEN = "group_frozen_weight", "group_frozen_centre"  # and these
 
@@ -32,6 +36,9 @@ class GroupEffects(Block):
         self.n_chains, self.levels = n_chains, rows.groups.levels
         self.factors = factors_of(rows, self.key)
         self.shifts = shifts_of(self.factors, self.levels, self.key)
+        self.families = families_of(self.factors, rows, n_chains, self.key)
+        of_families = {one for family in self.families for one in family.components}
+        self.units = [*(one for one in self.factors if one not in of_families), *self.families]  # what moves by itself
         self.follows = False  # whether u follows beta; not before the first reference
         self.n_held = 0  # coefficients, the first, that u does not follow
         self.along = self.pending = None  # the maps of all factors, and what the next ones are computed from
@@ -41,6 +48,8 @@ class GroupEffects(Block):
         self.measured = None  # beta, u and s at which the shrinkage is measured, where there is no reference
         if saved is None:  # (n_effects, n_chains), of all factors
             self.effects = np.concatenate([factor.start(n_chains, self.ops) for factor in self.factors])
+            for family in self.families:
+                family.start()
         else:
             self._restore(saved)
         self.known, self.averages = KnownPredictors(saved), MapAverages(saved)
@@ -72,6 +81,16 @@ class GroupEffects(Block):
         logs = [one.mean(keepdims=True) if m == 1 else np.tile(one, m // self.n_chains) for one in logs]
         return np.exp(-2 * np.stack(logs))
 
+    def across(self, effects):
+        """What the covariances of slopes add to the product of the prior precision of effects (n_effects, m) and these;
+        None where no factor has slopes. m : as in ``at``."""
+        if not self.families:
+            return None
+        out = np.zeros_like(effects)
+        for family in self.families:
+            out[family.part] = family.across(effects)
+        return out
+
     def carried(self, direction):
         """How much effects change while beta moves from 0 to direction (m, q); (n_effects, m)."""
         if self.along is None:
@@ -87,12 +106,16 @@ class GroupEffects(Block):
         return self.carried(beta - self.point)
 
     def of_rows(self, effects, but=None):
-        """Sums of effects (n_effects, m) over the factors, without one or none; for each group, or combination of
-        levels, of ``Rows``."""
+        """Sums of effects (n_effects, m) over the factors, without one of ``units`` or none; for each group, or
+        combination of levels, or row where there are slopes, of ``Rows``."""
         if self.levels is None:
             return effects
         by_factor = zip(self.factors, self.levels.T, strict=True)
-        return sum(effects[factor.part][levels] for factor, levels in by_factor if factor is not but)
+        return sum(
+            effects[factor.part][levels] * (1.0 if factor.slope is None else factor.slope[:, None])
+            for factor, levels in by_factor
+            if but is None or (factor is not but and factor.family is not but)
+        )
 
     def sums(self, terms):
         """Sums of terms by row (n, m) over the levels of all factors; (n_effects, m)."""
@@ -106,7 +129,7 @@ class GroupEffects(Block):
         """``Given``, the predictors of rows without the effects of a factor. known : ``KnownPredictors`` of the chains.
         effects : (n_effects, n_chains)."""
         own = self.own.values_or_none(known.grown)
-        if self.levels is None:
+        if self.units == [factor]:
             return Given(known.values, known.factor, own)
         others = self.of_rows(effects, but=factor)[self.rows.groups.codes]
         values = (known.values * known.factor + others).astype(known.values.dtype)
@@ -122,7 +145,7 @@ class GroupEffects(Block):
         averages."""
         if not self.averages.n:
             self._add_to_averages()
-        H, along, h = self.averages.information(self.rows.rows, self.factors, spare)
+        H, along, h = self.averages.information(self.rows.rows, self.factors, spare, self.families)
         self.pending, self.averages = (self.averages, along, h), MapAverages()
         return H
 
@@ -182,9 +205,8 @@ class GroupEffects(Block):
 
     def _predictors_of(self, beta):
         """x beta of all rows (n, m)."""
-        return (
-            self.fused if self.rows.rows.takes_fused_calls and len(self.rows.bounds) == 2 else self.rows
-        ).predictors(beta)
+        known_apart = self.rows.may_take_fused_calls and len(self.rows.bounds) == 2
+        return (self.fused if known_apart else self.rows).predictors(beta)
 
     @property
     def fused(self):
@@ -212,8 +234,8 @@ class GroupEffects(Block):
 
     def end_phase(self):
         """As in ``Block``."""
-        for factor in self.factors:
-            factor.tune()
+        for unit in self.units:
+            unit.tune()
 
     def see(self, n_seen):
         """Add the state of the chains to the averages for the next map, where it is due."""
@@ -222,7 +244,8 @@ class GroupEffects(Block):
 
     def _add_to_averages(self):
         terms = self._terms_of_information(self.predictors(self.beta), self.effects)
-        self.averages.add(terms, self.effects, self.scale, self.beta)
+        partial = [family.partial().mean(axis=2) for family in self.families]
+        self.averages.add(terms, self.effects, self.scale, self.beta, partial)
 
     def _terms_of_information(self, known, effects):
         """What ``MapAverages`` take of the information of rows at a state."""
@@ -242,6 +265,8 @@ class GroupEffects(Block):
         self.along, self.frozen, self.follows = None, None, False
         for factor in self.factors:
             factor.map, factor.response = GroupMap.none(factor.n), None
+        for family in self.families:
+            family.forget()
         self.set_origin(beta)
 
     def followed(self, reference, spare):
@@ -263,7 +288,7 @@ class GroupEffects(Block):
         that are not shrunk."""
         averages, self.averages, self.n_held = self.averages, MapAverages(), self.columns.n_shrunk
         if averages.n:
-            along, _, h, _ = averages.maps(self.rows.rows, self.factors)
+            along, _, h, _ = averages.maps(self.rows.rows, self.factors, self.families)
             point = averages.beta / averages.n
             self._freeze(averages, along.astype(np.float32), h, point)
 
@@ -276,6 +301,11 @@ class GroupEffects(Block):
         if self.levels is not None:
             self.frozen = averages.weight / averages.n, averages.centre / averages.n
             self._find_responses()
+        for family in self.families:
+            centre = self.frozen[1]
+            others = self.of_rows(centre[:, None], but=family) if self.units[1:] else 0.0
+            at = given._replace(values=self.point_predictors + others)
+            family.freeze(self.frozen[0], at, centre, averages.precision(self.factors, family))
 
     def _follow(self):
         """Let effects follow along the maps."""
@@ -310,43 +340,54 @@ class GroupEffects(Block):
     # What is judged, kept and saved.
 
     def judged(self):
-        """log s (n_chains, n_factors)."""
-        return np.stack([np.log(factor.scale) for factor in self.factors], axis=1)
+        """log s (n_chains, n_factors), and correlations of slopes by Fisher's transformation."""
+        logs = np.stack([np.log(factor.scale) for factor in self.factors], axis=1)
+        return np.column_stack(
+            [logs, *(np.arctanh(_LARGEST_CORRELATION * family.deviations()[1]) for family in self.families)]
+        )
 
     def values(self, state):
-        """u (n_effects, n_chains) and s (n_chains,), or of several factors (n_chains, n_factors)."""
-        return self.effects, self.scale.T
+        """u (n_effects, n_chains) and s (n_chains,), or of several factors (n_chains, n_factors), and behind these the
+        correlations of slopes; slopes are those of the columns of X."""
+        if not self.families:
+            return self.effects, self.scale.T
+        scale, correlations = self.scale.T.copy(), []
+        for family in self.families:
+            deviations, correlation = family.deviations()
+            scale[:, [one.number for one in family.components]] = deviations
+            correlations.append(correlation)
+        unit = np.array([factor.sd for factor in self.factors])
+        return self.effects / self.by_effect(unit[:, None]), np.column_stack([scale / unit, *correlations])
 
     def draws_of(self, n_chains, room):
         """``GroupDraws``."""
         names = None if self.levels is None else self.rows.groups.names
-        return GroupDraws(n_chains, room, [factor.n for factor in self.factors], names)
+        pairs = [pair for family in self.families for pair in combinations(family.components, 2)]
+        correlations = [tuple(names[one.number] for one in pair) for pair in pairs]
+        slopes = slopes_to_predict(self.factors, self.families, self.rows) if self.families else None
+        return GroupDraws(n_chains, room, [factor.n for factor in self.factors], names, correlations, slopes)
 
     def prior(self):
         """As in ``Block``."""
-        scales = [float(factor.prior_scale) for factor in self.factors]
+        scales = [float(factor.prior_scale / factor.sd) for factor in self.factors]
         return {
             "group_scale": scales[0] if self.levels is None else dict(zip(self.rows.groups.names, scales, strict=True))
         }
 
     def arrays(self):
         """As in ``Block``."""
-        out = {
-            "group_effects": self.effects,
-            "group_held": self.n_held,
-            **self.known.arrays(),
-            **self.averages.arrays(),
-        }
-        for factor in self.factors:
-            out |= factor.arrays()
+        out = {"group_effects": self.effects, "group_held": self.n_held}
+        out |= self.known.arrays() | self.averages.arrays()
+        for unit in (*self.factors, *self.families):
+            out |= unit.arrays()
         for names, values in ((_MEASURED, self.measured), (_FROZEN, self.frozen)):
             out |= {} if values is None else dict(zip(names, values, strict=True))
         return out
 
     def _restore(self, saved):
         self.effects = saved["group_effects"].copy()
-        for factor in self.factors:
-            factor.restore(saved)
+        for unit in (*self.factors, *self.families):
+            unit.restore(saved)
         if _MEASURED[0] in saved:
             self.measured = [saved[name] for name in _MEASURED]
         self.n_held = int(saved["group_held"])
@@ -356,14 +397,3 @@ class GroupEffects(Block):
         if _FROZEN[0] in saved:
             self.frozen = [saved[name] for name in _FROZEN]
             self._find_responses()
-
-
-def forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler, n_factors=1):
-    """Bytes that groups of rows add to the draws and to the working set of a fit. n_groups : of all factors."""
-    q, effects = p + 1, n_chains * n_groups
-    draws = min(ROOM_BYTES, 4 * n_chains * n_draws * n_groups)
-    # Kept of each row and chain; the places of the rows of groups; and of several factors their sums and couplings.
-    by_row = n * (32 * n_chains + 8 * 5 * n_factors) + (n_factors > 1) * n * (32 * n_chains + 60 * n_factors)
-    sizes = min(n_groups, int((2 * n) ** 0.5), products_kept(n_groups, q)) if sampler == "gibbs" else 0
-    matrices = q * q * (sizes + 2) + 3 * n_groups * q
-    return draws + 8 * n_chains * n_draws, by_row + 8 * 12 * effects + 8 * matrices

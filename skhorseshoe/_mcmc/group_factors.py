@@ -24,7 +24,10 @@ from .._backends import EFFECT_PURPOSE, GROUP_LINE_PURPOSE, NO_SWEEP
 from .._backends.constants import LINE_PROPOSALS
 from .._backends.line_moves import N_UNIFORMS
 from .._model.horseshoe import log_half_cauchy
+from .._utils.arrays import dense
+from . import group_moves
 from .group_map import GroupMap
+from .group_slopes import SlopesOfFactor
 
 _FIRST_SHARES = 0.05, 0.95  # shares of the prior of s between which chains start
 # Width of slices in log s: the first one, for one group; its bounds; and in standard deviations of the law, whose
@@ -36,19 +39,28 @@ _KEYS = 0x9E3779B9  # times the number of a factor or a shift, of which its key 
 
 
 class Factor:
-    """One factor; its effects are ``part`` of all.
+    """One factor, or one of the effects of a factor with slopes (``group_slopes.py``); its effects are ``part`` of all.
 
     rows : ``Rows``. k : number of the factor. given : of ``Groups.factors``. first : number of its first effect.
     """
 
     def __init__(self, rows, k, given, first, key):
-        codes, self.n, self.prior_scale = given
+        codes, self.n, self.prior_scale, column = given
         self.number, self.part, self.key = k, slice(first, first + self.n), key_of(key, k)
         _, y, weight = rows.held
-        dtype = np.promote_types(rows.dtype, np.float32)
-        self.row_groups = rows.ops.RowGroups(
-            y, weight, rows.offset, codes, self.n, dtype, rows.bounds, rows.threads, rows.likelihood
-        )
+        self.dtype = dtype = np.promote_types(rows.dtype, np.float32)
+        self.slope, self.sd, self.family = None, 1.0, None  # by which rows multiply effects, (n,); the unit of that
+        if column is not None:
+            columns, x = rows.columns, dense(rows.X[:, [column]])[:, 0].astype(np.float64)
+            self.sd = columns.sd_of_X[column]
+            self.slope = (x - columns.mean_of_X[column]) / self.sd
+            self.prior_scale = self.prior_scale * (1.0 if columns.standardize else self.sd)
+
+        def make_row_groups(slope, codes, n):
+            more = rows.bounds, rows.threads, rows.likelihood, slope
+            return rows.ops.RowGroups(y, weight, rows.offset, codes, n, dtype, *more)
+
+        self.make_row_groups, self.row_groups = make_row_groups, make_row_groups(self.slope, codes, self.n)
         self.ops, self.map, self._lines = rows.ops, GroupMap.none(self.n), (None, None)
         self.scale = self.widths = self.steps = None  # s (n_chains,); of slices in log s; sums of their squares
         self.response = None  # how the effects follow those of other factors (n, n_effects), sparse, once known
@@ -79,6 +91,18 @@ class Factor:
             widths = _WIDTH_IN_DEVIATIONS * np.sqrt(np.array(squares) / (2 * n))
             self.widths = np.clip(widths, _LEAST_WIDTH, _LARGEST_WIDTH)
         self.steps = np.zeros(3)
+
+    def move(self, block, given, beta, tau_sq_inv, t):
+        """As ``group_moves.move_factor``."""
+        return group_moves.move_factor(block, self, given, beta, tau_sq_inv, t)
+
+    def grow(self, c):
+        """Multiply the scale by c (n_chains,)."""
+        self.scale = self.scale * c
+
+    def log_density_grown(self, c_sq):
+        """Terms of the log-density that change with the scale and effects times c, as c^2 (..., n_chains)."""
+        return np.log(c_sq) / 2 + log_half_cauchy(c_sq * (self.scale / self.prior_scale) ** 2)
 
     def arrays(self):
         """Everything that a later run needs to go on, but for the effects."""
@@ -113,6 +137,16 @@ def factors_of(rows, key):
     return factors
 
 
+def families_of(factors, rows, n_chains, key):
+    """The ``SlopesOfFactor`` of each factor with slopes. factors : of ``factors_of``."""
+    numbers = rows.groups.families()
+    first = len(factors) * (len(factors) + 1)  # behind the numbers of factors and shifts
+    return [
+        SlopesOfFactor([factors[k] for k in own], rows, n_chains, key_of(key, first + j))
+        for j, own in enumerate(numbers)
+    ]
+
+
 class Shift:
     """Constants that sets of levels of one factor gain and those of another lose. levels : (n, 2) that occur."""
 
@@ -130,14 +164,18 @@ class Shift:
         self.sizes = [np.bincount(one, minlength=self.n)[:, None] for one in self.of_levels]
         self.parent = next((k for k in (0, 1) if self.n > 1 and (self.sizes[k] == 1).all()), None)
 
-    def move(self, effects, ops, t):
-        """Shift effects of all factors (n_effects, n_chains), in place, and move the scale of parents."""
-        if self.parent is not None:
+    def move(self, effects, ops, t, across=None):
+        """Shift effects of all factors (n_effects, n_chains), in place, and move the scale of parents. across : what
+        slopes add to the product of their prior precision and effects, as in ``GroupEffects.across``, or None."""
+        if self.parent is not None and all(factor.family is None for factor in self.factors):
             self._move_scale(effects, ops, t)
         ours, theirs = (effects[factor.part] for factor in self.factors)
         for_ours, for_theirs = (factor.scale**-2.0 for factor in self.factors)
         precision = self.sizes[0] * for_ours + self.sizes[1] * for_theirs
         mean = ((self.sums[1] @ theirs) * for_theirs - (self.sums[0] @ ours) * for_ours) / precision
+        if across is not None:
+            own, other = (sums @ across[factor.part] for sums, factor in zip(self.sums, self.factors, strict=True))
+            mean += (other - own) / precision
         noise = ops.normal(precision.T.shape, self.key, t, EFFECT_PURPOSE).T
         step = mean + noise / np.sqrt(precision)
         ours += step[self.of_levels[0]]
@@ -159,8 +197,8 @@ class Shift:
 
 def shifts_of(factors, levels, key):
     """The ``Shift``s of all pairs of factors. levels : as in ``Groups``."""
-    pairs = combinations(range(len(factors)), 2)
+    pairs = combinations([k for k, factor in enumerate(factors) if factor.slope is None], 2)
     return [
-        Shift((factors[i], factors[j]), levels[:, [i, j]], key_of(key, len(factors) + k))
+        Shift((factors[i], factors[j]), np.unique(levels[:, [i, j]], axis=0), key_of(key, len(factors) + k))
         for k, (i, j) in enumerate(pairs)
     ]

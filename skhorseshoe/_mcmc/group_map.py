@@ -169,15 +169,17 @@ class MapAverages:
         self.n = 0
         self.weight = self.log_scale = self.square = self.centre = self.beta = 0.0
         self.with_own = self.of_own = 0.0
+        self.partial = np.zeros(0)  # of factors with slopes, ``SlopesOfFactor.partial`` of each, one after the other
         if saved is not None and f"{_SAVED}n" in saved:
-            for name in vars(self):
+            for name in [name for name in vars(self) if _SAVED + name in saved]:
                 setattr(self, name, as_saved(saved[_SAVED + name]))
             self.n = int(self.n)
 
-    def add(self, terms, effects, scale, beta):
+    def add(self, terms, effects, scale, beta, partial=()):
         """Add a state. terms : information of rows about eta (n,), and with parameters of the likelihood's own, or else
         None, that about both (n, k) and about these (k, k). effects : (n_effects, m) of all factors. scale : (m,), or
-        of several factors (n_factors, m). beta : (m, q), or with these parameters (m, q + k)."""
+        of several factors (n_factors, m). beta : (m, q), or with these parameters (m, q + k). partial : (q, q) of each
+        factor with slopes."""
         weight, with_own, of_own = terms
         self.n, self.weight = self.n + 1, self.weight + weight
         if with_own is not None:
@@ -189,6 +191,9 @@ class MapAverages:
         )
         if scale.ndim > 1:
             self.centre = self.centre + effects.mean(axis=1)
+        if partial:
+            partial = np.concatenate([one.ravel() for one in partial])
+            self.partial = self.partial + partial if len(self.partial) else partial
 
     def scale(self, k):
         """s_0 of a factor, and the reach of its polynomials."""
@@ -197,13 +202,24 @@ class MapAverages:
         deviations, least, most = _REACH
         return np.exp(mean), np.clip(deviations * np.sqrt(max(square / self.n - mean**2, 0.0)), least, most)
 
-    def maps(self, rows, factors):
+    def precision(self, factors, family):
+        """Sigma_0^-1 (q, q) of a factor with slopes."""
+        first = sum(one.family.q for one in factors[: family.number] if one.family is not None)  # q times q each
+        own = self.partial[first:][: family.q**2].reshape(family.q, family.q) / self.n
+        scales = np.array([self.scale(one.number)[0] for one in family.components])
+        return own / scales[:, None] / scales
+
+    def maps(self, rows, factors, families=()):
         """A (n_effects, q), b (n_effects, q) and h (n_effects, 1); and the ``Couplings`` of several factors, or None.
         rows : ``Rows``."""
         weight, q, parts = self.weight / self.n, rows.shape[1] + rows.columns.fit_intercept, []
         for factor in factors:
-            sums = rows.sums_by_group(weight, factor.row_groups.codes, factor.n)
-            parts.append((rows.columns.gradient(sums[:, :q]), sums[:, -1:].copy()))
+            of_rows = weight if factor.slope is None else weight * factor.slope
+            sums = rows.sums_by_group(of_rows, factor.row_groups.codes, factor.n)
+            h = sums[:, -1:].copy()
+            if factor.slope is not None:
+                h = np.bincount(factor.row_groups.codes, of_rows * factor.slope, factor.n)[:, None]
+            parts.append((rows.columns.gradient(sums[:, :q]), h))
         products, h = (np.concatenate(of_all) for of_all in zip(*parts, strict=True))
         if np.ndim(self.with_own):
             with_own = self.with_own.T / self.n
@@ -211,16 +227,17 @@ class MapAverages:
             products = np.hstack([products, np.concatenate(sums, axis=1).T])
         own = np.concatenate([np.full((factor.n, 1), self.scale(k)[0] ** -2.0) for k, factor in enumerate(factors)])
         if len(factors) > 1:
-            couplings = Couplings(factors, weight, rows.ops)
+            precisions = [(family, self.precision(factors, family)) for family in families]
+            couplings = Couplings(factors, weight, rows.ops, precisions)
             return couplings.followed(products, h + own), products, h, couplings
         return -products / (h + own), products, h, None
 
-    def information(self, rows, factors, spare=()):
+    def information(self, rows, factors, spare=(), families=()):
         """The information of beta (q, q) with u following, A (n_effects, q) and h (n_effects, 1). rows : ``Rows``."""
         H = rows.gram(spare=spare, weight=self.weight / self.n)
         if np.ndim(self.with_own):
             H = rows.bordered(H, self.with_own / self.n, self.of_own / self.n)
-        A, products, h, couplings = self.maps(rows, factors)
+        A, products, h, couplings = self.maps(rows, factors, families)
         if couplings is None:
             H += A.T @ products
         else:
@@ -232,9 +249,17 @@ class MapAverages:
         """Give each factor its ``GroupMap`` about a point r (q,). given : ``Given`` of this point."""
         for k, factor in enumerate(factors):
             (scale, reach), at = self.scale(k), given
+            if factor.family is not None:
+                none = GroupMap.none(factor.n)
+                factor.map = none._replace(along=along[factor.part], point=point, precision=h[factor.part], scale=scale)
+                continue
             if len(factors) > 1:
-                others = sum(self.centre[f.part][f.row_groups.codes] for f in factors if f is not factor) / self.n
-                at = given._replace(values=(given.values + others[:, None]).astype(given.values.dtype))
+                others = sum(
+                    self.centre[f.part][f.row_groups.codes] * (1.0 if f.slope is None else f.slope)
+                    for f in factors
+                    if f is not factor
+                )
+                at = given._replace(values=(given.values + (others / self.n)[:, None]).astype(given.values.dtype))
             laws = _laws(factor.row_groups, at, scale, reach)
             factor.map = GroupMap(along[factor.part], point, h[factor.part], scale, reach, *laws)
 

@@ -25,6 +25,7 @@ become c u and c s, which adds log c and the logarithm of the prior of each s.
 import numpy as np
 
 from .._backends import GROUP_LINE_PURPOSE, GROUP_SCALE_PURPOSE, GROUP_XI_PURPOSE
+from .._backends.constants import LINE_PROPOSALS
 from .._backends.line_moves import N_UNIFORMS
 from .._model.horseshoe import log_half_cauchy
 
@@ -33,21 +34,20 @@ def move_effects_and_scale(block, beta, tau_sq_inv, t):
     """beta and tau^-2 after the moves of u and s of the block, ``GroupEffects``; of several factors, one by one."""
     block.effects = block.at(beta)
     known = block.predictors(beta)
-    for factor in block.factors:
-        given = block.given_others(factor, known, block.effects)
-        c, first, last = _move_factor(block, factor, given, beta, tau_sq_inv, t)
-        factor.steps += 1, (first**2).mean(), (last**2).mean()
+    for unit in block.units:
+        given = block.given_others(unit, known, block.effects)
+        c = unit.move(block, given, beta, tau_sq_inv, t)
         beta, tau_sq_inv = block.own.grown(beta, c), tau_sq_inv / c**2
         known.grow(c, beta)
     for shift in block.shifts:
-        shift.move(block.effects, block.ops, t)
+        shift.move(block.effects, block.ops, t, block.across(block.effects))
     block.beta = beta
     return beta, tau_sq_inv
 
 
-def _move_factor(block, factor, given, beta, tau_sq_inv, t):
-    """Move u and s of a factor, given the rest: c, by which all of the rest is to be multiplied, and the steps in log
-    s. Other factors of the block are multiplied already."""
+def move_factor(block, factor, given, beta, tau_sq_inv, t):
+    """Move u and s of a factor, given the rest: c, by which all of the rest is to be multiplied. Other factors of the
+    block are multiplied already."""
     ops, key, effects = block.ops, factor.key, block.effects[factor.part]
     information = np.ascontiguousarray(factor.map.precision[:, 0])
     factor.row_groups.move_effects(effects, given, factor.scale**-2.0, information, t, key)
@@ -59,13 +59,14 @@ def _move_factor(block, factor, given, beta, tau_sq_inv, t):
     uniform = ops.uniform((len(beta), 2 * N_UNIFORMS), key, t, GROUP_LINE_PURPOSE)
     factor.lines.hold(block.followed_beside(factor, beta), effects, scale)
     first, scale, _, loglik = _slice(factor, given, effects, ScaleLine(factor, scale), 0, uniform[:, :N_UNIFORMS], ops)
-    others = [one for one in block.factors if one is not factor]
-    line = LineWithBeta(factor, scale, block, beta, tau_sq_inv, others)
+    others = [one for one in block.units if one is not factor]
+    line = LineWithBeta(factor, scale, BetaAndOthers(block, beta, tau_sq_inv, others))
     last, factor.scale, c, _ = _slice(factor, given, effects, line, 1, uniform[:, N_UNIFORMS:], ops, loglik)
+    factor.steps += 1, (first**2).mean(), (last**2).mean()
     for other in others:
-        other.scale = other.scale * c
+        other.grow(c)
         block.effects[other.part] *= c
-    return c, first, last
+    return c
 
 
 class ScaleLine:
@@ -84,21 +85,29 @@ class ScaleLine:
 class LineWithBeta(ScaleLine):
     """The line on which beta and tau move too, to c beta and c tau, and u and s of other factors, to c u and c s."""
 
-    def __init__(self, factor, scale, block, beta, tau_sq_inv, others=()):
+    def __init__(self, factor, scale, rest):
         super().__init__(factor, scale)
-        self.ratios = [(other.scale / other.prior_scale) ** 2 for other in others]
-        self.energy = (block.fixed.force(beta) * beta).sum(axis=1) / 2 + block.own.energy(beta)
-        self.n_free, self.ratio = 1 + beta.shape[1] - block.columns.n_shrunk, 1.0 / (tau_sq_inv * block.tau_0**2)
+        self.rest = rest
 
     def at(self, r):
         """As in ``ScaleLine``."""
         scale, _, terms = super().at(r)
         c_sq = (1.0 + scale**2) / (1.0 + self.scale**2)
-        log_c = np.log(c_sq) / 2
-        terms += self.n_free * log_c + log_half_cauchy(c_sq * self.ratio) - (c_sq - 1.0) * self.energy
-        for ratio in self.ratios:
-            terms += log_c + log_half_cauchy(c_sq * ratio)
-        return scale, np.sqrt(c_sq), terms
+        return scale, np.sqrt(c_sq), terms + self.rest.log_density(c_sq)
+
+
+class BetaAndOthers:
+    """What is multiplied by c in the last move: beta, tau, and others, which are ``block.units``."""
+
+    def __init__(self, block, beta, tau_sq_inv, others):
+        self.others, energy = others, (block.fixed.force(beta) * beta).sum(axis=1) / 2
+        self.energy = energy + block.own.energy(beta)
+        self.n_free, self.ratio = 1 + beta.shape[1] - block.columns.n_shrunk, 1.0 / (tau_sq_inv * block.tau_0**2)
+
+    def log_density(self, c_sq):
+        """Terms of the log-density from the priors and the Jacobian, for c^2 (..., n_chains)."""
+        own = self.n_free * (np.log(c_sq) / 2) + log_half_cauchy(c_sq * self.ratio) - (c_sq - 1.0) * self.energy
+        return sum((other.log_density_grown(c_sq) for other in self.others), own)
 
 
 def _slice(factor, given, effects, line, number, uniform, ops, loglik=None):
@@ -110,3 +119,22 @@ def _slice(factor, given, effects, line, number, uniform, ops, loglik=None):
     taken, loglik = factor.lines.step(given, scale, c, terms, uniform[:, 0], effects, loglik)
     at = taken, np.arange(len(uniform))
     return r[at], scale[at], c[at], loglik.copy()
+
+
+def slice_step(line, loglik, width, uniform, ops):
+    """A slice step from r = 0 for each chain (``_backends/line_moves.py``): r, and the log-likelihoods there.
+
+    loglik : the log-likelihoods at 0, or None."""
+    proposals, _ = ops.proposals(uniform, np.full(1, width))
+    r, is_open = np.zeros(len(uniform)), np.ones(len(uniform), bool)
+    loglik_at_0, prior = line.at(r, is_open if loglik is None else ~is_open)
+    loglik = loglik_at_0 if loglik is None else loglik
+    level = loglik + prior + np.log(uniform[:, 0])
+    for k in range(1, 1 + LINE_PROPOSALS):
+        proposed = proposals[:, k]
+        new_loglik, prior = line.at(proposed, is_open)
+        inside = is_open & (new_loglik + prior >= level)
+        r, loglik, is_open = np.where(inside, proposed, r), np.where(inside, new_loglik, loglik), is_open & ~inside
+        if not is_open.any():
+            break
+    return r, loglik

@@ -31,10 +31,16 @@ class RowsGivenEffects:
         return self
 
     @property
+    def may_take_fused_calls(self):
+        """Whether rows and effects, whatever their map, are such as fused calls know: cut points and slopes are not."""
+        return self.rows.takes_fused_calls and not self.effects.families
+
+    @property
     def takes_fused_calls(self):
         """As of ``Rows``."""
         block = self.effects
-        return self.ops.fuses_effects(self.rows, block.along is not None and block.n_held == 0)
+        has_mass_matrix = block.along is not None and block.n_held == 0
+        return self.may_take_fused_calls and self.ops.fuses_effects(self.rows, has_mass_matrix)
 
     def score(self, beta):
         """log p(y, u | beta, s) up to a constant (m,), and its gradient (m, q)."""
@@ -48,9 +54,12 @@ class RowsGivenEffects:
         effects, precision, along = block.at(beta), block.precisions(m), block.along
         shift = self.rows.shift(m, block.of_rows(effects), known=known, common=common)
         loglik, score = self.rows.score(beta, shift)
-        loglik = loglik - self.weighed(effects**2, precision) / 2
+        loglik, across = loglik - self.weighed(effects**2, precision) / 2, block.across(effects)
+        if across is not None:
+            loglik = loglik - (effects * across).sum(axis=0) / 2
         if along is not None:
-            score = score + (block.sums(shift.terms) - effects * block.by_effect(precision)).T @ along
+            own = block.sums(shift.terms) - effects * block.by_effect(precision)
+            score = score + (own if across is None else own - across).T @ along
         return loglik, score, shift.predictors
 
     def weighed(self, values, precision):
@@ -69,6 +78,10 @@ class RowsGivenEffects:
             own, slope = effects[factor.part], slopes[factor.part]
             linear, square = (own * slope).sum(axis=0)[:, None], (slope**2).sum(axis=0)[:, None]
             energy = energy + ((own**2).sum(axis=0)[:, None] + steps * (2 * linear + steps * square)) * of_factor
+        if (of_effects := block.across(effects)) is not None:
+            of_slopes = block.across(slopes)
+            linear, square = (effects * of_slopes).sum(axis=0)[:, None], (slopes * of_slopes).sum(axis=0)[:, None]
+            energy = energy + (effects * of_effects).sum(axis=0)[:, None] + steps * (2 * linear + steps * square)
         return values - energy / 2
 
     def holding(self, theta):

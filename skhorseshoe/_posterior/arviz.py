@@ -9,6 +9,8 @@ from math import log, pi
 
 import numpy as np
 
+from .._mcmc.group_covariance import inverse
+from .._mcmc.group_covariance import log_prior as log_density_of_covariance
 from .._mcmc.prior import WIDE
 from .._model.horseshoe import each_slab, log_density_of_tau, log_half_cauchy
 from .._utils.names import names_of
@@ -18,6 +20,7 @@ from .classes import is_several
 from .group_effects import listed
 from .grouped_prediction import by_factor, is_grouped, scale_draws
 from .ordered import cut_names, cut_points, is_ordered
+from .slopes import covariances_of, slopes_of
 
 
 def from_model(model, rows, max_draws):
@@ -32,6 +35,8 @@ def from_model(model, rows, max_draws):
         effects = by_factor(model, "group_effect_draws_").items()
         n_draws = model.intercept_draws_.shape[1]
         draws |= {f"group_effect{of(name)}": values for name, values in effects if values.shape[1] == n_draws}
+        correlations = getattr(model, "group_correlation_draws_", {})
+        draws |= {f"group_correlation{of(pair)}": values for pair, values in correlations.items()}
     of_classes = ["class"] if is_several(model) else []
     if is_ordered(model):
         draws["cut_points"] = cut_points(model)
@@ -53,7 +58,9 @@ def from_model(model, rows, max_draws):
         coords["cut"] = cut_names(model)
     if is_grouped(model):
         for name, labels in by_factor(model, "groups_").items():
-            coords[f"group{of(name)}"], dims[f"group_effect{of(name)}"] = listed(labels), [f"group{of(name)}"]
+            coords[f"group{of(name)}"] = listed(labels)
+            for effect in (name, *slopes_of(model, name).values()):
+                dims[f"group_effect{of(effect)}"] = [f"group{of(name)}"]
     attrs = {
         "inference_library": "skhorseshoe",
         "inference_library_version": __version__,
@@ -78,7 +85,16 @@ def log_prior(model, max_draws):
     terms = {"global_scale": log_density_of_tau(tau, model.prior_["tau_0"], slabs, d)}
     if is_grouped(model):
         scales = model.prior_["group_scale"]
+        covariances = covariances_of(model)
+        for name, (numbers, covariance) in covariances.items():
+            root = np.linalg.cholesky(predict.evenly(covariance, max_draws))
+            own = np.array([scales[effect] for effect in numbers])
+            of_root = log_density_of_covariance(inverse(np.moveaxis(root.reshape(-1, *root.shape[2:]), 0, -1)), own)
+            terms[f"group_scale{of(name)}"] = of_root.reshape(root.shape[:2])
+        with_slopes = {effect for numbers, _ in covariances.values() for effect in numbers}
         for name, values in scale_draws(model).items():
+            if name in with_slopes:
+                continue
             s, scale = predict.evenly(values, max_draws), scales if name is None else scales[name]
             terms[f"group_scale{of(name)}"] = log(2 / pi / scale) + log_half_cauchy((s / scale) ** 2)
     if not model._fit_facts["fit_intercept"]:

@@ -88,10 +88,10 @@ def _add_effects(model, X, column_changes, first, share, coef, fixed, sums, know
     ``average_changes``.
     """
     likelihood, shares = model._likelihood, share / len(X) * np.ones(len(X)) if np.ndim(share) == 0 else share
-    q = predict.predictors_of_row(model)
+    q, roots = predict.predictors_of_row(model), getattr(model, "_roots_by_row", None)
     share = share if q == 1 else shares
-    alike = AlikeRows(column_changes, shares, coef.shape[1], likelihood)
-    one_by_one = [column_change for column_change in column_changes if column_change.groups is None]
+    one_by_one = [c for c in column_changes if c.groups is None or roots is not None]
+    alike = AlikeRows([] if roots is not None else column_changes, shares, coef.shape[1], likelihood)
     share_of_sets = share if known is None or (len(known) == 1 and known.all()) else (known * shares).T
 
     def use(eta, places, ops):
@@ -112,14 +112,18 @@ def _add_effects(model, X, column_changes, first, share, coef, fixed, sums, know
             else:
                 total = total if q == 1 else likelihood.of_each(total)
                 sums[first[column_change.feature_change] + column_change.state, draws] += total
-        unchanged = average(eta) if remaining else None
+        divided = eta if roots is None else eta / ops.to_device(roots.of(X, draws))
+        unchanged = average(divided) if remaining else None
         for column_change in remaining:
             by_column = np.ascontiguousarray(column_change.by_row().T)
             shift = ops.to_device(block_coef[:, column_change.columns]) @ ops.to_device(by_column)
             state = first[column_change.feature_change] + column_change.state
-            sums[state, draws] += ops.to_host(average(eta + shift) - unchanged)
+            changed = eta + shift
+            if roots is not None:
+                changed = changed / ops.to_device(roots.of(X, draws, column_change.columns, column_change.by_row()))
+            sums[state, draws] += ops.to_host(average(changed) - unchanged)
         if known is not None:
-            sums[first[-1] :, draws] += np.atleast_2d(ops.to_host(average(eta, share_of_sets)).T)
+            sums[first[-1] :, draws] += np.atleast_2d(ops.to_host(average(divided, share_of_sets)).T)
 
     if column_changes or known is not None:
         predict.each_product(model, coef, X, use, together=q)

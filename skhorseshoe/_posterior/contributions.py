@@ -25,6 +25,7 @@ from .input_rows import InputRows, classifier_rows, input_names, row_like
 from .mixin import level_of
 from .origins import column_origins
 from .pipeline import named, unwrap
+from .slopes import refuse_slopes
 from .summary import in_lines, interval_headings, summary_frame
 from .table import Summary
 from .term_values import values_of
@@ -117,6 +118,7 @@ def contributions(
     refuse_classes(classifier, "contributions")
     needs_one_score(classifier, "contributions")
     refuse_offset(classifier, "contributions")
+    refuse_slopes(classifier, "contributions", "The score of a row is no sum over columns, averaged over such groups.")
     classifier = population(classifier)
     level = level_of(classifier, level)
     if top is not None and (isinstance(top, bool) or not isinstance(top, Integral) or top < 1):

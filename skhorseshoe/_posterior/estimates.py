@@ -13,7 +13,9 @@ SCALE_ROW = " scale)"  # end of the names of scales
 
 def scale_names(model):
     """The names that the rows of tables of the global scale and those of groups have."""
-    return ["(global scale)", *(f"({name or 'group'}{SCALE_ROW}" for name in scale_draws(model))]
+    correlations = getattr(model, "group_correlation_draws_", {})
+    of_scales = [f"({name or 'group'}{SCALE_ROW}" for name in scale_draws(model)]
+    return ["(global scale)", *of_scales, *(f"({pair} correlation)" for pair in correlations)]
 
 
 def other_quantities(model):
@@ -27,7 +29,8 @@ def other_quantities(model):
     of_tau, *of_groups = scale_names(model)
     draws[of_tau] = model.global_scale_draws_
     draws |= cut_rows(model)
-    draws |= zip(of_groups, scale_draws(model).values(), strict=True)
+    correlations = getattr(model, "group_correlation_draws_", {})
+    draws |= zip(of_groups, [*scale_draws(model).values(), *correlations.values()], strict=True)
     checks = convergence(np.stack(list(draws.values()), axis=-1))
     return draws, np.append(model.rhat_, checks.rhat), np.append(model.ess_, checks.ess_bulk)
 

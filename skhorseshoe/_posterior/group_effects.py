@@ -6,6 +6,7 @@ import pandas as pd
 from .._utils.memmap import cut
 from .estimates import interval
 from .grouped_prediction import by_factor, is_grouped
+from .slopes import slopes_of
 from .summary import favoured, in_lines, interval_headings, share_between
 from .table import Summary
 
@@ -24,24 +25,31 @@ def effects_frame(model, name, level):
             else f"the factors {[*labels]}: give one of them"
         )
         raise ValueError(f"factor={name!r:.80}, and the model was fitted with {known}.")
-    labels, draws = labels[name], by_factor(model, "group_effect_draws_")[name]
-    n, moments = len(labels), model.group_effect_moments_.items()
-    low, high = np.empty((2, n))
-    for block in cut(0, n, max(1, _DRAWS_AT_A_TIME // max(1, draws[..., 0].size))):
-        low[block], high[block] = interval(draws[..., block].astype(np.float64), level)
-    frame = Summary(
-        {
-            **{key: values if name is None else values[name] for key, values in moments},
-            **dict(zip(interval_headings(level), (low, high), strict=True)),
-        },
-        index=pd.Index(listed(labels), name=name or "group", tupleize_cols=False),
-    )
+    labels, slopes = labels[name], slopes_of(model, name)
+    n, columns = len(labels), _columns(model, name, level)
+    for column, effect in slopes.items():
+        columns |= {f"{column}: {key}": values for key, values in _columns(model, effect, level).items()}
+    frame = Summary(columns, index=pd.Index(listed(labels), name=name or "group", tupleize_cols=False))
     frame.attrs["classes"] = model.classes_.tolist()
+    at = f", at the means of {', '.join(slopes)}, and to the coefficients of these" if slopes else ""
     frame.attrs["header"] = in_lines(
-        f"What each of {n} groups{'' if name is None else f' of {name!r}'} adds to the score of its rows; "
+        f"What each of {n} groups{'' if name is None else f' of {name!r}'} adds to the score of its rows"
+        f"{at}; "
         f"{share_between(model, name, level)}; {favoured(model, 'effects')}"
     )
     return frame
+
+
+def _columns(model, effect, level):
+    """The columns of a frame about an effect of groups."""
+    draws, moments = by_factor(model, "group_effect_draws_")[effect], model.group_effect_moments_.items()
+    low, high = np.empty((2, draws.shape[2]))
+    for block in cut(0, draws.shape[2], max(1, _DRAWS_AT_A_TIME // max(1, draws[..., 0].size))):
+        low[block], high[block] = interval(draws[..., block].astype(np.float64), level)
+    return {
+        **{key: values[effect] if isinstance(values, dict) else values for key, values in moments},
+        **dict(zip(interval_headings(level), (low, high), strict=True)),
+    }
 
 
 def listed(labels):

@@ -18,6 +18,7 @@ from .._data.factors import match_factors
 from .._data.input_table import refuse_dask
 from .._data.row_groups import check_offset
 from .._utils.warn import warn_once
+from .slopes import RootsByRow, has_slopes, mean_variance
 
 _KNOWN = (
     "Labels in groups that fit has seen: {}. Their rows get the effects of these groups, other rows the average "
@@ -37,11 +38,13 @@ class GivenRows(NamedTuple):
 class DrawsForRows(NamedTuple):
     """Draws to predict with."""
 
-    coef: Any  # (m, p)
+    coef: Any  # (m, p), of all linear predictors of a row under the first draw, and then under the next
     intercept: Any  # (m,)
     own: Any = None  # (m, k) parameters of the likelihood's own, or None
-    variances: Any = None  # (n_factors, m) s^2, or None without groups
-    effects: Any = None  # of each factor (k, number of groups) draws of the groups' effects
+    variances: Any = None  # (n_terms, m) of ``variance_terms``, which are s^2 without slopes; None without groups
+    terms: Any = None  # (n_terms, 2) the effects of each, where there are slopes
+    factors: Any = None  # the number of the factor of each effect of a group
+    effects: Any = None  # of each effect of a group (k, number of groups) draws
     places: Any = None  # of these k draws among the m, or None for all
 
 
@@ -119,8 +122,9 @@ def matched_groups(model, n, groups, new_groups):
 
 
 def group_roots(model):
-    """By which coefficients are divided to average over groups, for each draw; (n_chains, n_draws)."""
-    return model._likelihood.shrunk_by(sum(map(np.square, scale_draws(model).values())))
+    """By which coefficients are divided to average over groups, for each draw; (n_chains, n_draws). Where there are
+    slopes this differs between rows, and their mean variance is taken."""
+    return model._likelihood.shrunk_by(mean_variance(model, scale_draws(model)))
 
 
 def draws_with_effects(model):
@@ -137,10 +141,17 @@ def population(model):
     root = group_roots(model)
     averaged = copy(model)
     del averaged.groups_, averaged.group_scale_draws_
+    for name in ("_group_slopes", "group_correlation_draws_"):
+        vars(averaged).pop(name, None)
     averaged.coef_draws_ = (model.coef_draws_ / root[..., None]).astype(model.coef_draws_.dtype)
     averaged.intercept_draws_ = model.intercept_draws_ / root
     if hasattr(model, "_own_draws"):
         averaged._own_draws = model._own_draws / root[..., None]
+    if hasattr(model, "_predictors"):
+        own = model._predictors
+        averaged._predictors = {
+            **own, "coef": own["coef"] / root[..., None, None], "intercept": own["intercept"] / root[..., None]
+        }  # fmt: skip
     averaged.moments_ = None  # the moments of all draws are of coefficients given the group
     averaged._averaged_by = root
     return averaged
@@ -154,7 +165,19 @@ def offset_factors(model, max_draws=None):
 
 def on_average(model):
     """The end of a header for a model that ``population`` has averaged; "" for others."""
+    if hasattr(model, "_roots_by_row"):
+        return "; averaged over groups (x'beta / sqrt(1 + x'Sigma x))"
     return "; averaged over groups (beta / sqrt(1 + s^2))" if hasattr(model, "_averaged_by") else ""
+
+
+def by_row(model, max_draws):
+    """The model for averages over rows: ``population``; where there are slopes, the model of coefficients given the
+    group, whose ``_roots_by_row`` tell by what scores are divided."""
+    if not has_slopes(model):
+        return population(model)
+    given = copy(model)
+    given._roots_by_row = RootsByRow(model, scale_draws(model), lambda draws: evenly(draws, max_draws).ravel())
+    return given
 
 
 def refuse_offset(model, name):

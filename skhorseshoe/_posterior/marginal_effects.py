@@ -16,7 +16,7 @@ from .average_changes import Parts, average_changes
 from .classes import event_of, refuse_classes
 from .comparisons import COMPARISONS, SIGNS, check_comparison, contrast_draws, difference_of, statistics
 from .feature_changes import Number, changes_of, check_change, levels_to_part
-from .grouped_prediction import given_rows, on_average, population
+from .grouped_prediction import by_row, given_rows, on_average
 from .input_rows import InputRows
 from .level_columns import inputs_of
 from .mixin import level_of
@@ -160,7 +160,7 @@ def marginal_effects(
     steps, classifier = unwrap(model)
     refuse_classes(classifier, "marginal_effects")
     level = level_of(classifier, level)
-    model = population(classifier)
+    model = by_row(classifier, max_draws)
     check_change(change)
     check_comparison(comparison)
     warn_if_reordered(X, sample_weight=sample_weight, offset=offset)

@@ -38,6 +38,7 @@ class PosteriorMixin:
     group_scale_draws_: Any
     group_effect_draws_: Any
     group_effect_moments_: dict[str, Any]
+    group_correlation_draws_: dict[str, Any]
     acceptance_draws_: Floats
     moments_: dict[str, Any] | None
     shrinkage_: Floats

@@ -23,6 +23,7 @@ from .grouped_prediction import (
     scale_draws,
 )
 from .ordered import own_draws
+from .slopes import factors_of_effects, has_slopes, values_in_rows, variance_terms
 
 
 def values_by_row(model, rows, width, values_of, draws=None, of_one=None):
@@ -33,9 +34,10 @@ def values_by_row(model, rows, width, values_of, draws=None, of_one=None):
     """
     draws, out = draws or draws_for_rows(model, rows), np.empty((rows.X.shape[0], width))
 
+    values = values_in_rows(model, rows.X)
+
     def use(eta, block, ops):
-        codes = None if rows.codes is None else rows.codes[block]
-        for places, scores, variance, own in _new_and_known(eta, codes, draws, ops):
+        for places, scores, variance, own in _new_and_known(eta, rows.codes, values, block, draws, ops):
             if variance is not None and of_one is not None:
                 out[block][places] = of_one(ops.to_host(scores), variance)
                 continue
@@ -48,14 +50,17 @@ def values_by_row(model, rows, width, values_of, draws=None, of_one=None):
     return out
 
 
-def _new_and_known(eta, codes, draws, ops):
+def _new_and_known(eta, codes, values, block, draws, ops):
     """Yields places and linear predictors of the rows of a block whose groups are new, and of those that are of known
-    groups in the same factors, with the variance (m,) of the effects of new ones, or None, and the draws of parameters
-    of the likelihood's own; those of all rows, if the model has no groups."""
+    groups in the same factors, with the variance of the effects of new ones, (m,) or with slopes (rows, m), or None,
+    and the draws of parameters of the likelihood's own; those of all rows, if the model has no groups. codes : of all
+    rows. values : of ``values_in_rows``."""
     if draws.variances is None:
         yield slice(None), eta, None, draws.own
         return
-    is_known = np.zeros((len(eta), len(draws.variances)), bool) if codes is None else codes >= 0
+    codes, x = (None if of_all is None else of_all[block] for of_all in (codes, values))
+    of = draws.factors
+    is_known = np.zeros((len(eta), of[-1] + 1), bool) if codes is None else codes >= 0
     for pattern in np.unique(is_known, axis=0):
         places = np.flatnonzero((is_known == pattern).all(axis=1))
         scores = eta if len(places) == len(eta) else eta[ops.to_device(places)]
@@ -63,9 +68,18 @@ def _new_and_known(eta, codes, draws, ops):
         if pattern.any() and draws.places is not None:
             scores, variances = scores[:, ops.to_device(draws.places)], variances[:, draws.places]
             own = None if own is None else own[draws.places]
-        for k in np.flatnonzero(pattern):
-            scores = scores + ops.to_device(draws.effects[k][:, codes[places, k]].T.astype(np.float64))
-        yield places, scores, None if pattern.all() else variances[~pattern].sum(axis=0), own
+        for k in np.flatnonzero(pattern[of]):
+            effects = draws.effects[k][:, codes[places, of[k]]].T.astype(np.float64)
+            scores = scores + ops.to_device(effects if x is None else effects * x[places, k][:, None])
+        yield places, scores, None if pattern.all() else _variance(variances, draws, ~pattern[of], x, places), own
+
+
+def _variance(variances, draws, is_new, x, places):
+    """The variance of the effects that are new, (m,) or with slopes (rows, m). x : as in ``values_in_rows``."""
+    if x is None:
+        return variances[is_new].sum(axis=0)
+    a, b = draws.terms[is_new[draws.terms[:, 0]]].T
+    return np.maximum((x[places][:, a] * x[places][:, b]) @ variances[is_new[draws.terms[:, 0]]], 0.0)
 
 
 def draws_for_rows(model, rows, max_draws=None, alike=False):
@@ -78,17 +92,21 @@ def draws_for_rows(model, rows, max_draws=None, alike=False):
         coef, intercept = flat_draws(model, max_draws)
         return DrawsForRows(coef, intercept, own_draws(model, max_draws))
     selected = draws_with_effects(model) if alike and rows.codes is not None else slice(None)
-    draws = model.coef_draws_, model.intercept_draws_, *map(np.square, scale_draws(model).values())
+    terms = variance_terms(model, scale_draws(model))
+    draws = *_draws(model), *(term.draws for term in terms)
     coef, intercept, *squares = (evenly(values[:, selected], max_draws) for values in draws)
-    effects = places = None
+    shape, q, effects, places = squares[0].shape, predictors_of_row(model), None, None
     if rows.codes is not None and (rows.codes >= 0).any():
         effects = [evenly(values, max_draws) for values in by_factor(model, "group_effect_draws_").values()]
-        effects = [values.reshape(-1, values.shape[2]) for values in effects]
-        if len(effects[0]) < intercept.size:
-            places = np.arange(intercept.size).reshape(intercept.shape)[:, draws_with_effects(model)].ravel()
-    variances = np.stack([square.ravel() for square in squares])
+        if effects[0].shape[:2] != shape:
+            kept = np.arange(np.prod(shape)).reshape(shape)[:, draws_with_effects(model)]
+            places = (kept.reshape(-1, 1) * q + np.arange(q)).ravel()
+        effects = [values.reshape(-1, values.shape[2]).repeat(q, axis=0) for values in effects]
+    variances = np.stack([square.ravel().repeat(q) for square in squares])
     own = own_draws(model, max_draws, selected)
-    return DrawsForRows(coef.reshape(-1, coef.shape[2]), intercept.ravel(), own, variances, effects, places)
+    of, pairs = factors_of_effects(model, len(variances)), np.array([term[:2] for term in terms])
+    coef = coef.reshape(-1, coef.shape[-1])
+    return DrawsForRows(coef, intercept.ravel(), own, variances, pairs, of, effects, places)
 
 
 def log_likelihood(model, rows, place, weight, max_draws):
@@ -117,7 +135,8 @@ def labelled_rows(model, X, y, sample_weight, offset, groups=None):
     if is_grouped(model) and (groups is None or several):
         what, folds = "with groups", "GroupKFold()"
         if several:
-            what, folds = "by several factors", "list(GroupKFold().split(X, y, groups_of_one_factor))"
+            what = "with slopes" if has_slopes(model) else "by several factors"
+            folds = "list(GroupKFold().split(X, y, groups_of_one_factor))"
         raise ValueError(
             f"This model was fitted {what}, and the log score of a row is asked for: leaving one row out says "
             "little of new groups, since the others of its group stay. Hold out whole groups: "
@@ -175,13 +194,11 @@ def _log_densities(model, values, rows, place, weight, own):
 def total_log_likelihood(model, rows, place, weight):
     """The log-likelihood of all rows under each draw, with groups under each for which their effects are kept; (m,)."""
     draws = draws_for_rows(model, rows, alike=True)
-    total = np.zeros(n_draws_of(model, draws.intercept))
+    total, x = np.zeros(n_draws_of(model, draws.intercept)), values_in_rows(model, rows.X)
 
     def use(eta, block, ops):
         numbers = np.arange(block.start, block.start + len(eta))
-        for places, scores, _, own in _new_and_known(
-            eta, None if rows.codes is None else rows.codes[block], draws, ops
-        ):
+        for places, scores, _, own in _new_and_known(eta, rows.codes, x, block, draws, ops):
             values = _log_densities(model, ops.to_host(scores), numbers[places], place, weight, own)
             total[:] += values.sum(axis=0)
 

@@ -17,6 +17,7 @@ from .classes import (
     each_probability,
     ends_of_classes,
     has_classes,
+    needs_one_score,
     quantiles_of_two,
     refuse_classes,
 )
@@ -166,8 +167,9 @@ class PredictionsMixin(PosteriorMixin):
         rows, level = self._given_rows(X, groups, offset, new_groups), level_of(self, level)
         if of_one and not is_grouped(self):
             raise ValueError("of_one=True is for new groups, and this model was fitted without groups: leave it out.")
-        if of_one and has_classes(self):
+        if of_one:
             refuse_classes(self, "of_one=True")
+            needs_one_score(self, "of_one=True")
 
         def ends(eta, ops, own):
             if has_classes(self):

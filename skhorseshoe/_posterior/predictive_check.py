@@ -23,6 +23,7 @@ from .grouped_prediction import draws_with_effects, evenly, is_grouped, scale_dr
 from .input_rows import InputRows
 from .mixin import level_of
 from .pipeline import unwrap
+from .slopes import refuse_slopes
 from .summary import in_lines, interval_headings
 from .table import Summary, value_text
 
@@ -38,8 +39,12 @@ def outcomes_of_groups(classifier, samples, n_draws, matched, rng):
 
     Their ``samples`` are averages over u.
     """
+    if (matched.codes < 0).any():
+        refuse_slopes(classifier, "An outcome of a new group", "Leave groups out, or give rows of groups of the fit.")
     is_new, codes, with_effects = matched.codes.T < 0, matched.own.T, draws_with_effects(classifier)
-    scales = [evenly(draws[:, with_effects], n_draws).ravel() for draws in scale_draws(classifier).values()]
+    own = scale_draws(classifier)  # of slopes none is used
+    draws_of = [own[name] for name in classifier.groups_] if isinstance(classifier.groups_, dict) else own.values()
+    scales = [evenly(draws[:, with_effects], n_draws).ravel() for draws in draws_of]
     for p, *s in zip(samples.T, *scales, strict=True):
         shared = [one * are_new for one, are_new in zip(s, is_new, strict=True)]
         effects = sum(one * rng.standard_normal(len(own))[own] for one, own in zip(shared, codes, strict=True))

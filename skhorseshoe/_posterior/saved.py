@@ -12,10 +12,11 @@ from .._utils.warn import warn
 from .mixin import PosteriorMixin
 
 TO_PREDICT = {"classes_", "device_", "sampler_", "n_features_in_", *(f"{name}_draws_" for name in STORED)}
+OF_SLOPES = "group_correlation_draws_", "_group_slopes"
 OF_GROUPS = "groups_", "group_scale_draws_", "group_effect_draws_", "group_effect_moments_", "_group_stride"
 _BY_FACTOR = OF_GROUPS[:3]
 OF_SOME_FITS = (
-    *("feature_names_in_", "_column_labels", "_has_offset", "ordered_classes_", "_own_draws", *OF_GROUPS),
+    *("feature_names_in_", "_column_labels", "_has_offset", "ordered_classes_", "_own_draws", *OF_GROUPS, *OF_SLOPES),
     *("_derived", "_odds_factor", "_others_excluded", "_predictors", "_favours", "_event"),  # of models made of one
 )
 OF_A_FIT = TO_PREDICT | PosteriorMixin.__annotations__.keys() - {*OF_SOME_FITS}
@@ -46,8 +47,20 @@ def _fit_groups(state):
     groups = state["groups_"]
     if isinstance(groups, dict):
         moments = state.get("group_effect_moments_", {})
-        of_one = [{name: state[name][factor] for name in _BY_FACTOR if name in state} for factor in groups]
-        for one, factor in zip(of_one, groups, strict=True):
+        effects = dict(zip(groups, groups, strict=True))
+        if "_group_slopes" in state:
+            if any(
+                np.shape(draws) != state["coef_draws_"].shape[:2]
+                for draws in state["group_correlation_draws_"].values()
+            ):
+                return False
+            own = state["_group_slopes"]["factor"]
+            effects = {name: [*groups][k] for name, k in zip(state["group_scale_draws_"], own, strict=True)}
+        of_one = [
+            {name: state[name][factor if name == "groups_" else effect] for name in _BY_FACTOR if name in state}
+            for effect, factor in effects.items()
+        ]
+        for one, factor in zip(of_one, effects, strict=True):
             one["group_effect_moments_"] = {key: values[factor] for key, values in moments.items()}
         return all(_fit_groups(state | one) for one in of_one)
     (chains, n_draws, _), n = state["coef_draws_"].shape, len(groups)

@@ -15,6 +15,7 @@ from .estimates import interval, other_quantities, scale_names
 from .grouped_prediction import by_factor, group_roots, is_grouped, scale_draws
 from .ordered import is_ordered
 from .several import of_class, sizes
+from .slopes import has_slopes, mean_variance_of, slopes_of
 from .table import Summary
 
 
@@ -170,7 +171,9 @@ def _groups_text(model, level):
     of_factors = []
     for name, labels in by_factor(model, "groups_").items():
         scale, called = (scales, "") if name is None else (scales[name], f"{name} ")
-        of_factors.append(f"{called}{len(labels)}, s ~ half-Cauchy({scale:g}); {share_between(model, name, level)}")
+        own = slopes_of(model, name)
+        law = f"s and slopes of {', '.join(own)} ~ half-t(2, {scale:g})" if own else f"s ~ half-Cauchy({scale:g})"
+        of_factors.append(f"{called}{len(labels)}, {law}; {share_between(model, name, level)}")
     more = f"coefficients are given the group, and {share:.3g} times as large averaged over groups"
     return "; ".join([*of_factors, more])
 
@@ -181,6 +184,9 @@ def share_between(model, name, level):
         what, share = "intraclass correlation s^2 / (1 + s^2)", 1 - group_roots(model) ** -2
     else:
         what, share = "share of the variance", (scale_draws(model)[name] / group_roots(model)) ** 2
+        if has_slopes(model):
+            own = mean_variance_of(model, scale_draws(model), [*model.groups_].index(name))
+            what, share = "mean share of the variance", own / group_roots(model) ** 2
     low, high = interval(share, level)
     bounds = f"{100 * level:g} % interval {low:.2f} to {high:.2f}"
     return f"{what} {share.mean():.2f} ({bounds})"

@@ -194,7 +194,7 @@ class GroupEffectsDisplay(IntervalsDisplay):
         _, classifier = unwrap(estimator)
         level = level_of(classifier, level)
         frame = classifier.group_effects(factor, level)
-        mean, interval, _ = table_intervals(frame)
+        mean, interval, _ = table_intervals(frame.iloc[:, :4])  # not the slopes
         names, classes = frame.index.tolist(), classifier.classes_
         return cls(names=names, mean=mean, interval=interval, level=level, classes=classes).plot(most=most, ax=ax)
 

@@ -125,15 +125,15 @@ def test_draws_with_two_factors_have_the_law_that_quadrature_gives(name, sampler
 def others_stay(right, *given):
     """The scales of other factors grow, and their prior is forgotten."""
     line = right(*given)
-    line.ratios = []
+    line.rest.others = []
     return line
 
 
-def their_prior_is_forgotten(right, shift, effects, ops, t):
+def their_prior_is_forgotten(right, shift, effects, ops, t, across):
     """What one factor gains, the other loses, whatever its scale."""
     _, theirs = shift.factors
     scale, theirs.scale = theirs.scale, 1e3 * theirs.scale
-    right(shift, effects, ops, t)
+    right(shift, effects, ops, t, across)
     theirs.scale = scale
 
 

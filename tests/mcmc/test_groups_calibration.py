@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from laws import ALONE, repeated
 from scipy.special import ndtr
-from scipy.stats import kstest
+from scipy.stats import invwishart, kstest
 
 from skhorseshoe._backends import device
 from skhorseshoe._data.row_groups import Groups
@@ -22,9 +22,11 @@ WIDE = 0.7  # of a prior of the intercept that rows can be drawn from
 N_CHAINS, EACH = 4, 10  # draws of a chain that have a rank, evenly spaced
 LENGTH = {"hmc": (10_000, "auto", 400.0)}  # n_iter, burn_in and target_ess of a default fit
 SHORT = 250, 150, None  # of other samplers
+OF_SLOPES_LENGTH = 500, 250, None
 pytestmark = pytest.mark.usefixtures("blas_as_in_a_fit")
 NAMES = "intercept", "within", "between", "log s", "u of 200 rows", "u of one row"
 OF_SECOND = "log s of the second factor", "u of the second factor"
+OF_SLOPES = "log s of slopes", "log s of the second factor", "correlation", "slope of 200 rows", "slope of one row"
 N_SECOND, SECOND_SCALE = 6, 0.5
 
 
@@ -46,8 +48,25 @@ def second_factor(rng, codes):
     return groups, u[second], [s, u[0]]
 
 
-def ranks_of(seed, sampler, has_second=False):
-    """For each of ``NAMES``, and of ``OF_SECOND``, where what rows were made of is among its draws, in (0, 1)."""
+def slopes_and_second_factor(rng, codes, x):
+    """``Groups`` with slopes of a column x of the first of two crossed factors, what they add to rows, the deviation
+    and effects of its groups, and the rest of ``OF_SLOPES``."""
+    a_inv = rng.gamma(0.5, SCALE**2, 2)
+    covariance = invwishart.rvs(3, 4 * np.diag(a_inv), random_state=rng)
+    b = rng.standard_normal((len(SIZES), 2)) @ np.linalg.cholesky(covariance).T
+    second, s = rng.integers(0, N_SECOND, len(codes)), SECOND_SCALE * abs(rng.standard_cauchy())
+    levels = np.stack([codes, codes, second], axis=1).astype(np.int32)
+    names, scales = ("first", "first:x", "second"), (SCALE, SCALE, SECOND_SCALE)
+    groups = Groups(np.arange(len(codes), dtype=np.int32), len(codes), scales, levels, names, (None, 0, None))
+    of_rows = b[codes, 0] + b[codes, 1] * (x - x.mean()) + s * rng.standard_normal(N_SECOND)[second]
+    deviations = np.sqrt(np.diag(covariance))
+    more = [deviations[1], s, covariance[0, 1] / deviations.prod(), b[0, 1], b[-1, 1]]
+    return groups, of_rows, deviations[0], b[:, 0], more
+
+
+def ranks_of(seed, sampler, kind=""):
+    """For each of ``NAMES``, and of ``OF_SECOND`` or ``OF_SLOPES``, where what rows were made of is among its draws, in
+    (0, 1)."""
     rng = np.random.default_rng(seed)
     codes = rng.permutation(np.repeat(np.arange(len(SIZES)), SIZES)).astype(np.int32)
     X = rng.standard_normal((len(codes), 2))
@@ -56,11 +75,14 @@ def ranks_of(seed, sampler, has_second=False):
     u = s * rng.standard_normal(len(SIZES))
     offset = rng.standard_normal(len(codes)) / 2 + RARE * (seed % 2)
     groups, of_second, more = Groups(codes, len(SIZES), SCALE), 0.0, []
-    if has_second:
+    if kind == "second factor":
         groups, of_second, more = second_factor(rng, codes)
+    if kind == "slopes":
+        groups, of_second, s, u, more = slopes_and_second_factor(rng, codes, X[:, 0])
+        of_second = of_second - u[codes]
     y = (rng.random(len(codes)) < ndtr(offset + intercept + X @ coef + u[codes] + of_second)).astype(np.uint8)
     rows = Rows(X, y, True, device.resolve("cpu").ops, ALONE, offset=offset, groups=groups)
-    n_iter, burn_in, target_ess = LENGTH.get(sampler, SHORT)
+    n_iter, burn_in, target_ess = OF_SLOPES_LENGTH if kind == "slopes" else LENGTH.get(sampler, SHORT)
     settings = Settings(sampler, n_iter, burn_in, N_CHAINS, 1, target_ess, None, None, "float64")
     key = rng.integers(2**32, size=2, dtype=np.uint32)
     run = Run(Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), TAU_0, key), settings)
@@ -70,7 +92,8 @@ def ranks_of(seed, sampler, has_second=False):
     effects = np.moveaxis(drawn.of_blocks[0].effects[:, :n], 2, 0)
     scale, *others = np.moveaxis(drawn.of_blocks[0].scale[:, :n].reshape(N_CHAINS, n, -1), 2, 0)
     ours = [drawn.intercept[:, :n], *np.moveaxis(drawn.coef[:, :n], 2, 0), scale, *effects[[0, len(SIZES) - 1]]]
-    ours += [*others, effects[len(SIZES)]] if has_second else []
+    ours += [*others, effects[len(SIZES)]] if kind else []
+    ours += [effects[2 * len(SIZES) - 1]] if kind == "slopes" else []
     spaced = np.linspace(0, n - 1, EACH).astype(int)
     ours, truth = [values[:, spaced] for values in ours], [intercept, *coef, s, u[0], u[-1], *more]
     below = np.array([(values < one).sum() for values, one in zip(ours, truth, strict=True)])
@@ -79,12 +102,18 @@ def ranks_of(seed, sampler, has_second=False):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("sampler", "n_sets", "has_second"),
-    [("hmc", 40, False), ("gibbs", 40, False), (PRIOR_COORDINATES, 24, False), ("hmc", 40, True)],
+    ("sampler", "n_sets", "kind"),
+    [
+        ("hmc", 40, ""),
+        ("gibbs", 40, ""),
+        (PRIOR_COORDINATES, 24, ""),
+        ("hmc", 40, "second factor"),
+        ("hmc", 40, "slopes"),
+    ],
 )
-def test_ranks_are_uniform(sampler, n_sets, has_second):
-    ranks = np.array([ranks_of(seed, sampler, has_second) for seed in range(repeated(n_sets, 200))])
-    names = (*NAMES, *OF_SECOND) if has_second else NAMES
+def test_ranks_are_uniform(sampler, n_sets, kind):
+    ranks = np.array([ranks_of(seed, sampler, kind) for seed in range(repeated(n_sets, 200))])
+    names = (*NAMES, *{"": (), "second factor": OF_SECOND, "slopes": OF_SLOPES}[kind])
     found = {name: kstest(ranks[:, k], "uniform").pvalue for k, name in enumerate(names)}
     print(sampler, {name: round(float(p), 3) for name, p in found.items()})
     assert min(found.values()) > 1e-4, found

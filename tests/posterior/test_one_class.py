@@ -158,3 +158,37 @@ def test_what_one_class_does_not_tell_is_refused(fit, problem, fitted):
         inspection.one_vs_rest(model, "fir")
     with pytest.raises(ValueError, match="a model of two is its own"):
         inspection.one_vs_rest(fitted, True)
+
+
+def test_ordered_classes_in_groups_have_the_probabilities_of_all(seed):
+    """Of groups that the fit has seen, of new ones, and of both, with one factor and two."""
+    rng, n = np.random.default_rng(seed), 90
+    X, groups, wards = rng.standard_normal((n, 2)), rng.integers(0, 9, n), rng.integers(0, 4, n)
+    y = np.digitize(X[:, 0] + groups / 4 + rng.standard_normal(n), [0.5, 1.5])
+    settings = {"ordered": True, "n_iter": 40, "burn_in": 40, "random_state": 0}
+    for factors in (groups, {"patient": groups, "ward": wards}):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = HorseshoeProbitClassifier(**settings).fit(X, y, groups=factors)
+        model._group_stride, effects = 4, model.group_effect_draws_  # as of a fit with many groups
+        kept = (
+            (lambda v: {k: e[:, 3::4] for k, e in v.items()}) if isinstance(effects, dict) else (lambda v: v[:, 3::4])
+        )
+        model.group_effect_draws_ = kept(effects)
+        some_new = {"patient": np.where(groups > 4, groups, -1), "ward": wards}
+        given = factors if factors is groups else some_new
+        for options in ({}, {"groups": given, "new_groups": False}, {"groups": given, "new_groups": True}):
+            proba, ends = model.predict_proba(X, **options), model.predict_interval(X, 0.8, **options)
+            for k in range(3):
+                one = inspection.one_vs_rest(model, k)
+                np.testing.assert_allclose(one.predict_proba(X, **options)[:, 1], proba[:, k], rtol=1e-9, atol=1e-15)
+                np.testing.assert_allclose(one.predict_interval(X, 0.8, **options), ends[:, k], rtol=1e-9, atol=1e-15)
+        effect = [
+            inspection.marginal_effects(one, X)["mean"]
+            for one in map(lambda k: inspection.one_vs_rest(model, k), range(3))
+        ]
+        above = [inspection.marginal_effects(inspection.at_least(model, k), X)["mean"] for k in (1, 2)]
+        for ours, right in zip(effect, (-above[0], above[0] - above[1], above[1]), strict=True):
+            np.testing.assert_allclose(ours, right, rtol=1e-9, atol=1e-12)
+    with pytest.raises(ValueError, match="no function of one score"):
+        inspection.one_vs_rest(model, 1).predict_interval(X, of_one=True)

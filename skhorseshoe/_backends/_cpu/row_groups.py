@@ -25,36 +25,38 @@ def _of_chains(given):
 class RowGroups:
     """Rows (y, weights, offset or None) in groups; codes (n,) int32 from 0 to n_groups - 1.
 
-    dtype : of arrays by row (n, n_chains). Arguments of methods: given, as ``known_predictors.Given``; effects
-    (n_groups, n_chains).
+    dtype : of arrays by row (n, n_chains). slope : (n,) by which the effect of its group is multiplied in a row, or
+    None where each is 1. Arguments of methods: given, as ``known_predictors.Given``; effects (n_groups, n_chains).
     """
 
-    def __init__(self, y, weight, offset, codes, n_groups, dtype, bounds, threads, likelihood=PROBIT):
+    def __init__(self, y, weight, offset, codes, n_groups, dtype, bounds, threads, likelihood=PROBIT, slope=None):
         order = np.argsort(codes, kind="stable")
         starts = np.append(0, np.cumsum(np.bincount(codes, minlength=n_groups)))
         self.codes, self.n, self.bounds, self.threads = codes, n_groups, bounds, threads
         fields = {"is_double": dtype == np.float64, "order": order, "starts": starts}
         fields |= {"codes": codes, "y": y, "weight": or_none(weight), "offset": offset, "likelihood": likelihood.number}
+        fields["slope"] = slope
         self._record = record("RowGroups", fields)
 
     def sums(self, values):
-        """Sums of values by row (n, n_chains) over each group; (n_groups, n_chains) float64."""
+        """Sums of values by row (n, n_chains), times slopes, over each group; (n_groups, n_chains) float64."""
         out = np.empty((self.n, values.shape[1]))
         self._share(lambda first, last: _sum_by_group(self._record, values, out.shape[1], first, last, out))
         return out
 
     def curvature(self, given, effects):
         """Minus the second derivative of the log-likelihood of each row by its linear predictor (n,), and sums of the
-        first derivatives over each group (n_groups,), averaged over chains."""
+        derivatives by the effect of each group (n_groups,), averaged over chains."""
         curvature, slopes = np.empty(len(self.codes)), np.empty(self.n)
         inputs = self._record, _of_chains(given), effects
         self._share(lambda first, last: _curvature(*inputs, first, last, curvature, slopes))
         return curvature, slopes
 
-    def move_effects(self, effects, given, precision, information, sweep, key):
-        """A slice step for each effect, in place. precision : (n_chains,) s^-2. information : (n_groups,) approximate
-        information of the rows of a group about its effect."""
-        inputs = self._record, _of_chains(given), (precision, information), sweep, key
+    def move_effects(self, effects, given, precision, information, sweep, key, mean=None):
+        """A slice step for each effect, in place. precision : (n_chains,) s^-2, or with a mean of the prior (n_groups,
+        n_chains) of this shape too. information : (n_groups,) approximate information of the rows of a group about its
+        effect."""
+        inputs = self._record, _of_chains(given), (precision, information, mean), sweep, key
         self._share(lambda first, last: _move_effects(*inputs, first, last, effects))
 
     def logliks(self, given, effects, asked):

@@ -1,7 +1,7 @@
 // Effects u of groups of rows, given all else:
-//     log p(u | ...) = sum_i w_i log p(y_i, eta_i + u) - u^2 / (2 s^2)
-// over the rows of the group, with eta_i the rest of the linear predictor. Groups are independent and most have few rows, so
-// many effects move together, and loops over the rows of all of them vectorise.
+//     log p(u | ...) = sum_i w_i log p(y_i, eta_i + x_i u) - (u - m)^2 / (2 s^2)
+// over the rows of the group, with eta_i the rest of the linear predictor; x_i is 1 and m is 0 but for slopes. Groups are
+// independent and most have few rows, so many effects move together, and loops over the rows of all of them vectorise.
 #pragma once
 #include "likelihood.hpp"
 #include "random.hpp"
@@ -12,17 +12,18 @@ constexpr u32 EFFECT_PROPOSALS = 100;  // number of proposals after which u stay
 // A moving effect of one group in one chain; ``first`` and ``n`` are its rows among the ``EffectRows``.
 struct Effect {
     i64 first, n, chain;
-    double precision;  // s^-2
+    double precision, mean;  // s^-2; m
     double current, level, low, high, proposed;
     Stream stream;
     u32 index;
 };
 
-// eta_i, y_i and weights of rows, contiguous for each effect.
+// eta_i, y_i, weights and x_i of rows, contiguous for each effect.
 struct EffectRows {
     const double* eta;
     const u8* y;
     const double* weight;  // null where each is 1
+    const double* slope;
 };
 
 // The log-densities of the active effects at their proposed values. law_of(chain) is as ``TwoClasses``. work :
@@ -38,14 +39,16 @@ static inline void effect_densities(const EffectRows& rows, const LawOf& law_of,
         const Law law = law_of(effect.chain);
         const double* eta = rows.eta + effect.first;
         const u8* y = rows.y + effect.first;
-        for (i64 i = 0; i < effect.n; ++i) law.place(eta[i] + effect.proposed, y[i], n_rows, places + at + i);
+        const double* slope = rows.slope + effect.first;
+        for (i64 i = 0; i < effect.n; ++i) law.place(eta[i] + slope[i] * effect.proposed, y[i], n_rows, places + at + i);
         at += effect.n;
     }
     Law::log_densities(at, n_rows, places, factor, rest);
     at = 0;
     for (i64 k = 0; k < n_active; ++k) {
         const Effect& effect = effects[active[k]];
-        double total = -0.5 * effect.proposed * effect.proposed * effect.precision;
+        const double away = effect.proposed - effect.mean;
+        double total = -0.5 * away * away * effect.precision;
         if (rows.weight) {
             const double* weight = rows.weight + effect.first;
             for (i64 i = 0; i < effect.n; ++i) total += weight[i] * (log(factor[at + i]) - rest[at + i]);

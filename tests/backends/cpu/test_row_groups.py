@@ -34,20 +34,21 @@ def make_rows(seed, dtype=np.float64, sparse=False, **more):
     return Rows(given, y, True, ops, ALONE, **how), (X.astype(float), y, codes, offset, how["weight"])
 
 
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("weighted", "sloped"), [(False, False), (True, False), (False, True)])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_sums_and_log_likelihoods_of_groups_are_those_of_their_rows(dtype, weighted, seed):
+def test_sums_and_log_likelihoods_of_groups_are_those_of_their_rows(dtype, weighted, sloped, seed):
     rows, (X, y, codes, offset, _) = make_rows(seed, dtype, weight=None if not weighted else np.full(N, 1.5))
     rng = np.random.default_rng(seed)
     kept = rows.dtype
     how = rows.y, rows.weight, offset, codes, N_GROUPS, kept, rows.bounds, ALONE
-    groups = cpu.RowGroups(*how)
+    slope = rng.standard_normal(N) if sloped else np.ones(N)
+    groups = cpu.RowGroups(*how, slope=slope if sloped else None)
     values, effects = rng.standard_normal((N, N_CHAINS)).astype(kept), rng.standard_normal((N_GROUPS, N_CHAINS))
     member = np.eye(N_GROUPS)[codes]
     close = {"rtol": 1e-10, "atol": 1e-9}
-    np.testing.assert_allclose(groups.sums(values), member.T @ values.astype(float), **close)
+    np.testing.assert_allclose(groups.sums(values), (slope[:, None] * member).T @ values.astype(float), **close)
     factor, asked = rng.uniform(0.5, 2, N_CHAINS), np.array([True, False, True, True])
-    eta = factor * values.astype(float) + effects[codes] + offset[:, None]
+    eta = factor * values.astype(float) + slope[:, None] * effects[codes] + offset[:, None]
     want = (log_ndtr(np.where(y[:, None] == 1, eta, -eta)) * (1.5 if weighted else 1.0)).sum(axis=0)
     np.testing.assert_allclose(
         groups.logliks(Given(values, factor), effects, asked), np.where(asked, want, 0.0), **close
@@ -59,25 +60,29 @@ def test_sums_and_log_likelihoods_of_groups_are_those_of_their_rows(dtype, weigh
         )
 
 
-def test_slice_steps_leave_the_law_of_an_effect_as_it_is():
+@pytest.mark.parametrize(("slope", "mean"), [((1.0, 1.0, 1.0), 0.0), ((0.5, -2.0, 1.0), 0.8)])
+def test_slice_steps_leave_the_law_of_an_effect_as_it_is(slope, mean):
     """Of many groups that are alike: draws from the law by a grid, and after ten steps they have it still."""
     n_groups, sizes = 4000, 3
     rng = np.random.default_rng(1)
     eta, y, scale = np.array([0.4, -1.0, 1.5]), np.array([1, 1, 0], np.uint8), 1.3
     grid = np.linspace(-8, 8, 4001)
-    log = -(grid**2) / (2 * scale**2) + sum(
-        log_ndtr((2.0 * one - 1) * (at + grid)) for at, one in zip(eta, y, strict=True)
+    log = -((grid - mean) ** 2) / (2 * scale**2) + sum(
+        log_ndtr((2.0 * one - 1) * (at + z * grid)) for at, one, z in zip(eta, y, slope, strict=True)
     )
     share = np.cumsum(np.exp(log - log.max()))
     share /= share[-1]
     codes = np.repeat(np.arange(n_groups), sizes).astype(np.int32)
     how = np.tile(y, n_groups), np.empty(0), None, codes, n_groups, np.dtype(float), np.array([0, len(codes)]), ALONE
-    groups, predictors = cpu.RowGroups(*how), np.tile(eta, n_groups)[:, None]
+    groups, predictors = cpu.RowGroups(*how, slope=np.tile(slope, n_groups)), np.tile(eta, n_groups)[:, None]
+    precision, own = np.array([scale**-2.0]), None
+    if mean:
+        precision, own = np.full((n_groups, 1), scale**-2.0), np.full((n_groups, 1), mean)
     for start in (np.interp(rng.uniform(size=(n_groups, 1)), share, grid), np.zeros((n_groups, 1))):
         effects = start.copy()
         for sweep in range(25):
-            given, precision = Given(predictors, np.ones(1)), np.array([scale**-2.0])
-            groups.move_effects(effects, given, precision, np.full(n_groups, 1.0), sweep, KEY)
+            given = Given(predictors, np.ones(1))
+            groups.move_effects(effects, given, precision, np.ones(n_groups), sweep, KEY, own)
         places = np.sort(np.interp(effects[:, 0], grid, share))
         assert abs(places - (np.arange(n_groups) + 0.5) / n_groups).max() < 1.95 / np.sqrt(n_groups)
         assert (effects != start).all()
@@ -175,10 +180,11 @@ def test_a_fused_call_ends_where_steps_end(kind, several, seed):
 def test_curvature_of_rows_is_the_derivative_of_what_they_are_weighted_by(seed):
     rows, (_, y, codes, offset, weight) = make_rows(seed)
     how = y, weight, offset, codes, N_GROUPS, np.dtype(float), rows.bounds, ALONE
-    groups, rng, h = cpu.RowGroups(*how), np.random.default_rng(seed), 1e-5
+    rng, h, z = np.random.default_rng(seed), 1e-5, np.random.default_rng(seed + 1).standard_normal((N, 1))
+    groups = cpu.RowGroups(*how, slope=z[:, 0].copy())
     values, effects = rng.standard_normal((N, N_CHAINS)), rng.standard_normal((N_GROUPS, N_CHAINS))
     factor = rng.uniform(0.5, 2, N_CHAINS)
-    eta, sign = factor * values + effects[codes] + offset[:, None], np.where(y == 1, 1.0, -1.0)[:, None]
+    eta, sign = factor * values + z * effects[codes] + offset[:, None], np.where(y == 1, 1.0, -1.0)[:, None]
 
     def slope(by):
         return (
@@ -187,7 +193,7 @@ def test_curvature_of_rows_is_the_derivative_of_what_they_are_weighted_by(seed):
 
     curvature, terms = groups.curvature(Given(values, factor), effects)
     np.testing.assert_allclose(curvature, (slope(-h) - slope(h)).mean(axis=1) / (2 * h), rtol=1e-6, atol=1e-8)
-    np.testing.assert_allclose(terms, np.bincount(codes, slope(0.0).mean(axis=1)), rtol=1e-10)
+    np.testing.assert_allclose(terms, np.bincount(codes, (z * slope(0.0)).mean(axis=1)), rtol=1e-9)
 
 
 def test_what_is_known_of_effects_is_their_law_where_the_map_was_made(seed):

@@ -22,32 +22,37 @@ template <class F> static void with_laws(const RowGroups& groups, const GivenPre
     });
 }
 
-// The sums of ``values`` (n, n_chains) over the rows of the groups first to last - 1; (n_groups, n_chains), for any number
-// of chains.
+// The sums of ``values`` (n, n_chains), times the slopes of rows, over the rows of the groups first to last - 1; (n_groups,
+// n_chains), for any number of chains.
 EXPORT i32 sum_by_group(const RowGroups* row_groups, const void* values, i64 n_chains, i64 first, i64 last, double* sums) {
     const RowGroups& groups = *row_groups;
     with_stored(groups, values, [&](auto* by_row) {
         for (i64 g = first; g < last; ++g) {
             double* group_sums = sums + g * n_chains;
             for (i64 c = 0; c < n_chains; ++c) group_sums[c] = 0.0;
-            for (i64 k = groups.starts[g]; k < groups.starts[g + 1]; ++k)
-                for (i64 c = 0; c < n_chains; ++c) group_sums[c] += double(by_row[groups.order[k] * n_chains + c]);
+            for (i64 k = groups.starts[g]; k < groups.starts[g + 1]; ++k) {
+                const i64 row = groups.order[k];
+                const double slope = groups.slope ? groups.slope[row] : 1.0;
+                for (i64 c = 0; c < n_chains; ++c) group_sums[c] += slope * double(by_row[row * n_chains + c]);
+            }
         }
     });
     return 0;
 }
 
-// The offset and weight of a row.
+// The offset, weight and slope of a row.
 struct RowTerms {
-    double offset, weight;
+    double offset, weight, slope;
     RowTerms(const RowGroups& groups, i64 row)
-        : offset(groups.offset ? groups.offset[row] : 0.0), weight(groups.weight ? groups.weight[row] : 1.0) {}
+        : offset(groups.offset ? groups.offset[row] : 0.0), weight(groups.weight ? groups.weight[row] : 1.0),
+          slope(groups.slope ? groups.slope[row] : 1.0) {}
 };
 
-// Gathered rows: eta_i without effects, weights if rows have them, and y_i.
+// Gathered rows: eta_i without effects, weights if rows have them, y_i, and slopes.
 struct GatheredRows {
     double *eta, *weight;
     u8* y;
+    double* slope;
 };
 
 // Gathers the rows of a group, chain by chain, from index ``at`` on.
@@ -61,6 +66,7 @@ static void gather(const RowGroups& groups, const GivenPredictors& given, const 
         for (i64 c = 0; c < n_chains; ++c) {
             const i64 place = at + c * n + i;
             to.y[place] = groups.y[row];
+            to.slope[place] = terms.slope;
             if (groups.weight) to.weight[place] = terms.weight;
             to.eta[place] = given.factor[c] * double(by_row[row * n_chains + c]) + terms.offset;
         }
@@ -68,7 +74,7 @@ static void gather(const RowGroups& groups, const GivenPredictors& given, const 
 }
 
 // For the groups first to last - 1, -w d^2 log p(y, eta) / d eta^2 of their rows, and the sums over the rows of a group of
-// w d log p(y, eta) / d eta, averaged over chains. eta is factor times the predictor plus effect and offset.
+// w d log p(y, eta) / d effect, averaged over chains. eta is factor times the predictor plus offset and slope times effect.
 EXPORT i32 curvature_of_rows(const RowGroups* row_groups, const GivenPredictors* given, const double* effects, i64 first,
                              i64 last, double* curvature, double* slopes) {
     const RowGroups& groups = *row_groups;
@@ -82,8 +88,10 @@ EXPORT i32 curvature_of_rows(const RowGroups* row_groups, const GivenPredictors*
                 const double weight = terms.weight / double(n_chains);
                 double total = 0.0, slope;
                 for (i64 c = 0; c < n_chains; ++c) {
-                    const double eta = given->factor[c] * double(by_row[row * n_chains + c]) + effects[g * n_chains + c];
-                    total += law_of(c).curvature(eta + terms.offset, groups.y[row], slope), slopes[g] += weight * slope;
+                    const double own = terms.slope * effects[g * n_chains + c];
+                    const double eta = given->factor[c] * double(by_row[row * n_chains + c]) + own;
+                    total += law_of(c).curvature(eta + terms.offset, groups.y[row], slope);
+                    slopes[g] += weight * slope * terms.slope;
                 }
                 curvature[row] = weight * total;
             }
@@ -98,11 +106,11 @@ EXPORT i32 group_logliks_on_grid(const RowGroups* row_groups, const GivenPredict
     const RowGroups& groups = *row_groups;
     i64 n_most = 0;
     for (i64 g = first; g < last; ++g) n_most = largest(n_most, groups.starts[g + 1] - groups.starts[g]);
-    Scratch<double> numbers((4 + MOST_PLACES) * n_most);
+    Scratch<double> numbers((5 + MOST_PLACES) * n_most);
     Scratch<u8> y(n_most);
     if (numbers.failed() || y.failed()) return NO_MEMORY;
-    const GatheredRows rows = {numbers, numbers + n_most, y};
-    double *work = numbers + 2 * n_most, *places = work + 2 * n_most;
+    const GatheredRows rows = {numbers, numbers + n_most, y, numbers + 2 * n_most};
+    double *work = numbers + 3 * n_most, *places = work + 2 * n_most;
     with_laws(groups, *given, [&](auto law_of, auto* by_row) {
         const auto law = law_of(0);
         for (i64 g = first; g < last; ++g) {
@@ -110,7 +118,7 @@ EXPORT i32 group_logliks_on_grid(const RowGroups* row_groups, const GivenPredict
             gather(groups, *given, by_row, g, 0, rows);
             for (i64 j = 0; j < k; ++j) {
                 const i64 at = (g - first) * k + j;
-                for (i64 i = 0; i < n; ++i) law.place(rows.eta[i] + u[at], rows.y[i], n, places + i);
+                for (i64 i = 0; i < n; ++i) law.place(rows.eta[i] + rows.slope[i] * u[at], rows.y[i], n, places + i);
                 logliks[at] = law.sum_log_densities(n, n, places, groups.weight ? rows.weight : nullptr, work);
             }
         }
@@ -128,15 +136,16 @@ struct MovingEffects {
     double *work, *width, *values;
     i64 n_rows;
     MovingEffects(i64 n_effects, i64 n_rows)
-        : numbers((4 + MOST_PLACES) * n_rows + 2 * n_effects), effects(n_effects), active(n_effects), y(n_rows),
-          rows{numbers, numbers + n_rows, y}, work(numbers + 2 * n_rows), width(work + (2 + MOST_PLACES) * n_rows),
+        : numbers((5 + MOST_PLACES) * n_rows + 2 * n_effects), effects(n_effects), active(n_effects), y(n_rows),
+          rows{numbers, numbers + n_rows, y, numbers + 2 * n_rows}, work(numbers + 3 * n_rows), width(work + (2 + MOST_PLACES) * n_rows),
           values(width + n_effects), n_rows(n_rows) {}
     bool failed() const { return numbers.failed() || effects.failed() || active.failed() || y.failed(); }
 };
 
 struct EffectLaw {  // filled by Python
-    const double* precision;    // (n_chains,) s^-2
+    const double* precision;    // (n_chains,) s^-2, or (n_groups, n_chains)
     const double* information;  // (n_groups,) of the rows about an effect, frozen
+    const double* mean;         // (n_groups, n_chains) of the prior of effects, with precisions for each; or null
 };
 
 // Moves the effects of the groups first to last - 1 together.
@@ -147,18 +156,20 @@ static void move_effects_of_groups(const RowGroups& groups, const GivenPredictor
         const i64 at = (groups.starts[g] - groups.starts[first]) * n_chains, n = groups.starts[g + 1] - groups.starts[g];
         with_stored(groups, given.values, [&](auto* by_row) { gather(groups, given, by_row, g, at, moving.rows); });
         for (i64 c = 0; c < n_chains; ++c) {
-            const i64 k = (g - first) * n_chains + c;
+            const i64 k = (g - first) * n_chains + c, own = g * n_chains + c;
+            const double precision = law.precision[law.mean ? own : c], mean = law.mean ? law.mean[own] : 0.0;
             const Stream stream(key, u32(c), EFFECT_PURPOSE, u64(g));
-            moving.effects[k] = {at + c * n, n, c, law.precision[c], effects[g * n_chains + c], 0, 0, 0, 0, stream, u32(g)};
+            moving.effects[k] = {at + c * n, n, c, precision, mean, effects[own], 0, 0, 0, 0, stream, u32(g)};
 #ifdef PLANT_WIDTH_OF_STATE
-            const double more = fabs(effects[g * n_chains + c]);
+            const double more = fabs(effects[own]);
 #else
             const double more = 0.0;
 #endif
-            moving.width[k] = EFFECT_WIDTH / sqrt(law.information[g] + law.precision[c] + more);
+            moving.width[k] = EFFECT_WIDTH / sqrt(law.information[g] + precision + more);
         }
     }
-    const EffectRows rows = {moving.rows.eta, moving.rows.y, groups.weight ? moving.rows.weight : nullptr};
+    const double* weight = groups.weight ? moving.rows.weight : nullptr;
+    const EffectRows rows = {moving.rows.eta, moving.rows.y, weight, moving.rows.slope};
     with_laws(groups, given, [&](auto law_of, auto*) {
         move_effects(rows, law_of, n_effects, moving.effects, moving.width, moving.n_rows, moving.active, moving.work,
                      moving.values);
@@ -213,7 +224,7 @@ EXPORT i32 scaled_logliks(const RowGroups* row_groups, const GivenPredictors* gi
                     const double* u = effects + groups.codes[row] * n_chains;
                     const RowTerms terms(groups, row);
                     for (i64 c = 0; c < n_chains; ++c) {
-                        const double eta = given->factor[c] * double(row_predictors[c]) + u[c] + terms.offset;
+                        const double eta = given->factor[c] * double(row_predictors[c]) + terms.slope * u[c] + terms.offset;
                         law_of(c).place(eta, groups.y[row], TILE, places + c * size + i);
                     }
                 }

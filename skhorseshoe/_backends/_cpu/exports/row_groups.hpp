@@ -11,6 +11,7 @@ struct RowGroups {  // filled by Python
     const u8* y;            // (n,)
     const double* weight;   // (n,), or null
     const double* offset;   // (n,), or null
+    const double* slope;    // (n,) by which the effect of its group is multiplied in a row; null where each is 1
 };
 
 // The linear predictors of rows in each chain, but for offsets and effects, and the likelihood's own parameters there.

@@ -1,0 +1,306 @@
+"""A factor with slopes: the effects b_g of a group are an intercept and slopes of columns, with one covariance Sigma.
+
+    z_i = ... + x~_i' b_g(i) + e_i,   b_g ~ N(0, Sigma),   x~_i = 1 and the columns, at their means 0, of deviation 1
+
+Each of the q effects is a component, a ``Factor`` with ``slope`` x~_ik: rows and the map see components as factors.
+Moves of a factor with slopes, and how components depend on one another, are here.
+
+    b_g          a slice step along each of q directions d_g, in which the law of b_g is nearly round: those of the
+                 Cholesky factor of H_g + Sigma_0^-1, H_g = sum w_i x~_i x~_i', frozen by burn-in
+    Sigma        given b (``group_covariance.py``)
+    Sigma, b     slice steps on r with L_g' (b_g - m_g) held, that change the root R of Sigma = R R', lower triangular:
+                 e^r times row k, e^r R_kk, and r times row k added to row j > k
+    Sigma, b, beta, tau  the same with e^r R, c beta and c tau (``group_moves.py``), c^2 = (1 + e^2r v) / (1 + v), v the
+                 mean of x~' Sigma x~ over rows
+
+m_g and L_g L_g' are mean and precision of b_g given Sigma and the rest, as burn-in has approximated them by a Gaussian:
+H_g + Sigma^-1 and its solution of l_g - sum w_i x~_i eta_i, eta_i the rest of the predictor. As far as they are right,
+Sigma moves as if b were integrated out. Added to the log-density are -sum_g log |L_g| and the logarithm of the Jacobian
+of Sigma: d Sigma is prop. to prod_k R_kk^(q - k) d R, k = 0 to q - 1.
+"""
+
+import numpy as np
+
+from .._backends import GROUP_LINE_PURPOSE
+from .._backends.line_moves import N_UNIFORMS
+from .._utils.errstate import guarded
+from .group_covariance import (
+    cholesky,
+    draw_root,
+    inverse,
+    log_determinant,
+    log_prior,
+    product,
+    solve,
+    solve_transposed,
+    squared,
+)
+from .group_moves import BetaAndOthers, slice_step
+
+_FIRST_WIDTH, _LEAST_WIDTH, _LARGEST_WIDTH, _WIDTH_IN_DEVIATIONS = 14.0, 1e-3, 4.0, 5.0
+_FEWEST_TUNING_SWEEPS = 25  # as in ``group_factors.py``
+_SAVED = "root", "widths", "steps", "linear", "information", "weight", "directions"
+
+
+class SlopesOfFactor:
+    """A factor with slopes. components : its ``Factor``s, whose parts of effects follow one another. rows : ``Rows``.
+    key : of its random numbers."""
+
+    def __init__(self, components, rows, n_chains, key):
+        self.components, self.key, self.n_chains = components, key, n_chains
+        first, last, self.q = components[0], components[-1], len(components)
+        self.n, self.codes, self.number = first.n, first.row_groups.codes, first.number
+        self.part = slice(first.part.start, last.part.stop)
+        self.prior_scales = np.array([one.prior_scale for one in components])
+        self.values = np.stack([np.ones(rows.n) if one.slope is None else one.slope for one in components])  # x~ (q, n)
+        weight = rows.weight if len(rows.weight) else np.ones(rows.n)
+        self.mean_square = (weight * self.values) @ self.values.T / weight.sum()  # of x~ x~' over rows
+        self.rows, self.along = first.make_row_groups, None
+        self.by_row = first.make_row_groups(None, np.arange(rows.n, dtype=np.int32), rows.n)
+        lower = [(j, k) for k in range(self.q) for j in range(k, self.q)]
+        self.lines = [*(("row", k, k) for k in range(self.q)), *(("entry", j, k) for j, k in lower[1:]), ("all", 0, 0)]
+        self.widths = np.full(len(self.lines), min(_LARGEST_WIDTH, _FIRST_WIDTH / np.sqrt(self.n)))
+        self.steps = np.zeros(1 + len(self.lines))
+        self.root = np.zeros((self.q, self.q, n_chains))  # lower triangular, Sigma = root root'
+        self.forget()
+
+    def start(self):
+        """Begin with the scales of the components, without correlations."""
+        for k, one in enumerate(self.components):
+            self.root[k, k] = one.scale
+            one.family = self
+        self._tell()
+
+    def _tell(self):
+        """Tell components their scale given the others."""
+        self.precision = squared(inverse(self.root))  # Sigma^-1 (q, q, n_chains)
+        for k, one in enumerate(self.components):
+            one.scale = self.precision[k, k] ** -0.5
+
+    # How components depend on one another.
+
+    def partial(self):
+        """Sigma^-1 with a diagonal of ones (q, q, n_chains)."""
+        scales = np.stack([one.scale for one in self.components])
+        return self.precision * scales[:, None] * scales
+
+    def across(self, effects):
+        """The product of Sigma^-1, without its diagonal, and effects (n_effects, m), as in ``GroupEffects.at``."""
+        own, m = self.of(effects), effects.shape[1]
+        partial, logs = self.partial(), np.log(np.stack([one.scale for one in self.components]))
+        if m == 1:
+            partial, logs = partial.mean(axis=2, keepdims=True), logs.mean(axis=1, keepdims=True)
+        else:
+            partial, logs = (np.tile(values, m // self.n_chains) for values in (partial, logs))
+        between = partial * (1.0 - np.eye(self.q))[..., None] * np.exp(-logs[:, None] - logs)
+        return np.einsum("ijc,jnc->inc", between, own).reshape(-1, m)
+
+    def of(self, effects):
+        """Effects (n_effects, m) of all factors as those of this one, by component; (q, n, m)."""
+        return effects[self.part].reshape(self.q, self.n, -1)
+
+    def in_rows(self, own):
+        """What effects (q, n, m) add to the predictors of rows; (n_rows, m)."""
+        out = own[0][self.codes]  # whose x~ is 1
+        for x, effects in zip(self.values[1:], own[1:], strict=True):
+            out += x[:, None] * effects[self.codes]
+        return out
+
+    # What burn-in learns.
+
+    def tune(self):
+        """Tune the widths of slices to the steps since the last call."""
+        n, squares = self.steps[0], self.steps[1:]
+        if n >= _FEWEST_TUNING_SWEEPS:
+            self.widths = np.clip(_WIDTH_IN_DEVIATIONS * np.sqrt(squares / (2 * n)), _LEAST_WIDTH, _LARGEST_WIDTH)
+        self.steps = np.zeros_like(self.steps)
+
+    def forget(self):
+        """Know no more of effects than their prior."""
+        self.linear, self.information = np.zeros((self.q, self.n, 1)), np.zeros((self.q, self.q, self.n, 1))
+        self.weight = None  # w (n_rows,)
+        self._set_directions(np.tile(np.eye(self.q)[:, :, None], self.n))
+
+    def freeze(self, weight, given, centre, precision):
+        """Take the Gaussian about effects ``centre`` (n_effects,). weight : (n_rows,). given : ``Given`` of a point,
+        without effects of this factor. precision : Sigma_0^-1 (q, q)."""
+        own, self.weight, predictors = self.of(centre[:, None]), weight, given.values
+        self.information = np.array(
+            [[np.bincount(self.codes, weight * a * b, self.n)[:, None] for a in self.values] for b in self.values]
+        )
+        score = []
+        for k, one in enumerate(self.components):
+            others = own.copy()
+            others[k] = 0.0
+            at = np.ascontiguousarray(predictors + self.in_rows(others), one.dtype)
+            score.append(one.row_groups.curvature(given._replace(values=at), own[k].copy())[1])
+        self.linear = product(self.information, own) + np.array(score)[..., None] + self._weighed(predictors)
+        factor = cholesky(self.information[..., 0] + precision[..., None])
+        identity = np.tile(np.eye(self.q)[:, :, None], self.n)
+        self._set_directions(np.stack([solve_transposed(factor, one) for one in np.swapaxes(identity, 0, 1)], axis=1))
+
+    def _weighed(self, predictors):
+        """sum w_i x~_i eta_i over the rows of each group (q, n, m)."""
+        weighed = (predictors * self.weight[:, None]).astype(self.components[0].dtype)
+        return np.stack([one.row_groups.sums(weighed) for one in self.components])
+
+    def _set_directions(self, directions):
+        """Take directions (q, q, n), that of step k is [:, k]."""
+        self.directions = directions
+        slopes = [self.in_rows(directions[:, k, :, None])[:, 0] for k in range(self.q)]
+        self.along = [(slope, self.rows(slope, self.codes, self.n)) for slope in slopes]
+
+    # Moves.
+
+    @guarded  # a proposal far out has no density, and is rejected
+    def move(self, block, given, beta, tau_sq_inv, t):
+        """As ``group_moves.move_factor``."""
+        own = self.of(block.effects).copy()
+        self._move_effects(own, given, t)
+        self.root = draw_root(own, self.root, self.prior_scales, block.ops, [one.key for one in self.components], t)
+        others = [one for one in block.units if one is not self]
+        rest = BetaAndOthers(block, beta, tau_sq_inv, others)
+        uniform = block.ops.uniform((self.n_chains, len(self.lines) * N_UNIFORMS), self.key, t, GROUP_LINE_PURPOSE)
+        # In every other sweep b follows Sigma by the prior alone, as it does far out, where rows do not bound b.
+        linear, information = self.linear, self.information
+        if self.weight is not None and t % 2:
+            linear, information = np.zeros_like(linear), np.zeros_like(information)
+        weighed = self._weighed(given.values * given.factor) if information.any() else 0.0
+        gaussian = linear, information, weighed
+        loglik, steps = None, []
+        for k, (kind, width) in enumerate(zip(self.lines, self.widths, strict=True)):
+            line = CovarianceLine(self, given, gaussian, own, kind, rest)
+            step, loglik = slice_step(line, loglik, width, uniform[:, k * N_UNIFORMS : (k + 1) * N_UNIFORMS], block.ops)
+            c, self.root, own, *_ = line.to(step)
+            steps.append((step**2).mean())
+        self.steps += 1, *steps
+        self._tell()
+        for other in others:
+            other.grow(c)
+            block.effects[other.part] *= c
+        block.effects[self.part] = own.reshape(-1, self.n_chains)
+        return c
+
+    def _move_effects(self, own, given, t):
+        """Move effects (q, n, n_chains), in place, along each direction."""
+        eta, ones = given.values * given.factor + self.in_rows(own), np.ones(self.n_chains)
+        for k, (slope, row_groups) in enumerate(self.along):
+            d = np.ascontiguousarray(self.directions[:, k, :, None])
+            precision = (d * product(self.precision[:, :, None], d)).sum(axis=0)
+            mean = -(d * product(self.precision[:, :, None], own)).sum(axis=0) / precision
+            information = (d * product(self.information, d)).sum(axis=(0, 2))
+            step, key = np.zeros(mean.shape), self.components[k].key
+            at = eta.astype(given.values.dtype)
+            row_groups.move_effects(step, given._replace(values=at, factor=ones), precision, information, t, key, mean)
+            own += d * step
+            eta += slope[:, None] * step[self.codes]
+
+    def grow(self, c):
+        """Multiply the scales by c (n_chains,)."""
+        self.root = self.root * c
+        self._tell()
+
+    def log_density_grown(self, c_sq):
+        """Terms of the log-density that change with scales and effects times c, as c^2 (n_chains,) or (k, n_chains)."""
+        if c_sq.ndim > 1:
+            return np.stack([self.log_density_grown(one) for one in c_sq])
+        c = np.sqrt(c_sq)
+        return log_prior(inverse(self.root * c), self.prior_scales) + self.q * (self.q + 1) * np.log(c)
+
+    # What is kept and saved.
+
+    def deviations(self):
+        """Standard deviations (n_chains, q), and correlations of pairs of components (n_chains, n_pairs)."""
+        covariance = np.einsum("ikc,jkc->cij", self.root, self.root)
+        deviations = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        correlation = covariance / deviations[:, :, None] / deviations[:, None]
+        return deviations, correlation[:, *np.triu_indices(self.q, 1)]
+
+    def arrays(self):
+        """Everything that a later run needs to go on, but for the effects."""
+        saved = {name: getattr(self, name) for name in _SAVED}
+        return {f"group_slopes_{self.number}_{name}": value for name, value in saved.items() if value is not None}
+
+    def restore(self, saved):
+        """Return to the state in which ``arrays`` gave these."""
+        for name in _SAVED:
+            value = saved.get(f"group_slopes_{self.number}_{name}")
+            setattr(self, name, None if value is None else value.copy())
+        for one in self.components:
+            one.family = self
+        self._set_directions(self.directions)
+        self._tell()
+
+
+class CovarianceLine:
+    """The line from Sigma to S Sigma S', which effects follow; r (n_chains,).
+
+    family : ``SlopesOfFactor``. given : the predictors of rows without its effects. gaussian : l_g, H_g, and sums w_i
+    x~_i eta_i (q, n, n_chains). own : its effects. kind, j, k : "row" and its number twice; "entry" of the root on its
+    diagonal, or what row j gets of row k; "all" for the root, with ``rest``, ``BetaAndOthers``.
+    """
+
+    def __init__(self, family, given, gaussian, own, kind, rest):
+        self.family, self.given, self.kind, self.rest = family, given, kind, rest
+        self.linear, self.information, self.weighed = gaussian
+        self.root = family.root
+        spread = np.einsum("ikc,jkc,ij->c", self.root, self.root, family.mean_square)
+        self.variance = spread  # v
+        _, factor, mean = self._conditional(self.root, 1.0)
+        self.standard = product(np.swapaxes(factor, 0, 1), own - mean)
+
+    def _conditional(self, root, c):
+        """The inverse of the root of Sigma; L_g and m_g at c beta."""
+        inverse_root = inverse(root)
+        factor = cholesky(self.information + squared(inverse_root)[:, :, None])
+        return inverse_root, factor, solve_transposed(factor, solve(factor, self.linear - c * self.weighed))
+
+    def _moved(self, r):
+        """The root of Sigma at r, and the logarithm of the Jacobian."""
+        (kind, j, k), q, root = self.kind, self.family.q, self.root.copy()
+        if kind == "all":
+            return root * np.exp(r), q * (q + 1) * r
+        if kind == "row":
+            root[j] *= np.exp(r)
+            return root, (q + 1) * r
+        if j == k:
+            root[k, k] *= np.exp(r)
+            return root, (1 + q - k) * r
+        root[j] += r * root[k]
+        return root, 0.0
+
+    def factor(self, r):
+        """c, the factor of beta and tau."""
+        if self.kind[0] != "all":
+            return np.ones(len(r))
+        return np.sqrt((1.0 + np.exp(2 * r) * self.variance) / (1.0 + self.variance))
+
+    def to(self, r):
+        """c, the root of Sigma, effects (q, n, n_chains), the inverse of the root, L_g and the log of the Jacobian."""
+        c, (root, jacobian) = self.factor(r), self._moved(r)
+        inverse_root, factor, mean = self._conditional(root, c)
+        return c, root, mean + solve_transposed(factor, self.standard), inverse_root, factor, jacobian
+
+    def at(self, r, asked):
+        """The log-likelihood, of the chains asked, and the other terms of the log-density."""
+        family = self.family
+        c, root, own, inverse_root, factor, jacobian = self.to(r)
+        in_rows = np.ascontiguousarray(family.in_rows(own))
+        loglik = family.by_row.logliks(self.given.times(c), in_rows, asked)
+        energy = (product(inverse_root[:, :, None], own) ** 2).sum(axis=(0, 1)) / 2
+        volume = family.n * log_determinant(root) + log_determinant(factor).sum(axis=0)
+        own_terms = log_prior(inverse_root, family.prior_scales) + jacobian - energy - volume
+        return loglik, own_terms + self.rest.log_density(c**2) if self.kind[0] == "all" else own_terms
+
+
+def slopes_to_predict(factors, families, rows):
+    """What predictions need to know of slopes: of each effect of a group the number of its factor, the column of X or
+    -1, what is subtracted of it; and the mean product of two columns, less that, of a factor over rows."""
+    columns = [-1 if column is None else column for column in rows.groups.columns]
+    centre = [0.0 if k < 0 else rows.columns.mean_of_X[k] for k in columns]
+    products = np.diag([1.0 if k < 0 else 0.0 for k in columns])
+    for family in families:
+        numbers, unit = [one.number for one in family.components], np.array([one.sd for one in family.components])
+        products[np.ix_(numbers, numbers)] = family.mean_square * unit * unit[:, None]
+    factor = np.cumsum([k < 0 for k in columns]) - 1
+    return {"factor": factor, "column": np.array(columns), "centre": np.array(centre), "products": products}

@@ -1,0 +1,124 @@
+"""Slopes of groups in the answers of a model: what a group adds to the score of a row depends on columns of the row.
+
+The effects b of a group have an entry for the group and for each slope, and a row the values x~, 1 and its columns less
+their means: the group adds x~'b, and a new group has the variance x~' Sigma x~, a sum of ``variance_terms``. Models
+without slopes have a term s^2 for each factor, and x~ = 1.
+"""
+
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .._mcmc.group_draws import CORRELATION
+from .._utils.arrays import dense
+
+
+class VarianceTerm(NamedTuple):
+    """A term of the variance of a new group: x~_a x~_b times draws."""
+
+    a: int
+    b: int
+    draws: Any  # (n_chains, n_draws)
+
+
+def has_slopes(model):
+    """Whether a factor of a model has slopes."""
+    return hasattr(model, "_group_slopes")
+
+
+def factors_of_effects(model, n_factors):
+    """The number of the factor of each effect of a group."""
+    return model._group_slopes["factor"] if has_slopes(model) else np.arange(n_factors)
+
+
+def variance_terms(model, scales):
+    """The ``VarianceTerm``s. scales : draws of s by name."""
+    draws = [*scales.values()]
+    terms = [VarianceTerm(k, k, s**2) for k, s in enumerate(draws)]
+    if has_slopes(model):
+        names = [*scales]
+        for a, b in combinations(range(len(names)), 2):
+            r = model.group_correlation_draws_.get(CORRELATION.format(names[a], names[b]))
+            terms += [] if r is None else [VarianceTerm(a, b, 2 * r * draws[a] * draws[b])]
+    return terms
+
+
+def covariances_of(model):
+    """By factor with slopes the names of its effects and the draws of Sigma (n_chains, n_draws, q, q)."""
+    out, scales = {}, model.group_scale_draws_
+    for name in model.groups_ if has_slopes(model) else ():
+        if slopes := slopes_of(model, name):
+            effects = [name, *slopes.values()]
+            sigma = np.stack([scales[effect] for effect in effects], axis=-1)
+            covariance = sigma[..., None] * sigma[..., None, :]
+            for a, b in combinations(range(len(effects)), 2):
+                r = model.group_correlation_draws_[CORRELATION.format(effects[a], effects[b])]
+                covariance[..., a, b] *= r
+                covariance[..., b, a] *= r
+            out[name] = effects, covariance
+    return out
+
+
+def mean_variance(model, scales):
+    """The variance that groups add to the score of a row, the mean over the rows of the fit where there are slopes;
+    (n_chains, n_draws)."""
+    terms = variance_terms(model, scales)
+    if not has_slopes(model):
+        return sum(term.draws for term in terms)
+    products = model._group_slopes["products"]
+    return sum(products[term.a, term.b] * term.draws for term in terms)
+
+
+def mean_variance_of(model, scales, k):
+    """The same of the k-th factor."""
+    of, products = model._group_slopes["factor"], model._group_slopes["products"]
+    terms = variance_terms(model, scales)
+    return sum(products[term.a, term.b] * term.draws for term in terms if of[term.a] == k == of[term.b])
+
+
+def values_in_rows(model, X):
+    """x~ of rows (n, n_effects) of a group; None without slopes. X : checked rows."""
+    if not has_slopes(model):
+        return None
+    slopes, out = model._group_slopes, np.ones((X.shape[0], len(model._group_slopes["column"])))
+    for k, (column, centre) in enumerate(zip(slopes["column"], slopes["centre"], strict=True)):
+        if column >= 0:
+            out[:, k] = np.asarray(dense(X[:, [column]]), np.float64)[:, 0] - centre
+    return out
+
+
+def slopes_of(model, name):
+    """The names of the effects of a group that are slopes of a factor, by the names of their columns."""
+    names = [*model.group_scale_draws_] if has_slopes(model) else []
+    return {one[len(name) + 1 :]: one for one, k in _by_number(model, names) if k == name and one != name}
+
+
+def _by_number(model, names):
+    factors = [*model.groups_]
+    return [(one, factors[k]) for one, k in zip(names, model._group_slopes["factor"] if names else (), strict=True)]
+
+
+def refuse_slopes(model, what, cure):
+    """Raise a ValueError if a factor of a model has slopes. what : cannot take them, in words."""
+    if has_slopes(model):
+        raise ValueError(f"{what} takes no model with group_slopes yet. {cure}")
+
+
+class RootsByRow:
+    """By which scores of rows are divided to average over groups, under each draw, where factors have slopes.
+
+    scales : draws of s by name, as ``select`` takes them: function from (n_chains, n_draws) to (m,)."""
+
+    def __init__(self, model, scales, select):
+        self.model, terms = model, variance_terms(model, scales)
+        self.a, self.b = np.array([term.a for term in terms]), np.array([term.b for term in terms])
+        self.draws = np.stack([select(term.draws) for term in terms], axis=1)  # (m, n_terms)
+
+    def of(self, X, draws, columns=(), changes=None):
+        """The roots (k, n) for some draws and rows X, whose columns have changed by changes (n, number of columns)."""
+        values = values_in_rows(self.model, X)
+        for column, change in zip(columns, () if changes is None else changes.T, strict=True):
+            values[:, self.model._group_slopes["column"] == column] += change[:, None]
+        variance = self.draws[draws] @ (values[:, self.a] * values[:, self.b]).T
+        return self.model._likelihood.shrunk_by(np.maximum(variance, 0.0))

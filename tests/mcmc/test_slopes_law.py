@@ -1,0 +1,217 @@
+"""Slopes of groups: the draws have the law of plain data augmentation, extreme tables too, and what says so catches
+planted errors; the prior is that of Huang & Wand (2013)."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from laws import ALONE, KEY
+from scipy.special import ndtr, ndtri
+from scipy.stats import invwishart, kstest, t
+
+from skhorseshoe._backends import device
+from skhorseshoe._backends._cpu.row_groups import RowGroups
+from skhorseshoe._data.row_groups import Groups
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc import group_slopes
+from skhorseshoe._mcmc.group_covariance import inverse, log_prior
+from skhorseshoe._mcmc.group_effects import GroupEffects
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._mcmc.run import Problem, Run, Settings
+from skhorseshoe.diagnostics import ess_bulk
+
+SCALES, WIDE, N_CHAINS = (0.6, 0.4), 1.5, 16
+SHARES = 0.05, 0.25, 0.5, 0.75, 0.95
+N_REPEATED, N_SWEEPS, EVERY = 600, 2000, 100  # chains of data augmentation, sweeps of each, and between their draws
+
+pytestmark = pytest.mark.usefixtures("blas_as_in_a_fit")
+
+
+def case(name):
+    """Codes of groups, a column, labels and weights of few rows."""
+    rng = np.random.default_rng(3)
+    codes = np.repeat(np.arange(3), 6)
+    x = rng.standard_normal(18) + 0.8 * (codes - 1)
+    y = 0.3 + np.array([1, -1, 0.2])[codes] * (1 + 0.8 * x) + rng.standard_normal(18) > 0
+    weight = rng.choice([1.0, 2.0], 18) if name == "weights" else None
+    if name == "a group of one class":
+        y[codes == 0] = True
+    if name == "one class":
+        y[:] = True
+    if name == "groups of two rows":
+        codes, x, y = codes[::3], x[::3], y[::3]
+    return codes, x, y, weight
+
+
+CASES = "both classes", "weights", "a group of one class", "one class", "groups of two rows"
+
+
+@cache
+def expected(name):
+    """Draws (N_REPEATED, draws, 7) of intercept and slope, effect and slope of the first group, log deviations and
+    Fisher's transformed correlation, by data augmentation in NumPy from as many starts in the prior."""
+    codes, x, y, weight = case(name)
+    number = np.ones(len(y), int) if weight is None else weight.astype(int)
+    codes, x, y = (np.repeat(values, number) for values in (codes, x, y))
+    rng, m = np.random.default_rng(4), N_REPEATED
+    sd = x.std()
+    z, scales = np.column_stack([np.ones(len(x)), (x - x.mean()) / sd]), np.array(SCALES) * [1, sd]
+    q, n = 2, codes.max() + 1
+    design = np.zeros((len(x), 2 + 2 * n))
+    design[:, :2] = z
+    for g in range(n):
+        design[codes == g, 2 + 2 * g : 4 + 2 * g] = z[codes == g]
+    a_inv = rng.gamma(0.5, scales**2, (m, q))
+    omega = np.stack([np.linalg.inv(invwishart.rvs(3, 4 * np.diag(one), random_state=rng)) for one in a_inv])
+    theta, kept, gram = np.zeros((m, 2 + 2 * n)), [], design.T @ design
+    for sweep in range(N_SWEEPS):
+        eta = theta @ design.T
+        uniform = rng.random(eta.shape)
+        latent = np.where(y, eta - ndtri(uniform * ndtr(eta)), eta + ndtri(uniform * ndtr(-eta)))
+        precision = np.tile(gram, (m, 1, 1))
+        precision[:, [0, 1], [0, 1]] += WIDE**-2
+        for g in range(n):
+            precision[:, 2 + 2 * g : 4 + 2 * g, 2 + 2 * g : 4 + 2 * g] += omega
+        root = np.linalg.cholesky(precision)
+        half = np.linalg.solve(root, (latent @ design)[..., None]) + rng.standard_normal((m, 2 + 2 * n, 1))
+        theta = np.linalg.solve(np.swapaxes(root, 1, 2), half)[..., 0]
+        b = theta[:, 2:].reshape(m, n, 2)
+        a_inv = rng.gamma(2.0, 1 / (scales**-2 + 2 * omega[:, [0, 1], [0, 1]]))
+        scatter = np.einsum("mgi,mgj->mij", b, b)
+        scatter[:, [0, 1], [0, 1]] += 4 * a_inv
+        normal = rng.standard_normal((m, 3 + n, 2))  # 3 + n degrees of freedom
+        half = np.linalg.solve(np.swapaxes(np.linalg.cholesky(scatter), 1, 2), np.swapaxes(normal, 1, 2))
+        omega = half @ np.swapaxes(half, 1, 2)
+        if sweep > N_SWEEPS // 3 and sweep % EVERY == 0:
+            sigma = np.linalg.inv(omega)
+            s = np.sqrt(sigma[:, [0, 1], [0, 1]])
+            kept.append(np.column_stack([theta[:, :4], np.log(s), np.arctanh(sigma[:, 0, 1] / s.prod(axis=1))]))
+    return np.stack(kept, axis=1)
+
+
+def ended(name, n_iter, burn_in=300):
+    """A run at its end."""
+    codes, x, y, weight = case(name)
+    n, levels = len(y), np.stack([codes, codes], axis=1).astype(np.int32)
+    groups = Groups(np.arange(n, dtype=np.int32), n, SCALES, levels, ("g", "g:x"), (None, 1))
+    more = {"weight": weight, "groups": groups, "unpenalized": np.array([False, True])}
+    X = np.column_stack([np.zeros(n), x])
+    rows = Rows(X, y.astype(np.uint8), True, device.resolve("cpu").ops, ALONE, **more)
+    settings = Settings("hmc", n_iter, burn_in, N_CHAINS, 1, None, None, None, "float64")
+    made = Run(Problem(rows, FixedPrior(rows.columns, 2.0, WIDE), 1.0, KEY), settings)
+    with np.errstate(all="ignore"):
+        made.go(lambda t: False)
+    return made
+
+
+def run(name, n_iter):
+    """The same quantities of a run (N_CHAINS, n_iter, 7)."""
+    made, codes = ended(name, n_iter), case(name)[0]
+    rows = made.problem.rows
+    drawn, mean, sd = made.draws, rows.columns.mean_of_X[1], rows.columns.sd_of_X[1]
+    of_groups, slope = drawn.of_blocks[0], drawn.coef[..., 1]
+    s, r = of_groups.scale[..., :2] * [1, sd], of_groups.scale[..., 2]
+    first = of_groups.effects[..., 0], of_groups.effects[..., codes.max() + 1] * sd
+    return np.stack(
+        [drawn.intercept + slope * mean, slope * sd, *first, *np.moveaxis(np.log(s), 2, 0), np.arctanh(r)], 2
+    )
+
+
+def deviations(draws, name):
+    """By how many standard errors the shares of draws below quantiles of the others are off; (7, len(SHARES))."""
+    others, out = expected(name), np.empty((7, len(SHARES)))
+    for k in range(7):
+        for i, end in enumerate(np.quantile(others[..., k], SHARES)):
+            ours, theirs = ((of[..., k] < end).astype(float) for of in (draws, others))
+            # Chains of data augmentation are independent of one another.
+            error = np.hypot(
+                np.sqrt(SHARES[i] * (1 - SHARES[i]) / ess_bulk(ours)), theirs.mean(axis=1).std() / N_REPEATED**0.5
+            )
+            out[k, i] = (ours.mean() - theirs.mean()) / error
+    return out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", CASES)
+def test_draws_have_the_law_of_data_augmentation(name):
+    found = deviations(run(name, 1000), name)
+    print(name, found.round(1))
+    assert abs(found).max() < 4.5, found
+
+
+def test_what_a_sampler_is_told_is_a_density_with_its_gradient_along_the_map():
+    made, (codes, x, y, weight) = ended("weights", 3, 60), case("weights")
+    (block,), rows, rng = made.blocks, made.problem.rows, np.random.default_rng(0)
+    beta = made.chains.state.beta + 0.1 * rng.standard_normal((N_CHAINS, 3))
+    block.begin_sweep(made.chains.state.beta)
+    sigma = np.moveaxis(np.einsum("ikc,jkc->ijc", block.families[0].root, block.families[0].root), 2, 0)
+    z = np.column_stack([np.ones(18), (x - rows.columns.mean_of_X[1]) / rows.columns.sd_of_X[1]])
+
+    def density(at):
+        b, of_X = block.at(at).reshape(2, 3, N_CHAINS), rows.columns.of_X(at)
+        eta = of_X[:, 1] * x[:, None] + of_X[:, 2] + (z.T[:, :, None] * b[:, codes]).sum(axis=0)
+        prior = np.einsum("igc,cij,jgc->c", b, np.linalg.inv(sigma), b)
+        return (weight[:, None] * np.log(ndtr(np.where(y[:, None], eta, -eta)))).sum(axis=0) - prior / 2
+
+    loglik, score = block.rows.score(beta)
+    np.testing.assert_allclose(loglik, density(beta), rtol=1e-8)
+    for j, step in enumerate(3e-3 * np.eye(3)):  # the map has single precision
+        slope = (density(beta + step) - density(beta - step)) / 6e-3
+        np.testing.assert_allclose(score[:, j], slope, atol=2e-3)
+    direction, steps = rng.standard_normal((N_CHAINS, 3)), np.tile([0.0, 0.5], (N_CHAINS, 1))
+    along = block.rows.line(beta, direction, steps)
+    np.testing.assert_allclose(along, np.stack([density(beta), density(beta + direction / 2)], axis=1), rtol=1e-6)
+
+
+def their_jacobian_is_forgotten(right, line, r):
+    root, jacobian = right(line, r)
+    return root, 0.9 * jacobian
+
+
+def the_volume_of_effects_is_forgotten(right, line, r, asked):
+    loglik, more = right(line, r, asked)
+    return loglik, more + 0.3 * r * (line.kind[0] == "row")
+
+
+def effects_do_not_know_one_another(right, rows, *law, mean=None):
+    return right(rows, *law[:-1], None if law[-1] is None else 0.0 * law[-1])
+
+
+def covariance_has_the_other_sign(right, block, effects):
+    return -right(block, effects)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("owner", "attribute", "wrong"),
+    [
+        (group_slopes.CovarianceLine, "_moved", their_jacobian_is_forgotten),
+        (group_slopes.CovarianceLine, "at", the_volume_of_effects_is_forgotten),
+        (RowGroups, "move_effects", effects_do_not_know_one_another),
+        (GroupEffects, "across", covariance_has_the_other_sign),
+    ],
+)
+def test_data_augmentation_catches_planted_errors(owner, attribute, wrong, monkeypatch):
+    right = getattr(owner, attribute)
+    monkeypatch.setattr(owner, attribute, lambda *args: wrong(right, *args))
+    found = deviations(run("both classes", 1000), "both classes")
+    print(wrong.__name__, abs(found).max().round(1))
+    assert abs(found).max() > 6, found
+
+
+def test_the_prior_is_that_of_huang_and_wand():
+    rng, scales, n = np.random.default_rng(0), np.array([0.7, 2.0]), 4000
+    a_inv = rng.gamma(0.5, scales**2, (n, 2))
+    sigma = np.stack([invwishart.rvs(3, 4 * np.diag(one), random_state=rng) for one in a_inv])
+    s = np.sqrt(sigma[:, [0, 1], [0, 1]])
+    for k in range(2):
+        assert kstest(s[:, k], lambda x, k=k: 2 * t(2, scale=scales[k]).cdf(x) - 1).pvalue > 1e-3
+    assert kstest(sigma[:, 0, 1] / s.prod(axis=1), "uniform", (-1, 2)).pvalue > 1e-3
+    # a integrated out, by Bayes' theorem: p(Sigma) = p(Sigma | a) p(a) / p(a | Sigma), for any a.
+    a_inv, some = np.array([1.3, 0.4]), sigma[:20]
+    omega = np.linalg.inv(some)[:, [0, 1], [0, 1]]
+    rate = scales**-2 + 2 * omega
+    given_sigma = (2 * np.log(rate) + np.log(a_inv) - rate * a_inv).sum(axis=1)  # Gamma(2, rate), up to a constant
+    expected = np.array([invwishart.logpdf(one, 3, 4 * np.diag(a_inv)) for one in some]) - given_sigma
+    found = log_prior(inverse(np.moveaxis(np.linalg.cholesky(some), 0, -1)), scales)
+    np.testing.assert_allclose(found - found[0], expected - expected[0], atol=1e-8)
