@@ -13,7 +13,7 @@ from sklearn.base import clone
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._mcmc import effects_integrated_out, group_draws
 from skhorseshoe._mcmc.draws import Draws
-from skhorseshoe._mcmc.group_effects import forecast_of_groups
+from skhorseshoe._mcmc.group_draws import forecast_of_groups
 
 FITTED = "coef_draws_", "group_effect_draws_", "group_scale_draws_", "global_scale_draws_", "shrinkage_"
 SAMPLERS = [

@@ -134,6 +134,8 @@ class HostBackEnd(BackEnd, Protocol):
     def average_class_probabilities(self, eta, likelihood): ...  # averages over draws of P(y = k), unordered; (n, K)
     def class_probabilities(self, eta, likelihood): ...  # of each draw; (n, K, m)
     def fused_trajectory_in_prior_coordinates(self, state, rows, coordinates, step, n_steps, key): ...
+    def fuses_effects(self, rows, has_mass_matrix): ...
+    def give_effects(self, given, rows, effects, X, level, pull, curvature): ...
     def fused_exchanges(self, state, rows, exchanges, numbers, stride, key): ...
 
     def MassMatrix(
@@ -142,6 +144,7 @@ class HostBackEnd(BackEnd, Protocol):
 
     Shift: Any  # passes.py
     RowGroups: Any  # row_groups.py
+    ScaleLines: Any  # as is this
 
     def sums_by_group(self, X, codes, n_groups, weight): ...
 

@@ -12,7 +12,7 @@ from .._data.row_blocks import block_bounds
 from .._data.validation import copied_bytes
 from .._data.weights import arrange
 from .._mcmc.burn_in import AUTO
-from .._mcmc.group_effects import forecast_of_groups
+from .._mcmc.group_draws import forecast_of_groups
 from .._mcmc.prior import PER_CONTRAST
 from .._mcmc.run import DIAGONAL, PRIOR_COORDINATES, Settings
 from .._model import PROBIT

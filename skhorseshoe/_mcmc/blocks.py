@@ -50,10 +50,13 @@ class Block:
     def end_phase(self):
         """End a phase."""
 
-    # Chains with a reference ("hmc").
-
     def see(self, n_seen):
-        """Learn from the state, the n_seen-th of the second half of a window, for the reference that ends it."""
+        """Add the state, the n_seen-th of the second half of a phase, to what the end of the phase learns from."""
+
+    def learn(self):
+        """Learn from the states of a phase that has ended, of chains without a reference."""
+
+    # Chains with a reference ("hmc").
 
     def held(self, reference):
         """The reference for a sweep in which the unknowns of the block are held."""

@@ -51,17 +51,13 @@ class Couplings:
         """x, as near as ``most_steps`` have come."""
         return x
 
-    def followed(self, H, products, precision):
-        """A (n_effects, q), and H with effects that follow along it. H : the information of beta, overwritten. products
-        : Z' W X. precision : the diagonal of Z' W Z + D (n_effects, 1)."""
+    def followed(self, products, precision):
+        """A (n_effects, q). products : Z' W X. precision : the diagonal of Z' W Z + D (n_effects, 1)."""
         self.diagonal = precision[:, 0]
         unit = np.sqrt((products**2 / precision).mean(axis=0))
         unit = np.where(unit > 0.0, unit, 1.0)
         b = np.ascontiguousarray((products / unit).T)
-        A = np.ascontiguousarray(-IterativePrecision(self).solve(b, 0.0 * b).T * unit)
-        linear = A.T @ products
-        H += linear + linear.T + A.T @ self.times(A.T).T
-        return A, H
+        return np.ascontiguousarray(-IterativePrecision(self).solve(b, 0.0 * b).T * unit)
 
     def response(self, factor, precision):
         """How the most likely effects of a factor follow those of the others (n, n_effects). precision : that of its

@@ -3,6 +3,7 @@
 import numpy as np
 
 from .draws import Moments, keep_every_second
+from .effects_integrated_out import products_kept
 
 ROOM_BYTES = 2**28  # largest size of the draws of u, in bytes
 CORRELATION = "{}, {}"  # name of the correlation of two effects of a factor
@@ -118,3 +119,14 @@ class GroupDraws:
             saved = arrays[f"group_{name}_draws"]
             values[:, : saved.shape[1]] = saved
         self.moments = Moments.restored(arrays, _MOMENTS)
+
+
+def forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler, n_factors=1):
+    """Bytes that groups of rows add to the draws and to the working set of a fit. n_groups : of all factors."""
+    q, effects = p + 1, n_chains * n_groups
+    draws = min(ROOM_BYTES, 4 * n_chains * n_draws * n_groups)
+    # Kept of each row and chain; the places of the rows of groups; and of several factors their sums and couplings.
+    by_row = n * (32 * n_chains + 8 * 5 * n_factors) + (n_factors > 1) * n * (32 * n_chains + 60 * n_factors)
+    sizes = min(n_groups, int((2 * n) ** 0.5), products_kept(n_groups, q)) if sampler == "gibbs" else 0
+    matrices = q * q * (sizes + 2) + 3 * n_groups * q
+    return draws + 8 * n_chains * n_draws, by_row + 8 * 12 * effects + 8 * matrices

@@ -7,11 +7,13 @@ import numpy as np
 from . import group_moves
 from .blocks import Block
 from .cut_points import OwnParameters
-from .effects_integrated_out import MarginalPrecision, products_kept, sweep_given_latents
+from .effects_integrated_out import MarginalPrecision, sweep_given_latents
+from .fused_given_effects import FusedGivenEffects
 from .group_couplings import Couplings
-from .group_draws import ROOM_BYTES, GroupDraws
+from .group_draws import GroupDraws
 from .group_factors import factors_of, families_of, shifts_of
 from .group_map import Followed, GroupMap, MapAverages
+from .group_slopes import slopes_to_predict
 from .known_predictors import Given, KnownPredictors
 from .rows_given_effects import RowsGivenEffects
 
@@ -38,8 +40,10 @@ class GroupEffects(Block):
         of_families = {one for family in self.families for one in family.components}
         self.units = [*(one for one in self.factors if one not in of_families), *self.families]  # what moves by itself
         self.follows = False  # whether u follows beta; not before the first reference
+        self.n_held = 0  # coefficients, the first, that u does not follow
         self.along = self.pending = None  # the maps of all factors, and what the next ones are computed from
         self.frozen = None  # of several factors: the information of rows and the effects about which they follow others
+        self._fused = None
         self.point_predictors = None  # x r of all rows (n, 1)
         self.measured = None  # beta, u and s at which the shrinkage is measured, where there is no reference
         if saved is None:  # (n_effects, n_chains), of all factors
@@ -89,6 +93,12 @@ class GroupEffects(Block):
 
     def carried(self, direction):
         """How much effects change while beta moves from 0 to direction (m, q); (n_effects, m)."""
+        if self.along is None:
+            return np.zeros((len(self.effects), len(direction)))
+        return (self.along @ np.ascontiguousarray(direction.T, np.float32)).astype(np.float64)
+
+    def _by_maps(self, direction):
+        """How much the most likely effects change."""
         return np.concatenate([factor.map.followed(direction) for factor in self.factors])
 
     def _followed(self, beta):
@@ -144,7 +154,7 @@ class GroupEffects(Block):
         averages, known = MapAverages(), KnownPredictors()
         beta, effects, scale = self.measured
         known.begin(beta, self.rows.predictors(beta))
-        averages.add(self._terms_of_information(known, effects), effects, scale)
+        averages.add(self._terms_of_information(known, effects), effects, scale, beta)
         return averages.information(self.rows.rows, self.factors)[0]
 
     # Sweeps.
@@ -160,6 +170,8 @@ class GroupEffects(Block):
         """``set_origin``, and the log-density (n_chains,) and its gradient (n_chains, q) there."""
         self.set_origin(beta)
         known, m = self.known, self.n_chains
+        if self.rows.takes_fused_calls:
+            return self._begin_fused_sweep(beta)
         if not known.are_of(beta):
             known.begin(beta, self.rows.predictors(beta))
         self._recall()
@@ -172,6 +184,16 @@ class GroupEffects(Block):
         self.reference_score = score[m:]  # (n_chains, q) at the point of the map, with u that has followed to there
         return loglik[:m], score[:m]
 
+    def _begin_fused_sweep(self, beta):
+        """As ``begin_sweep``, and the laws of the sweep read rows in fused calls."""
+        self.known.last, m = None, self.n_chains
+        self.fused.begin(beta)
+        if self.along is not None:
+            beta = np.concatenate([beta, np.tile(self.point, (m, 1))])
+        loglik, score = self.ops.fused_score(self.rows, beta)
+        self.reference_score = score[m:]
+        return loglik[:m], score[:m]
+
     def set_origin(self, beta):
         """Take beta (n_chains, q) as where the effects are; u follows from there."""
         self.beta, self.delta = beta, self.effects - self._followed(beta)
@@ -179,13 +201,25 @@ class GroupEffects(Block):
     def _recall(self):
         """Compute the predictors that an earlier run had when it stopped."""
         if self.known.values is None and self.known.beta is not None:
-            self.known.values = self.rows.predictors(self.known.beta)
+            self.known.values = self._predictors_of(self.known.beta)
+
+    def _predictors_of(self, beta):
+        """x beta of all rows (n, m)."""
+        known_apart = self.rows.may_take_fused_calls and len(self.rows.bounds) == 2
+        return (self.fused if known_apart else self.rows).predictors(beta)
+
+    @property
+    def fused(self):
+        """``FusedGivenEffects`` along the map of now."""
+        if self._fused is None or self._fused.map is not self.along:
+            self._fused = FusedGivenEffects(self.rows)
+        return self._fused
 
     def predictors(self, beta):
         """``KnownPredictors`` of beta at the end of a sweep."""
         self._recall()
         if not self.known.end(beta):
-            self.known.begin(beta, self.rows.predictors(beta))
+            self.known.begin(beta, self._predictors_of(beta))
         return self.known
 
     def precision(self, precision):
@@ -211,7 +245,7 @@ class GroupEffects(Block):
     def _add_to_averages(self):
         terms = self._terms_of_information(self.predictors(self.beta), self.effects)
         partial = [family.partial().mean(axis=2) for family in self.families]
-        self.averages.add(terms, self.effects, self.scale, partial)
+        self.averages.add(terms, self.effects, self.scale, self.beta, partial)
 
     def _terms_of_information(self, known, effects):
         """What ``MapAverages`` take of the information of rows at a state."""
@@ -247,19 +281,36 @@ class GroupEffects(Block):
         """Let u follow about this point (q,), along the map of the last ``next_information``."""
         if self.pending is not None:
             (averages, along, h), self.pending = self.pending, None
-            self.point_predictors = self.rows.predictors(point[None])
-            own = self.own.values_or_none(point[None])
-            averages.freeze(self.factors, along, h, point, Given(self.point_predictors, np.ones(1), own))
-            self.along = along
-            if self.levels is not None:
-                self.frozen = averages.weight / averages.n, averages.centre / averages.n
-                self._find_responses()
-            for family in self.families:
-                centre = self.frozen[1]
-                others = self.of_rows(centre[:, None], but=family) if self.units[1:] else 0.0
-                given = Given(self.point_predictors + others, np.ones(1), own)
-                family.freeze(self.frozen[0], given, centre, averages.precision(self.factors, family))
-            self.delta = self.effects - self._followed(self.beta)
+            self._freeze(averages, along, h, point)
+
+    def learn(self):
+        """As in ``Block``: the lines of s know how effects follow all coefficients; in trajectories they follow those
+        that are not shrunk."""
+        averages, self.averages, self.n_held = self.averages, MapAverages(), self.columns.n_shrunk
+        if averages.n:
+            along, _, h, _ = averages.maps(self.rows.rows, self.factors, self.families)
+            point = averages.beta / averages.n
+            self._freeze(averages, along.astype(np.float32), h, point)
+
+    def _freeze(self, averages, along, h, point):
+        self.point_predictors = self.rows.predictors(point[None])
+        given = Given(self.point_predictors, np.ones(1), self.own.values_or_none(point[None]))
+        averages.freeze(self.factors, along, h, point, given)
+        self._follow()
+        self.delta = self.effects - self._followed(self.beta)
+        if self.levels is not None:
+            self.frozen = averages.weight / averages.n, averages.centre / averages.n
+            self._find_responses()
+        for family in self.families:
+            centre = self.frozen[1]
+            others = self.of_rows(centre[:, None], but=family) if self.units[1:] else 0.0
+            at = given._replace(values=self.point_predictors + others)
+            family.freeze(self.frozen[0], at, centre, averages.precision(self.factors, family))
+
+    def _follow(self):
+        """Let effects follow along the maps."""
+        self.along = np.concatenate([factor.map.along for factor in self.factors])
+        self.along[:, : self.n_held] = 0.0
 
     def _find_responses(self):
         """Find how the effects of each factor follow those of the others."""
@@ -273,7 +324,7 @@ class GroupEffects(Block):
 
         def follow(beta, effects):
             out = factor.map.followed(beta)
-            return out if response is None else out + response @ (effects - self.carried(beta))
+            return out if response is None else out + response @ (effects - self._by_maps(beta))
 
         centre = 0.0 if self.frozen is None else self.frozen[1][:, None]
         linear, held = follow(grown.linear, self.effects), follow(np.atleast_2d(self.point), centre)
@@ -313,20 +364,8 @@ class GroupEffects(Block):
         names = None if self.levels is None else self.rows.groups.names
         pairs = [pair for family in self.families for pair in combinations(family.components, 2)]
         correlations = [tuple(names[one.number] for one in pair) for pair in pairs]
-        slopes = self._slopes() if self.families else None
+        slopes = slopes_to_predict(self.factors, self.families, self.rows) if self.families else None
         return GroupDraws(n_chains, room, [factor.n for factor in self.factors], names, correlations, slopes)
-
-    def _slopes(self):
-        """What predictions need to know of slopes: of each effect of a group the number of its factor, the column of X
-        or -1, what is subtracted of it; and the mean product of two columns, less that, of a factor over rows."""
-        columns = [-1 if column is None else column for column in self.rows.groups.columns]
-        centre = [0.0 if k < 0 else self.columns.mean_of_X[k] for k in columns]
-        products = np.diag([1.0 if k < 0 else 0.0 for k in columns])
-        for family in self.families:
-            numbers, unit = [one.number for one in family.components], np.array([one.sd for one in family.components])
-            products[np.ix_(numbers, numbers)] = family.mean_square * unit * unit[:, None]
-        factor = np.cumsum([k < 0 for k in columns]) - 1
-        return {"factor": factor, "column": np.array(columns), "centre": np.array(centre), "products": products}
 
     def prior(self):
         """As in ``Block``."""
@@ -337,7 +376,8 @@ class GroupEffects(Block):
 
     def arrays(self):
         """As in ``Block``."""
-        out = {"group_effects": self.effects, **self.known.arrays(), **self.averages.arrays()}
+        out = {"group_effects": self.effects, "group_held": self.n_held}
+        out |= self.known.arrays() | self.averages.arrays()
         for unit in (*self.factors, *self.families):
             out |= unit.arrays()
         for names, values in ((_MEASURED, self.measured), (_FROZEN, self.frozen)):
@@ -350,19 +390,10 @@ class GroupEffects(Block):
             unit.restore(saved)
         if _MEASURED[0] in saved:
             self.measured = [saved[name] for name in _MEASURED]
+        self.n_held = int(saved["group_held"])
         if self.factors[0].map.along is not None:
-            self.follows, self.along = True, np.concatenate([factor.map.along for factor in self.factors])
+            self.follows = True
+            self._follow()
         if _FROZEN[0] in saved:
             self.frozen = [saved[name] for name in _FROZEN]
             self._find_responses()
-
-
-def forecast_of_groups(n, p, n_chains, n_draws, n_groups, sampler, n_factors=1):
-    """Bytes that groups of rows add to the draws and to the working set of a fit. n_groups : of all factors."""
-    q, effects = p + 1, n_chains * n_groups
-    draws = min(ROOM_BYTES, 4 * n_chains * n_draws * n_groups)
-    # Kept of each row and chain; the places of the rows of groups; and of several factors their sums and couplings.
-    by_row = n * (32 * n_chains + 8 * 5 * n_factors) + (n_factors > 1) * n * (32 * n_chains + 60 * n_factors)
-    sizes = min(n_groups, int((2 * n) ** 0.5), products_kept(n_groups, q)) if sampler == "gibbs" else 0
-    matrices = q * q * (sizes + 2) + 3 * n_groups * q
-    return draws + 8 * n_chains * n_draws, by_row + 8 * 12 * effects + 8 * matrices

@@ -6,6 +6,11 @@ nested in schools, one that a school gains and its classes lose. With v and w th
 and s_w, and sets I and J of levels that are connected by rows and to no other level, d is drawn in v + d, w - d:
 
     d ~ N((sum_J w / s_w^2 - sum_I v / s_v^2) / h, 1 / h),  h = |I| / s_v^2 + |J| / s_w^2
+
+Where each set has one v, a *parent* with its n children, s_v moves before that with d integrated out: with T the sum of
+v + w over the children of a parent, a slice step on log s_v with the log-density
+
+    log s_v - log(1 + s_v^2 / scale^2) + sum (s_v^2 T^2 / (s_w^2 (s_w^2 + n s_v^2)) - log(s_w^2 + n s_v^2)) / 2
 """
 
 from itertools import combinations
@@ -15,7 +20,9 @@ from scipy.sparse import coo_array, csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.special import ndtr
 
-from .._backends import EFFECT_PURPOSE, NO_SWEEP
+from .._backends import EFFECT_PURPOSE, GROUP_LINE_PURPOSE, NO_SWEEP
+from .._backends.constants import LINE_PROPOSALS
+from .._backends.line_moves import N_UNIFORMS
 from .._model.horseshoe import log_half_cauchy
 from .._utils.arrays import dense
 from . import group_moves
@@ -26,6 +33,7 @@ _FIRST_SHARES = 0.05, 0.95  # shares of the prior of s between which chains star
 # Width of slices in log s: the first one, for one group; its bounds; and in standard deviations of the law, whose
 # variance is half the mean square of a step from draw to draw.
 _FIRST_WIDTH, _LEAST_WIDTH, _LARGEST_WIDTH, _WIDTH_IN_DEVIATIONS = 14.0, 1e-3, 4.0, 8.0
+_PARENT_WIDTH = 8.0  # width of a slice in log s of parents
 _FEWEST_TUNING_SWEEPS = 25  # least number of sweeps whose steps tune the width
 _KEYS = 0x9E3779B9  # times the number of a factor or a shift, of which its key is another than that of the run
 
@@ -53,9 +61,17 @@ class Factor:
             return rows.ops.RowGroups(y, weight, rows.offset, codes, n, dtype, *more)
 
         self.make_row_groups, self.row_groups = make_row_groups, make_row_groups(self.slope, codes, self.n)
-        self.map = GroupMap.none(self.n)
+        self.ops, self.map, self._lines = rows.ops, GroupMap.none(self.n), (None, None)
         self.scale = self.widths = self.steps = None  # s (n_chains,); of slices in log s; sums of their squares
         self.response = None  # how the effects follow those of other factors (n, n_effects), sparse, once known
+
+    @property
+    def lines(self):
+        """``ScaleLines`` of the map of now."""
+        if self._lines[0] is not self.map:
+            lines = self.ops.ScaleLines(self.row_groups, self.map.laws, len(self.scale), 1 + LINE_PROPOSALS)
+            self._lines = self.map, lines
+        return self._lines[1]
 
     def start(self, n_chains, ops):
         """Effects (n, n_chains) with which chains start."""
@@ -84,9 +100,9 @@ class Factor:
         """Multiply the scale by c (n_chains,)."""
         self.scale = self.scale * c
 
-    def log_density_grown(self, c):
-        """Terms of the log-density that change with the scale and effects times c."""
-        return np.log(c) + log_half_cauchy(c**2 * (self.scale / self.prior_scale) ** 2)
+    def log_density_grown(self, c_sq):
+        """Terms of the log-density that change with the scale and effects times c, as c^2 (..., n_chains)."""
+        return np.log(c_sq) / 2 + log_half_cauchy(c_sq * (self.scale / self.prior_scale) ** 2)
 
     def arrays(self):
         """Everything that a later run needs to go on, but for the effects."""
@@ -146,10 +162,13 @@ class Shift:
             csr_array((np.ones(len(one)), (one, np.arange(len(one)))), (self.n, len(one))) for one in self.of_levels
         ]
         self.sizes = [np.bincount(one, minlength=self.n)[:, None] for one in self.of_levels]
+        self.parent = next((k for k in (0, 1) if self.n > 1 and (self.sizes[k] == 1).all()), None)
 
     def move(self, effects, ops, t, across=None):
-        """Shift effects of all factors (n_effects, n_chains), in place. across : what slopes add to the product of
-        their prior precision and them, as in ``GroupEffects.across``, or None."""
+        """Shift effects of all factors (n_effects, n_chains), in place, and move the scale of parents. across : what
+        slopes add to the product of their prior precision and effects, as in ``GroupEffects.across``, or None."""
+        if self.parent is not None and all(factor.family is None for factor in self.factors):
+            self._move_scale(effects, ops, t)
         ours, theirs = (effects[factor.part] for factor in self.factors)
         for_ours, for_theirs = (factor.scale**-2.0 for factor in self.factors)
         precision = self.sizes[0] * for_ours + self.sizes[1] * for_theirs
@@ -161,6 +180,19 @@ class Shift:
         step = mean + noise / np.sqrt(precision)
         ours += step[self.of_levels[0]]
         theirs -= step[self.of_levels[1]]
+
+    def _move_scale(self, effects, ops, t):
+        """Move s_v of the parents with the shifts integrated out; the shifts must be drawn next."""
+        parents, children = self.factors[self.parent], self.factors[1 - self.parent]
+        n, of_parents = self.sizes[1 - self.parent], self.sums[self.parent] @ effects[parents.part]
+        total_sq = (n * of_parents + self.sums[1 - self.parent] @ effects[children.part]) ** 2
+        uniform = ops.uniform((len(parents.scale), N_UNIFORMS), self.key, t, GROUP_LINE_PURPOSE)
+        r, _ = ops.proposals(uniform, np.full(1, _PARENT_WIDTH))
+        s_sq, own_sq = (np.exp(r) * parents.scale[:, None]) ** 2, children.scale[:, None] ** 2
+        marginal = own_sq + n[:, None] * s_sq  # (n_parents, n_chains, k), n times the variance of a mean of v + w
+        terms = s_sq * total_sq[:, :, None] / (own_sq * marginal) - np.log(marginal)
+        value = terms.sum(axis=0) / 2 + r + log_half_cauchy(s_sq / parents.prior_scale**2)
+        parents.scale = parents.scale * np.exp(ops.first_inside(value, r, uniform))
 
 
 def shifts_of(factors, levels, key):

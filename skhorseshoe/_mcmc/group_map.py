@@ -26,16 +26,13 @@ _GRIDS_AT_ONCE = 2**13  # number of groups whose grids are in memory at a time
 
 
 class Followed(NamedTuple):
-    """How much effects have changed while beta moved from the point of a map to c beta; (n_groups, n_chains)."""
+    """How much effects have changed while beta moved from the point of a map to c beta: c linear - held + slope log c.
 
-    linear: object  # times c
-    held: object  # subtracted
-    slope: object = None  # times log c, which is added to the logarithms of gaps of cut points; None without these
+    Each is (n_groups, n_chains), or (n_groups, 1) where chains are alike."""
 
-    def at(self, c):
-        """That for c (n_chains,)."""
-        moved = c * self.linear - self.held
-        return moved if self.slope is None else moved + np.log(c) * self.slope
+    linear: object
+    held: object
+    slope: object = 0.0  # (n_groups, 1); log c is added to the logarithms of gaps of cut points
 
 
 class GroupMap(NamedTuple):
@@ -73,22 +70,10 @@ class GroupMap(NamedTuple):
             return np.zeros((len(self.precision), len(beta)))
         return (self.along @ np.ascontiguousarray(beta.T, np.float32)).astype(np.float64)
 
-    def conditional(self, scale, followed):
-        """Mean of u given s (n_chains,), its standard deviation, and the logarithm of that; (n_groups, n_chains) each.
-
-        followed : how much the effects have changed while beta moved from r."""
-        t = np.log(scale / self.scale)
-        within = np.minimum(np.maximum(t, -self.reach), self.reach)
-        powers, beyond = _powers(within), t - within
-        log_sd = self.log_sd @ powers
-        if beyond.any():
-            log_sd += np.where(beyond < 0.0, beyond, self.power * beyond)
-        sd, mean = np.exp(log_sd), self.ratio @ powers
-        mean *= sd
-        share = (self.precision + self.scale**-2.0) / (self.precision + scale**-2.0)
-        share *= followed
-        mean += share
-        return mean, sd, log_sd
+    @property
+    def laws(self):
+        """The fields of ``EffectLaws`` (``_backends/core/group_scales.hpp``)."""
+        return self.ratio, self.log_sd, self.power, self.precision, self.scale, self.reach
 
 
 def _powers(t):
@@ -182,7 +167,7 @@ class MapAverages:
 
     def __init__(self, saved=None):
         self.n = 0
-        self.weight = self.log_scale = self.square = self.centre = 0.0
+        self.weight = self.log_scale = self.square = self.centre = self.beta = 0.0
         self.with_own = self.of_own = 0.0
         self.partial = np.zeros(0)  # of factors with slopes, ``SlopesOfFactor.partial`` of each, one after the other
         if saved is not None and f"{_SAVED}n" in saved:
@@ -190,15 +175,16 @@ class MapAverages:
                 setattr(self, name, as_saved(saved[_SAVED + name]))
             self.n = int(self.n)
 
-    def add(self, terms, effects, scale, partial=()):
+    def add(self, terms, effects, scale, beta, partial=()):
         """Add a state. terms : information of rows about eta (n,), and with parameters of the likelihood's own, or else
         None, that about both (n, k) and about these (k, k). effects : (n_effects, m) of all factors. scale : (m,), or
-        of several factors (n_factors, m). partial : (q, q) of each factor with slopes."""
+        of several factors (n_factors, m). beta : (m, q), or with these parameters (m, q + k). partial : (q, q) of each
+        factor with slopes."""
         weight, with_own, of_own = terms
         self.n, self.weight = self.n + 1, self.weight + weight
         if with_own is not None:
             self.with_own, self.of_own = self.with_own + with_own, self.of_own + of_own
-        log_scale = np.log(scale)
+        log_scale, self.beta = np.log(scale), self.beta + beta.mean(axis=0)
         self.log_scale, self.square = (
             self.log_scale + log_scale.mean(axis=-1),
             self.square + (log_scale**2).mean(axis=-1),
@@ -223,33 +209,41 @@ class MapAverages:
         scales = np.array([self.scale(one.number)[0] for one in family.components])
         return own / scales[:, None] / scales
 
-    def information(self, rows, factors, spare=(), families=()):
-        """The information of beta (q, q) with u following, A (n_effects, q) and h (n_effects, 1). rows : ``Rows``."""
-        weight = self.weight / self.n
-        H, parts = rows.gram(spare=spare, weight=weight), []
+    def maps(self, rows, factors, families=()):
+        """A (n_effects, q), b (n_effects, q) and h (n_effects, 1); and the ``Couplings`` of several factors, or None.
+        rows : ``Rows``."""
+        weight, q, parts = self.weight / self.n, rows.shape[1] + rows.columns.fit_intercept, []
         for factor in factors:
             of_rows = weight if factor.slope is None else weight * factor.slope
             sums = rows.sums_by_group(of_rows, factor.row_groups.codes, factor.n)
             h = sums[:, -1:].copy()
             if factor.slope is not None:
                 h = np.bincount(factor.row_groups.codes, of_rows * factor.slope, factor.n)[:, None]
-            parts.append((rows.columns.gradient(sums[:, : len(H)]), h))  # b (n_groups, q) and h
+            parts.append((rows.columns.gradient(sums[:, :q]), h))
         products, h = (np.concatenate(of_all) for of_all in zip(*parts, strict=True))
         if np.ndim(self.with_own):
-            with_own = self.with_own / self.n
-            H = rows.bordered(H, with_own, self.of_own / self.n)
-            sums = [[np.bincount(f.row_groups.codes, of_one, f.n) for of_one in with_own.T] for f in factors]
+            with_own = self.with_own.T / self.n
+            sums = [[np.bincount(f.row_groups.codes, of_one, f.n) for of_one in with_own] for f in factors]
             products = np.hstack([products, np.concatenate(sums, axis=1).T])
         own = np.concatenate([np.full((factor.n, 1), self.scale(k)[0] ** -2.0) for k, factor in enumerate(factors)])
         if len(factors) > 1:
             precisions = [(family, self.precision(factors, family)) for family in families]
-            A, H = Couplings(factors, weight, rows.ops, precisions).followed(H, products, h + own)
-            return H, A.astype(np.float32), h
-        share = 1.0 / (h + own)
-        along = (-products * share).astype(np.float32)
-        products *= np.sqrt(share)
-        H -= products.T @ products
-        return H, along, h
+            couplings = Couplings(factors, weight, rows.ops, precisions)
+            return couplings.followed(products, h + own), products, h, couplings
+        return -products / (h + own), products, h, None
+
+    def information(self, rows, factors, spare=(), families=()):
+        """The information of beta (q, q) with u following, A (n_effects, q) and h (n_effects, 1). rows : ``Rows``."""
+        H = rows.gram(spare=spare, weight=self.weight / self.n)
+        if np.ndim(self.with_own):
+            H = rows.bordered(H, self.with_own / self.n, self.of_own / self.n)
+        A, products, h, couplings = self.maps(rows, factors, families)
+        if couplings is None:
+            H += A.T @ products
+        else:
+            linear = A.T @ products
+            H += linear + linear.T + A.T @ couplings.times(A.T).T
+        return H, A.astype(np.float32), h
 
     def freeze(self, factors, along, h, point, given):
         """Give each factor its ``GroupMap`` about a point r (q,). given : ``Given`` of this point."""

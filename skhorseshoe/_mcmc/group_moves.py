@@ -7,7 +7,7 @@
                      seen, Phi(x beta / sqrt(1 + s^2)), stays as it is
 
 m_g and d_g are mean and standard deviation of u_g given s and beta, as burn-in has approximated them
-(``GroupMap.conditional``): as far as they are right, s moves as if u were integrated out. With the density of u and the
+(``GroupMap``): as far as they are right, s moves as if u were integrated out. With the density of u and the
 Jacobian, the log-density of r is
 
     l - sum_g u_g^2 / (2 e^2r s^2) - G r + sum_g log d_g + r - log(1 + e^2r s^2 / scale^2)
@@ -57,77 +57,43 @@ def move_factor(block, factor, given, beta, tau_sq_inv, t):
     scale = ops.gamma((factor.n + 1) / 2, rate, key, t, GROUP_SCALE_PURPOSE) ** -0.5
 
     uniform = ops.uniform((len(beta), 2 * N_UNIFORMS), key, t, GROUP_LINE_PURPOSE)
-    followed = block.followed_beside(factor, beta)
-    line = ScaleLine(factor, given, followed, effects, scale)
-    first, loglik = slice_step(line, None, factor.widths[0], uniform[:, :N_UNIFORMS], ops)
-    _, scale, effects, _ = line.to(first)
+    factor.lines.hold(block.followed_beside(factor, beta), effects, scale)
+    first, scale, _, loglik = _slice(factor, given, effects, ScaleLine(factor, scale), 0, uniform[:, :N_UNIFORMS], ops)
     others = [one for one in block.units if one is not factor]
-    line = LineWithBeta(factor, given, followed, effects, scale, block, beta, tau_sq_inv, others)
-    last, _ = slice_step(line, loglik, factor.widths[1], uniform[:, N_UNIFORMS:], ops)
-
-    c, factor.scale, effects, _ = line.to(last)
+    line = LineWithBeta(factor, scale, BetaAndOthers(block, beta, tau_sq_inv, others))
+    last, factor.scale, c, _ = _slice(factor, given, effects, line, 1, uniform[:, N_UNIFORMS:], ops, loglik)
     factor.steps += 1, (first**2).mean(), (last**2).mean()
     for other in others:
         other.grow(c)
         block.effects[other.part] *= c
-    block.effects[factor.part] = effects
     return c
 
 
 class ScaleLine:
-    """The line from s to e^r s, which u follows; r (n_chains,).
+    """The line from s to e^r s, which u follows. factor : ``Factor``. scale : s (n_chains,)."""
 
-    factor : ``Factor``. given : the predictors of rows without u. followed : from ``GroupEffects.followed_beside``.
-    """
+    def __init__(self, factor, scale):
+        self.scale, self.n_groups, self.prior_scale = scale, factor.n, factor.prior_scale
 
-    def __init__(self, factor, given, followed, effects, scale):
-        self.of_factor, self.given, self.scale = factor, given, scale
-        self.followed = followed
-        mean, sd, _ = self._conditional(scale, 1.0)
-        self.standard = (effects - mean) / sd
-
-    def _conditional(self, scale, c):
-        """``GroupMap.conditional`` at c beta."""
-        return self.of_factor.map.conditional(scale, self.followed.at(c))
-
-    def factor(self, r):
-        """c, the factor of beta and tau."""
-        return np.ones(len(r))
-
-    def log_density_of_beta(self, c):
-        """Terms of the log-density from the prior of beta and tau and the Jacobian."""
-        return 0.0
-
-    def to(self, r):
-        """c and s (n_chains,), u and the logarithm of its standard deviation (n_groups, n_chains)."""
-        c, scale = self.factor(r), np.exp(r) * self.scale
-        mean, sd, log_sd = self._conditional(scale, c)
-        sd *= self.standard
-        mean += sd
-        return c, scale, mean, log_sd
-
-    def at(self, r, asked):
-        """The log-likelihood, of the chains asked, and the other terms of the log-density."""
-        c, scale, effects, log_sd = self.to(r)
-        loglik = self.of_factor.row_groups.logliks(self.given.times(c), effects, asked)
-        scale_terms = r + log_half_cauchy((scale / self.of_factor.prior_scale) ** 2)
-        return loglik, log_density_of_effects(r, effects, scale, log_sd) + self.log_density_of_beta(c) + scale_terms
+    def at(self, r):
+        """s, c, the factor of beta and tau, and the terms of the log-density beside those of u and rows; each as r (k,
+        n_chains)."""
+        scale = np.exp(r) * self.scale
+        return scale, np.ones(r.shape), (1 - self.n_groups) * r + log_half_cauchy((scale / self.prior_scale) ** 2)
 
 
 class LineWithBeta(ScaleLine):
     """The line on which beta and tau move too, to c beta and c tau, and u and s of other factors, to c u and c s."""
 
-    def __init__(self, factor, given, followed, effects, scale, block, beta, tau_sq_inv, others=()):
-        super().__init__(factor, given, followed, effects, scale)
-        self.rest = BetaAndOthers(block, beta, tau_sq_inv, others)
+    def __init__(self, factor, scale, rest):
+        super().__init__(factor, scale)
+        self.rest = rest
 
-    def factor(self, r):
+    def at(self, r):
         """As in ``ScaleLine``."""
-        return np.sqrt((1.0 + (np.exp(r) * self.scale) ** 2) / (1.0 + self.scale**2))
-
-    def log_density_of_beta(self, c):
-        """As in ``ScaleLine``."""
-        return self.rest.log_density(c)
+        scale, _, terms = super().at(r)
+        c_sq = (1.0 + scale**2) / (1.0 + self.scale**2)
+        return scale, np.sqrt(c_sq), terms + self.rest.log_density(c_sq)
 
 
 class BetaAndOthers:
@@ -138,15 +104,21 @@ class BetaAndOthers:
         self.energy = energy + block.own.energy(beta)
         self.n_free, self.ratio = 1 + beta.shape[1] - block.columns.n_shrunk, 1.0 / (tau_sq_inv * block.tau_0**2)
 
-    def log_density(self, c):
-        """Terms of the log-density from the priors and the Jacobian; (n_chains,)."""
-        own = self.n_free * np.log(c) + log_half_cauchy(c**2 * self.ratio) - (c**2 - 1.0) * self.energy
-        return sum((other.log_density_grown(c) for other in self.others), own)
+    def log_density(self, c_sq):
+        """Terms of the log-density from the priors and the Jacobian, for c^2 (..., n_chains)."""
+        own = self.n_free * (np.log(c_sq) / 2) + log_half_cauchy(c_sq * self.ratio) - (c_sq - 1.0) * self.energy
+        return sum((other.log_density_grown(c_sq) for other in self.others), own)
 
 
-def log_density_of_effects(r, effects, scale, log_sd):
-    """Terms of the log-density from the density of u and the Jacobian; (n_chains,)."""
-    return log_sd.sum(axis=0) - len(effects) * r - (effects**2).sum(axis=0) / (2 * scale**2)
+def _slice(factor, given, effects, line, number, uniform, ops, loglik=None):
+    """A slice step from r = 0 for each chain (``_backends/line_moves.py``), with effects that follow in place: r, s,
+    c and the log-likelihoods there. number : of the line. loglik : at 0, or None."""
+    proposals, _ = ops.proposals(uniform, factor.widths[number : number + 1])
+    r = proposals.T
+    scale, c, terms = line.at(r)
+    taken, loglik = factor.lines.step(given, scale, c, terms, uniform[:, 0], effects, loglik)
+    at = taken, np.arange(len(uniform))
+    return r[at], scale[at], c[at], loglik.copy()
 
 
 def slice_step(line, loglik, width, uniform, ops):

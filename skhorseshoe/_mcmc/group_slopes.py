@@ -200,8 +200,11 @@ class SlopesOfFactor:
         self.root = self.root * c
         self._tell()
 
-    def log_density_grown(self, c):
-        """Terms of the log-density that change with scales and effects times c."""
+    def log_density_grown(self, c_sq):
+        """Terms of the log-density that change with scales and effects times c, as c^2 (n_chains,) or (k, n_chains)."""
+        if c_sq.ndim > 1:
+            return np.stack([self.log_density_grown(one) for one in c_sq])
+        c = np.sqrt(c_sq)
         return log_prior(inverse(self.root * c), self.prior_scales) + self.q * (self.q + 1) * np.log(c)
 
     # What is kept and saved.
@@ -287,4 +290,17 @@ class CovarianceLine:
         energy = (product(inverse_root[:, :, None], own) ** 2).sum(axis=(0, 1)) / 2
         volume = family.n * log_determinant(root) + log_determinant(factor).sum(axis=0)
         own_terms = log_prior(inverse_root, family.prior_scales) + jacobian - energy - volume
-        return loglik, own_terms + self.rest.log_density(c) if self.kind[0] == "all" else own_terms
+        return loglik, own_terms + self.rest.log_density(c**2) if self.kind[0] == "all" else own_terms
+
+
+def slopes_to_predict(factors, families, rows):
+    """What predictions need to know of slopes: of each effect of a group the number of its factor, the column of X or
+    -1, what is subtracted of it; and the mean product of two columns, less that, of a factor over rows."""
+    columns = [-1 if column is None else column for column in rows.groups.columns]
+    centre = [0.0 if k < 0 else rows.columns.mean_of_X[k] for k in columns]
+    products = np.diag([1.0 if k < 0 else 0.0 for k in columns])
+    for family in families:
+        numbers, unit = [one.number for one in family.components], np.array([one.sd for one in family.components])
+        products[np.ix_(numbers, numbers)] = family.mean_square * unit * unit[:, None]
+    factor = np.cumsum([k < 0 for k in columns]) - 1
+    return {"factor": factor, "column": np.array(columns), "centre": np.array(centre), "products": products}

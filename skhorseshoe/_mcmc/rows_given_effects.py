@@ -11,14 +11,14 @@ import numpy as np
 
 from .cut_points import Holding
 
-_SHARED = "n", "shape", "columns", "is_sparse", "likelihood", "ops", "threads", "groups"
+_SHARED = "n", "bounds", "shape", "columns", "is_sparse", "likelihood", "ops", "threads", "groups"
 _SHARED += "size", "gram", "lines", "separated_by"
 
 
 class RowsGivenEffects:
     """Rows and, for what they depend on, the ``GroupEffects``, which they do not change."""
 
-    takes_fused_calls = False
+    offset = None  # which fused calls have with the effects
 
     def __init__(self, rows, effects):
         for name in _SHARED:
@@ -29,6 +29,18 @@ class RowsGivenEffects:
     def quick(self):
         """As of ``Rows``."""
         return self
+
+    @property
+    def may_take_fused_calls(self):
+        """Whether rows and effects, whatever their map, are such as fused calls know: cut points and slopes are not."""
+        return self.rows.takes_fused_calls and not self.effects.families
+
+    @property
+    def takes_fused_calls(self):
+        """As of ``Rows``."""
+        block = self.effects
+        has_mass_matrix = block.along is not None and block.n_held == 0
+        return self.may_take_fused_calls and self.ops.fuses_effects(self.rows, has_mass_matrix)
 
     def score(self, beta):
         """log p(y, u | beta, s) up to a constant (m,), and its gradient (m, q)."""
@@ -42,7 +54,7 @@ class RowsGivenEffects:
         effects, precision, along = block.at(beta), block.precisions(m), block.along
         shift = self.rows.shift(m, block.of_rows(effects), known=known, common=common)
         loglik, score = self.rows.score(beta, shift)
-        loglik, across = loglik - self._weighed(effects**2, precision) / 2, block.across(effects)
+        loglik, across = loglik - self.weighed(effects**2, precision) / 2, block.across(effects)
         if across is not None:
             loglik = loglik - (effects * across).sum(axis=0) / 2
         if along is not None:
@@ -50,7 +62,7 @@ class RowsGivenEffects:
             score = score + (own if across is None else own - across).T @ along
         return loglik, score, shift.predictors
 
-    def _weighed(self, values, precision):
+    def weighed(self, values, precision):
         """Sums of values (n_effects, m), those of a factor times its precision (n_factors, m)."""
         by_factor = zip(self.effects.factors, precision, strict=True)
         return sum(values[factor.part].sum(axis=0) * of_factor for factor, of_factor in by_factor)

@@ -68,11 +68,14 @@ class TunedChains(PlainChains):
             self._next_phase()
         elif is_averaged(t, phase_ends):
             self._add()
+            for block in self.blocks:
+                block.see(t)
 
     def _next_phase(self):
         """Begin a phase: the step size is tuned from its present value."""
         self._tune_from(exp(self.dual.log_average))
         for block in self.blocks:
+            block.learn()
             block.end_phase()
 
     def _tune_from(self, step):

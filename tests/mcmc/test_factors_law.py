@@ -122,9 +122,9 @@ def test_draws_with_two_factors_have_the_law_that_quadrature_gives(name, sampler
     assert abs(deviations(run(name, sampler, 2000), name)).max() < 4.5
 
 
-def others_stay(right, factor, given, followed, effects, scale, block, beta, tau_sq_inv, others=()):
+def others_stay(right, *given):
     """The scales of other factors grow, and their prior is forgotten."""
-    line = right(factor, given, followed, effects, scale, block, beta, tau_sq_inv, others)
+    line = right(*given)
     line.rest.others = []
     return line
 
@@ -137,12 +137,21 @@ def their_prior_is_forgotten(right, shift, effects, ops, t, across):
     theirs.scale = scale
 
 
+def prior_of_parents_is_forgotten(right, square):
+    """The scale of parents moves as if it had a flat prior."""
+    return 0.0 * square
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("owner", "attribute", "wrong"),
-    [(group_moves, "LineWithBeta", others_stay), (group_factors.Shift, "move", their_prior_is_forgotten)],
+    ("name", "owner", "attribute", "wrong"),
+    [
+        ("crossed", group_moves, "LineWithBeta", others_stay),
+        ("crossed", group_factors.Shift, "move", their_prior_is_forgotten),
+        ("nested", group_factors, "log_half_cauchy", prior_of_parents_is_forgotten),
+    ],
 )
-def test_quadrature_catches_errors_of_moves_between_factors(owner, attribute, wrong, monkeypatch):
+def test_quadrature_catches_errors_of_moves_between_factors(name, owner, attribute, wrong, monkeypatch):
     right = getattr(owner, attribute)
     monkeypatch.setattr(owner, attribute, lambda *given: wrong(right, *given))
-    assert abs(deviations(run("crossed", "hmc", 2000), "crossed")).max() > 6.0
+    assert abs(deviations(run(name, "hmc", 2000), name)).max() > 6.0

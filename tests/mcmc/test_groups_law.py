@@ -122,20 +122,15 @@ def test_draws_with_groups_have_the_law_that_quadrature_gives(sampler, weighted)
     assert abs(deviations(run(sampler, 2000, weighted), weighted)).max() < 4.5
 
 
-def effects_are_forgotten(right, *_):
-    """The density of u given a new s is left out where s moves."""
-    return 0.0
-
-
 def sums_of_others(right, groups, values):
     """A group has the sum over the rows of another one."""
     return np.roll(right(groups, values), 1, axis=0)
 
 
-def jacobian_is_forgotten(right, line, r, asked):
+def jacobian_is_forgotten(right, line, r):
     """The volume by which the intercept and tau grow with s is left out."""
     line.n_free = 0
-    return right(line, r, asked)
+    return right(line, r)
 
 
 def reference_follows_beta(right, block, beta):
@@ -149,7 +144,6 @@ def reference_follows_beta(right, block, beta):
 @pytest.mark.parametrize(
     ("sampler", "owner", "name", "wrong", "n_iter"),
     [
-        ("hmc", group_moves, "log_density_of_effects", effects_are_forgotten, 250),
         ("gibbs", RowGroups, "sums", sums_of_others, 250),
         ("hmc", group_moves.LineWithBeta, "at", jacobian_is_forgotten, 250),
         ("hmc", GroupEffects, "begin_sweep", reference_follows_beta, 2000),
@@ -162,6 +156,7 @@ def test_quadrature_catches_errors_in_sweeps_with_groups(sampler, owner, name, w
 
 
 @pytest.mark.slow
-def test_quadrature_catches_a_slice_whose_width_depends_on_the_effect(plant):
-    plant("WIDTH_OF_STATE")
+@pytest.mark.parametrize("error", ["WIDTH_OF_STATE", "SQUARES_FORGOTTEN"])
+def test_quadrature_catches_a_slice_whose_width_depends_on_the_effect_or_that_forgets_squares(error, plant):
+    plant(error)
     assert abs(deviations(run("hmc", 2000))).max() > 6.0

@@ -15,6 +15,7 @@ from scipy.stats import multivariate_t
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import device
+from skhorseshoe._backends.constants import LINE_PROPOSALS
 from skhorseshoe._data.row_groups import Groups
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import cut_points
@@ -159,11 +160,6 @@ def test_draws_have_the_law_of_quadrature_out_to_the_tails(name, sampler):
     assert rhat(np.log(draws.of_blocks[1].scale)) < 1.01
 
 
-def cuts_stay(right, given, c):
-    """Coefficients grow where s does, and cut points do not."""
-    return right(given, c)._replace(own=given.own)
-
-
 def prior_of_cuts_is_forgotten(right, *_):
     """Where cut points grow, their prior is left out."""
     return 0.0
@@ -180,7 +176,6 @@ def cuts_of_before(right, known, beta):
 @pytest.mark.parametrize(
     ("owner", "name", "wrong"),
     [
-        (Given, "times", cuts_stay),
         (cut_points.OwnParameters, "energy", prior_of_cuts_is_forgotten),
         (KnownPredictors, "end", cuts_of_before),
     ],
@@ -188,8 +183,19 @@ def cuts_of_before(right, known, beta):
 def test_quadrature_catches_errors_about_cut_points(owner, name, wrong, monkeypatch):
     right = getattr(owner, name)
     monkeypatch.setattr(owner, name, lambda *given: wrong(right, *given))
+    assert is_off()
+
+
+@pytest.mark.slow
+def test_quadrature_catches_cut_points_that_stay_where_coefficients_grow(plant):
+    plant("CUTS_STAY")
+    assert is_off()
+
+
+def is_off():
+    """Whether quadrature tells draws with an error."""
     case = "an intercept, few rows"
-    assert abs(deviations(case, run(case, "hmc", 250))).max() > 6.0
+    return abs(deviations(case, run(case, "hmc", 250))).max() > 6.0
 
 
 def test_what_a_sampler_is_told_is_a_density_with_its_gradient_along_the_map(seed):
@@ -232,7 +238,30 @@ def test_what_a_sampler_is_told_is_a_density_with_its_gradient_along_the_map(see
     grown = block.own.grown(there, c)
     np.testing.assert_allclose(block.own.cut_points(grown), c[:, None] * block.own.cut_points(there))
     followed = factor.map.followed(grown) - factor.map.followed(block.point[None])
-    np.testing.assert_allclose(block.followed_beside(factor, there).at(c), followed, atol=1e-5)
+    linear, held, slope = block.followed_beside(factor, there)
+    np.testing.assert_allclose(c * linear - held + np.log(c) * slope, followed, atol=1e-5)
+    for n_blocks in (1, 3):
+        check_step_of_scale(block, there, c, n_blocks)
+
+
+def check_step_of_scale(block, beta, c, n_blocks):
+    """After a step to c beta and another s, what lines hold there is what they held, and the log-likelihood is that of
+    the rows. n_blocks : of rows; for one, a call of the core is a whole step."""
+    (factor,), m, effects, known = block.factors, len(beta), block.effects.copy(), KnownPredictors()
+    factor.row_groups.bounds = np.linspace(0, block.rows.n, n_blocks + 1).astype(np.int64)
+    scale, factors, others = np.ones((3, 1 + LINE_PROPOSALS, m))
+    scale[0], scale[1:], factors[1:], others[1:] = block.scale, 1.5 * block.scale, c, 1e6
+    known.begin(beta, block.rows.predictors(beta))
+    factor.lines.hold(block.followed_beside(factor, beta), effects, scale[0])
+    held, given = factor.lines.standard.copy(), block.given_others(factor, known, effects)
+    taken, loglik = factor.lines.step(given, scale, factors, others, np.full(m, 0.5), effects)
+    assert (taken == 1).all()
+    grown = block.own.grown(beta, c)
+    known.begin(grown, block.rows.predictors(grown))
+    at_end = factor.row_groups.logliks(block.given_others(factor, known, effects), effects, np.ones(m, bool))
+    np.testing.assert_allclose(loglik, at_end, rtol=1e-9)
+    factor.lines.hold(block.followed_beside(factor, grown), effects, scale[1])
+    np.testing.assert_allclose(factor.lines.standard, held, atol=1e-4)
 
 
 def test_curvature_of_rows_is_the_derivative_of_their_slope():

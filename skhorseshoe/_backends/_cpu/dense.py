@@ -19,7 +19,7 @@ from .gaussian import Precision, Root  # noqa: F401 - part of what a back end of
 from .library import function, record
 from .line_proposals import first_inside, proposals  # noqa: F401 - as are these
 from .mass_matrix import MassMatrix  # noqa: F401 - as is this
-from .passes import (  # noqa: F401 - as is Shift
+from .passes import (
     Shift,
     latent_pass,
     line_pass,
@@ -39,7 +39,7 @@ from .predict import (  # noqa: F401 - part of what a back end offers
     quantiles,
 )
 from .prior_coordinates import Exchanges, PriorCoordinates  # noqa: F401 - two are, too
-from .row_groups import RowGroups, sums_by_group  # noqa: F401 - as are these
+from .row_groups import RowGroups, ScaleLines, sums_by_group  # noqa: F401 - as are these
 from .shrinkage_by_rows import ShrinkageByRows  # noqa: F401 - as is this
 from .variates import draw_lambda_given_beta, draw_tau_given_beta, exponential, gamma, normal, uniform  # noqa: F401
 
@@ -233,7 +233,7 @@ def fused_exchanges(state, rows, exchanges, numbers, stride, key):
 
 def fused_score(rows, beta):
     """Log-likelihood and score at the sampler's coefficients, or None as for ``fused_trajectories``."""
-    if not _one_thread_suffices(rows):
+    if not _one_thread_suffices(rows, 1 if rows.groups is None else _MOST_FUSED_BLOCKS):
         return None
     loglik, score = np.empty(len(beta)), np.empty(beta.shape)
     _fused_score(_fused_score_rows(rows), np.ascontiguousarray(beta), len(beta), loglik, score)
@@ -245,24 +245,47 @@ def _one_thread_suffices(rows, n_blocks=1):
     return rows.offset is None and (len(rows.bounds) <= n_blocks + 1 or rows.threads.n == 1)
 
 
+def fuses_effects(rows, has_mass_matrix):
+    """Whether fused calls take rows with groups, and so never steps, whatever the number of threads. has_mass_matrix :
+    whether trajectories have one."""
+    n_blocks = 1 if has_mass_matrix else _MOST_FUSED_BLOCKS
+    fits = not has_mass_matrix or rows.columns.q_order.size <= _MOST_FUSED_COLUMNS
+    return rows.takes_fused_calls and fits and len(rows.bounds) <= n_blocks + 1
+
+
+def give_effects(given, rows, effects, X, level, pull, curvature):
+    """Let fused calls with ``given`` read ``rows`` and effects of groups (n_groups, n_points). X : the array to read in
+    the sampler's coefficients, or None for that of the rows. The others are fields of ``FusedScoreRows``."""
+    shift = Shift(rows.offset, rows.groups.codes, effects).record(slice(None))
+    effects = {"level": level, "pull": pull, "curvature": curvature, "n_followed": pull.shape[1]}
+    fields = _fields_of_fused(rows, shift) | effects
+    if X is not None:
+        fields |= {"X": rows_of(X), "fit_intercept": False, "translated": False}
+    _records[given] = record("FusedScoreRows", fields)
+
+
 def _fused_score_rows(rows):
     """The record ``FusedScoreRows`` of rows."""
     if rows not in _records:
-        X, y, weight = rows.held
-        columns, quick = rows.columns.of_one, rows.quick.likelihood.number
-        order, place, unit, centre = columns.q_order, columns.q_place, columns.q_unit, columns.q_centre
-        of_pass = pass_rows(y, or_none(weight), rows.bounds, likelihood=rows.likelihood)
-        fields = {"X": rows_of(X), "of_pass": of_pass, "quick": quick, "q": len(order)}
-        fields["n_contrasts"] = rows.columns.n_contrasts
-        fields |= {"fit_intercept": columns.fit_intercept, "translated": columns.translated}
-        fields |= {"order": order, "place": place, "unit": unit, "centre": centre}
-        _records[rows] = record("FusedScoreRows", fields)
+        _records[rows] = record("FusedScoreRows", _fields_of_fused(rows))
     return _records[rows]
+
+
+def _fields_of_fused(rows, shift=None):
+    X, y, weight = rows.held
+    columns, quick = rows.columns.of_one, rows.quick.likelihood.number
+    order, place, unit, centre = columns.q_order, columns.q_place, columns.q_unit, columns.q_centre
+    of_pass = pass_rows(y, or_none(weight), rows.bounds, shift, likelihood=rows.likelihood)
+    fields = {"X": rows_of(X), "of_pass": of_pass, "quick": quick, "q": len(order)}
+    fields["n_contrasts"] = rows.columns.n_contrasts
+    fields |= {"fit_intercept": columns.fit_intercept, "translated": columns.translated}
+    fields |= {"order": order, "place": place, "unit": unit, "centre": centre}
+    return fields | {"level": None, "pull": None, "curvature": None, "n_followed": 0}
 
 
 def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
     """beta, lambda^-2 and tau^-2 after the moves of ``line_moves.py``, in a fused call or by passes."""
-    if not rows.takes_fused_calls or rows.columns.n_contrasts > 1:
+    if not rows.takes_fused_calls or rows.columns.n_contrasts > 1 or rows.groups is not None:
         return line_moves.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep)
     out = beta.copy(), lambda_sq_inv.copy(), tau_sq_inv.copy()
     numbers = line_moves.random_numbers(beta, lines, rows.ops, key, sweep)

@@ -34,7 +34,7 @@ class MassMatrix(Moving):
     def __init__(self, H, b, n_chains, p, threads, memory_from=None, n_contrasts=1):
         """memory_from : a Precision of the same size that is not used while this computes."""
         q = len(H)
-        self.threads, self.H, self.b = threads, H, b
+        self.threads, self.H, self.b = threads, H, np.empty((n_chains, q))
         n_workers = threads.n if q >= LEAST_SHARED_COLUMNS else 1
         self.spare = memory_from.work if memory_from else [np.empty((q, q)) for _ in range(n_workers)]
         self.cholesky_factors, self.mean = np.empty((n_chains, q, q)), np.empty((n_chains, q))
@@ -42,7 +42,9 @@ class MassMatrix(Moving):
         self._sizes = {"p": p, "q": q, "n_contrasts": n_contrasts}
         self._last_reference = self._planned = None
         if b is not None:
-            self._record()
+            self.set_b(b)
+        fields = {"cholesky_factors": self.cholesky_factors, "mean": self.mean, "log_norm": self.log_norm}
+        self._all = record("Gaussians", fields | {"H": self.H, "b": self.b, **self._sizes})
 
     def set_reference(self, H, b):
         """Take H and b of another reference."""
@@ -51,14 +53,7 @@ class MassMatrix(Moving):
 
     def set_b(self, b):
         """Take another b."""
-        self.b = b
-        self._record()
-
-    def _record(self):
-        """Make the record ``Gaussians``."""
-        fields = {"cholesky_factors": self.cholesky_factors, "mean": self.mean, "log_norm": self.log_norm}
-        fields |= {"H": self.H, "b": self._by_chain(self.b), **self._sizes}
-        self._all = record("Gaussians", fields)
+        self.b[...] = b
 
     def _reference_record(self, reference):
         if self._last_reference is not reference:

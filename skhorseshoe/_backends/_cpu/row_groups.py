@@ -9,6 +9,10 @@ from .passes import or_none, pieces_of_X, rows_of
 _sum_by_group, _move_effects = function("sum_by_group"), function("move_group_effects")
 _curvature, _logliks_on_grid = function("curvature_of_rows"), function("group_logliks_on_grid")
 _scaled_logliks, _add_rows_by_group = function("scaled_logliks"), function("add_rows_by_group")
+_hold_residuals, _next_scales = function("hold_residuals"), function("next_scales")
+_step_along_scales = function("step_along_scales")
+_OF_LINE = "linear", "held", "slope", "standard", "scale", "factor", "others", "uniform", "level", "density", "loglik"
+_OF_LINE += "taken", "open"
 _GROUPS_AT_A_TIME = 2**9  # number of groups that a thread takes at a time
 
 
@@ -80,6 +84,47 @@ class RowGroups:
     def _share(self, task):
         n = -(-self.n // _GROUPS_AT_A_TIME)
         self.threads.run(lambda first, last: task(first * _GROUPS_AT_A_TIME, min(self.n, last * _GROUPS_AT_A_TIME)), n)
+
+
+class ScaleLines:
+    """Slice steps of all chains along lines of scales s, which effects follow (``exports/group_scales.cpp``).
+
+    row_groups : ``RowGroups``. laws : fields of ``EffectLaws``. n_chains, n_steps : chains, and numbers of a line.
+    """
+
+    def __init__(self, row_groups, laws, n_chains, n_steps):
+        self.row_groups, by_group = row_groups, (row_groups.n, n_chains)
+        self.linear, self.held, self.standard = np.empty((3, *by_group))
+        self.slope = np.empty((row_groups.n, 1))
+        self.scale, self.factor, self.others = np.empty((3, n_steps, n_chains))
+        self.uniform, self.level, self.density, self.loglik = np.empty((4, n_chains))
+        self.taken, self.open = np.zeros(n_chains, np.int64), np.zeros(n_chains, bool)
+        fields = {"laws": laws, "n_groups": row_groups.n, "n_chains": n_chains, "n_steps": n_steps}
+        self._record = record(
+            "ScaleLine", fields | {name: value for name, value in vars(self).items() if name in _OF_LINE}
+        )
+
+    def hold(self, followed, effects, scale):
+        """Hold the residuals of these effects. followed : ``group_map.Followed``."""
+        self.linear[...], self.held[...], self.slope[...] = followed
+        self.scale[0], self.factor[0] = scale, 1.0
+        _hold_residuals(self._record, effects)
+
+    def step(self, given, scale, factor, others, uniform, effects, loglik=None):
+        """The number of the step that each chain takes, 0 for none, and the log-likelihoods there; effects become those
+        of that step. given : ``known_predictors.Given`` of rows without effects. scale, factor, others : (n_steps,
+        n_chains) s, c and other terms of the log-density of where chains are and of the proposals. uniform :
+        (n_chains,) of the level. loglik : the log-likelihoods where chains are, or None."""
+        self.scale[...], self.factor[...], self.others[...], self.uniform[...] = scale, factor, others, uniform
+        groups, line, logliks, k = self.row_groups, self._record, loglik, 0
+        if len(groups.bounds) == 2:  # no threads share the rows
+            _step_along_scales(line, groups._record, _of_chains(given), groups.bounds, loglik, effects)
+            return self.taken, self.loglik
+        while _next_scales(line, k, logliks, effects):
+            if k or loglik is None:
+                logliks = groups.logliks(given.times(self.factor[k]), effects, self.open)
+            k += 1
+        return self.taken, self.loglik
 
 
 def sums_by_group(X, codes, n_groups, weight):

@@ -11,8 +11,10 @@ from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.row_groups import Groups
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.group_effects import GroupEffects
+from skhorseshoe._mcmc.group_map import Followed
 from skhorseshoe._mcmc.known_predictors import Given
-from skhorseshoe._mcmc.run import Problem
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem, Run, Settings
 from skhorseshoe._utils.threads import open_threads
 
 N, P, N_GROUPS, N_CHAINS = 700, 3, 9, 4
@@ -120,11 +122,13 @@ def test_what_a_sampler_is_told_is_a_density_with_its_gradient_along_the_map(spa
     np.testing.assert_allclose(known.factor * known.values, X @ coef[:, :P].T + coef[:, P])
 
 
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("how", ["fused", "in steps", "sparse"])
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_a_sweep_begins_as_if_everything_was_computed_anew(dtype, sparse, seed):
-    """With the predictors of the last pass, of a trajectory that some chains accepted, and beta grown since."""
-    rows, _ = make_rows(seed, dtype, sparse)
+def test_a_sweep_begins_as_if_everything_was_computed_anew(dtype, how, seed):
+    """With the predictors of the last pass, of a trajectory that some chains accepted, and beta grown since; or by rows
+    along the map, which steps know to 24 digits."""
+    rows, _ = make_rows(seed, dtype, how == "sparse")
+    rows.takes_fused_calls &= how == "fused"
     grouped, rng = GroupEffects(Problem(rows, None, 1.0, KEY), N_CHAINS), np.random.default_rng(seed)
     beta = 0.3 * rng.standard_normal((N_CHAINS, P + 1))
     grouped.begin_sweep(beta)
@@ -142,10 +146,35 @@ def test_a_sweep_begins_as_if_everything_was_computed_anew(dtype, sparse, seed):
         grouped.known.grow(c, beta)
         found, score = grouped.begin_sweep(beta), grouped.reference_score
         close = {"rtol": 1e-9, "atol": 1e-8} if dtype == np.float64 else {"rtol": 1e-4, "atol": 1e-3}
+        close = {"rtol": 1e-5, "atol": 1e-4} if how == "fused" and dtype == np.float64 else close
         for one, other in zip(found, grouped.rows.score(beta), strict=True):
             np.testing.assert_allclose(one, other, **close)
         points = np.tile(grouped.point, (N_CHAINS, 1))
         np.testing.assert_allclose(score, grouped.rows.score(points)[1], **close)
+
+
+@pytest.mark.parametrize("several", [False, True])
+@pytest.mark.parametrize("kind", ["hmc", PRIOR_COORDINATES])
+def test_a_fused_call_ends_where_steps_end(kind, several, seed):
+    """With maps, along which effects follow all coefficients or those that are not shrunk; but for rounding of maps."""
+    second = (np.arange(N_GROUPS) % 2).astype(np.int32)
+    levels, names = np.stack([np.arange(N_GROUPS, dtype=np.int32), second], axis=1), ("first", "second")
+    more = {"scale": (1.0, 1.0), "levels": levels, "names": names} if several else {"scale": 1.0}
+    groups = Groups(make_rows(seed)[1][2], N_GROUPS, **more)
+    rows, _ = make_rows(seed, groups=groups, unpenalized=np.array([True, False, False]))
+    settings = Settings(kind, 5, 60, N_CHAINS, 1, None, None, None, "float64")
+    run = Run(Problem(rows, FixedPrior(rows.columns, 2.0), 1.0, KEY), settings)
+    run.go(lambda t: False)
+    (block,), chains, ends = run.blocks, run.chains, []
+    assert block.along is not None
+    for rows.takes_fused_calls in (True, False):
+        loglik, score = block.begin_sweep(chains.state.beta)
+        state = chains.state._replace(loglik=loglik, score=score)
+        new = chains._law(state, *((chains.reference, chains.tuning) if kind == "hmc" else ()))
+        ends.append((loglik, score, new.beta, new.tau_sq_inv, new.loglik))
+    for one, other in zip(*ends, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+    assert (ends[0][2] != chains.state.beta).any()
 
 
 def test_curvature_of_rows_is_the_derivative_of_what_they_are_weighted_by(seed):
@@ -188,7 +217,9 @@ def test_what_is_known_of_effects_is_their_law_where_the_map_was_made(seed):
     coef = rows.columns.of_X(point[None])[0]
     eta, sign = X @ coef[:P] + coef[P] + offset, np.where(y == 1, 1.0, -1.0)
     scale = factor.map.scale * np.exp(np.linspace(-0.9, 0.9, N_CHAINS) * factor.map.reach)
-    mean, sd_of_map, _ = factor.map.conditional(scale, np.zeros((N_GROUPS, N_CHAINS)))
+    residuals = [residuals_of(factor, np.full((N_GROUPS, N_CHAINS), u), scale) for u in (0.0, 1.0)]
+    sd_of_map = 1 / (residuals[1] - residuals[0])
+    mean = -residuals[0] * sd_of_map
     grid = np.linspace(-12, 12, 8001)
     for g in range(N_GROUPS):
         here = codes == g
@@ -201,6 +232,12 @@ def test_what_is_known_of_effects_is_their_law_where_the_map_was_made(seed):
             sd = np.sqrt(share @ (grid - centre) ** 2)
             assert abs(mean[g, c] - centre) < 0.005 * sd
             assert abs(sd_of_map[g, c] / sd - 1) < 0.005
+
+
+def residuals_of(factor, effects, scale):
+    """What lines of scales hold of these effects, where beta is at the point of the map."""
+    factor.lines.hold(Followed(0.0, 0.0), effects, scale)
+    return factor.lines.standard.copy()
 
 
 def test_effects_have_the_same_bits_for_any_number_of_threads(monkeypatch):

@@ -27,6 +27,19 @@ static void add_pairs(double* sums, i64 m, i64 size) {
         }
 }
 
+// Subtracts what effects add to minus the log-density of a chain.
+static void subtract_effects(const FusedScoreRows& rows, i64 c, const double* beta, double& loglik, double* score) {
+    const i64 k = rows.n_followed, held = rows.q - k;
+    const double *pull = rows.pull + c * k, *followed = beta + held;
+    loglik -= rows.level[c];
+    for (i64 i = 0; i < k; ++i) {
+        const double* curvature = rows.curvature + (c * k + i) * k;
+        const double slope = pull[i] + sum(k, [=](i64 j) { return curvature[j] * followed[j]; });
+        loglik -= 0.5 * (pull[i] + slope) * followed[i];
+        score[held + i] -= slope;
+    }
+}
+
 i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, double* loglik, double* score, bool is_quick) {
     const i64 q = rows.q, d = rows.n_contrasts, width = (n_chains * d + 3) / 4 * 4, m = rows.of_pass.n_blocks;
     Scratch<double> coef(q * width), sums(m * q * width), logliks(m * n_chains);
@@ -49,6 +62,8 @@ i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, doubl
             if (rows.translated && rows.fit_intercept) value -= sums[(q - 1) * width + c] * rows.centre[j];
             score[(c / d * q + k) * d + c % d] = rows.translated ? value / rows.unit[j] : value;
         }
+    for (i64 c = 0; c < n_chains && rows.level; ++c)
+        subtract_effects(rows, c, beta + c * q, loglik[c], score + c * q);
     return 0;
 }
 

@@ -14,6 +14,10 @@ struct FusedScoreRows {  // filled by Python
     const i64* place;      // (q,) the inverse of ``order``
     const double* unit;    // (q,)
     const double* centre;  // (q,)
+    // Of effects of groups, what is subtracted from the log-likelihood: level + pull' beta + beta' curvature beta / 2 of each
+    // chain, with beta the last n_followed coefficients, which the effects follow. level : null without effects.
+    const double *level, *pull, *curvature;  // (n_chains,), (n_chains, n_followed), (n_chains, n_followed, n_followed)
+    i64 n_followed;
 };
 
 // Log-likelihoods (n_chains,) and their gradients (n_chains, q n_contrasts) at the sampler's coefficients, or those that

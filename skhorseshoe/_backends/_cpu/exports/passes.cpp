@@ -28,24 +28,24 @@ static void load_known(const Shift& shift, i64 tile, i64 start, i64 n_rows, i64 
         for (i64 r = 0; r < n_rows; ++r) eta[c * tile + r] = common ? common[r] : C(0);
 }
 
-// Adds values of groups (n_groups, n_chains) to the numbers of a tile.
+// Adds values of groups (n_groups, n_chains) to the numbers of a tile, of the first ``width`` chains.
 template <class C>
-static void add_by_group(const Shift& shift, const double* values, i64 tile, i64 start, i64 n_rows,
+static void add_by_group(const Shift& shift, const double* values, i64 tile, i64 start, i64 n_rows, i64 width,
                          C* __restrict out) {
     for (i64 r = 0; r < n_rows; ++r) {
         const double* group = values + shift.codes[start + r] * shift.n_chains;
-        for (i64 c = 0; c < shift.n_chains; ++c) out[c * tile + r] += C(group[c]);
+        for (i64 c = 0; c < least(shift.n_chains, width); ++c) out[c * tile + r] += C(group[c]);
     }
 }
 
 // Adds offsets to the linear predictors of a tile, d of each chain, ``width`` in all, and effects to those of the first
-// n_chains.
+// n_chains of them.
 template <class C>
 static void add_shift(const Shift& shift, i64 d, i64 tile, i64 start, i64 n_rows, i64 width, C* __restrict eta) {
     if (shift.offset)
         for (i64 c = 0; c < width; ++c)
             for (i64 r = 0; r < n_rows; ++r) eta[c * tile + r] += C(shift.offset[(start + r) * d + c % d]);
-    if (shift.codes) add_by_group(shift, shift.effects, tile, start, n_rows, eta);
+    if (shift.codes) add_by_group(shift, shift.effects, tile, start, n_rows, width, eta);
 }
 
 // The same with the likelihood of a pass, answer(likelihood, rows).
@@ -189,7 +189,7 @@ static i32 add_lines(const Rows& rows, const PassRows& pass, const Coefficients&
         const double* weight = pass.weight ? pass.weight + start : nullptr;
         const i64 size = pass.n_predictors * rows.tile;  // of the linear predictors of a chain
         add_shift(shift, pass.n_predictors, rows.tile, start, n_rows, n_chains * pass.n_predictors, eta.data);
-        if (shift.slopes) add_by_group(shift, shift.slopes, rows.tile, start, n_rows, eta + n_chains * size);
+        if (shift.slopes) add_by_group(shift, shift.slopes, rows.tile, start, n_rows, n_chains, eta + n_chains * size);
         for (i64 c = 0; c < n_chains; ++c) {
             double *at_beta = eta + c * size, *change = eta + (n_chains + c) * size;
             for (i64 k = 0; k < n_steps; ++k) {

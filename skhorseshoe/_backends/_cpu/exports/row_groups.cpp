@@ -2,35 +2,15 @@
 // pass has stored (``Shift`` of rows.hpp). Groups and the rows of each have a fixed order, so that sums have the same
 // bits for any number of threads.
 #include "csr_rows.hpp"
-#include "export.hpp"
 #include "group_effects.hpp"
 #include "on_likelihood.hpp"
-
-struct RowGroups {  // filled by Python
-    i32 likelihood;
-    i32 is_double;          // the type of stored numbers of rows
-    const i64* order;       // (n,) the rows of the first group, then those of the second, and so on
-    const i64* starts;      // (n_groups + 1,) the start of each group in ``order``
-    const i32* codes;       // (n,) the group of each row
-    const u8* y;            // (n,)
-    const double* weight;   // (n,), or null
-    const double* offset;   // (n,), or null
-    const double* slope;    // (n,) by which the effect of its group is multiplied in a row; null where each is 1
-};
+#include "row_groups.hpp"
 
 // Calls use(values) with stored numbers of rows in their type.
 template <class F> static void with_stored(const RowGroups& groups, const void* values, F use) {
     if (groups.is_double) use(static_cast<const double*>(values));
     else use(static_cast<const float*>(values));
 }
-
-// The linear predictors of rows in each chain, but for offsets and effects, and the likelihood's own parameters there.
-struct GivenPredictors {  // filled by Python
-    const void* values;    // (n, n_chains), in the type of stored numbers
-    const double* factor;  // (n_chains,), of these
-    const double* own;     // (n_chains, n_own)
-    i64 n_own, n_chains;
-};
 
 // use(law_of, values) with the law of each chain, as ``TwoClasses``, and with these numbers.
 template <class F> static void with_laws(const RowGroups& groups, const GivenPredictors& given, F use) {

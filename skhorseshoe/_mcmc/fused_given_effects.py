@@ -1,0 +1,61 @@
+"""Rows with effects that follow beta, as fused calls of the core read them (``fused_score.hpp``).
+
+Along the map u = u_0 + A beta, u_0 held, row i has the linear predictor (x_i + A_g(i)) beta + u_0,g(i): a row of
+another array, with a shift. What the density of u adds is quadratic in beta,
+
+    -(u_0 + A beta)' D (u_0 + A beta) / 2,   D = diag(s^-2) of each effect.
+"""
+
+import numpy as np
+
+
+class FusedGivenEffects:
+    """What fused calls read of one state after the other. given : ``RowsGivenEffects``, along their map of now."""
+
+    def __init__(self, given):
+        self.given, self.effects, rows = given, given.effects, given.rows
+        self.map, X, self.dtype = self.effects.along, None, np.promote_types(rows.dtype, np.float32)
+        self.of_sampler, m = _of_sampler(rows), 2 * self.effects.n_chains  # a call may have two points of each chain
+        q = self.of_sampler.shape[1]
+        self.first = q if self.map is None else self.effects.n_held  # of the coefficients that are followed
+        if self.map is not None:
+            self.along = self.map[:, self.first :].astype(np.float64)
+            X = self._rows_along_map(rows)
+            own = [self.along[factor.part] for factor in self.effects.factors]
+            self.squares = np.array([A.T @ A for A in own])
+        k = q - self.first
+        self.of_groups, self.level = np.empty((rows.groups.n, m)), np.empty(m)
+        self.pull, self.curvature = np.empty((m, k)), np.empty((m, k, k))
+        rows.ops.give_effects(given, rows, self.of_groups, X, self.level, self.pull, self.curvature)
+
+    def _rows_along_map(self, rows):
+        """x_i + A_g(i) (n, q), of X's type."""
+        moved = self.of_sampler.copy()
+        for factor in self.effects.factors:
+            moved[:, self.first :] += self.along[factor.part][factor.row_groups.codes]
+        return moved.astype(rows.held[0].dtype)
+
+    def predictors(self, beta):
+        """x beta of all rows, as of ``Rows``."""
+        return (self.of_sampler @ beta.T).astype(self.dtype)
+
+    def begin(self, beta):
+        """Take the effects as they are at beta (n_chains, q), which follow from there."""
+        block, m = self.effects, len(beta)
+        effects, precision = block.effects, block.precisions(m)
+        if self.map is not None:
+            effects = effects - self.along @ beta[:, self.first :].T
+            pull = (effects * block.by_effect(precision)).T @ self.along
+            curvature = np.tensordot(precision.T, self.squares, 1)
+        of_groups, level = block.of_rows(effects), self.given.weighed(effects**2, precision) / 2
+        for some in (slice(m), slice(m, None)):
+            self.of_groups[:, some], self.level[some] = of_groups, level
+            if self.map is not None:
+                self.pull[some], self.curvature[some] = pull, curvature
+
+
+def _of_sampler(rows):
+    """x_i in the sampler's columns (n, q)."""
+    c = rows.columns
+    own = np.column_stack([rows.held[0], np.ones((rows.n, int(c.fit_intercept)))])[:, c.q_order]
+    return (own - c.q_centre[c.q_order]) / c.q_unit[c.q_order]
