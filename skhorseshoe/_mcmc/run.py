@@ -72,6 +72,11 @@ class RowsForHostChains:
     def __getattr__(self, name):
         return getattr(self._rows, name)
 
+    @property
+    def quick(self):
+        """As of ``Rows``."""
+        return RowsForHostChains(self._rows.quick)
+
     def score(self, beta, *more, **options):
         """As ``Rows.score``."""
         ops = self._rows.ops

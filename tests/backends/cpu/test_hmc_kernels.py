@@ -92,7 +92,8 @@ def quadratic(rng, q):
 
 def begun(gauss, lambda_sq_inv, tau_sq_inv, sweep=0):
     """The trajectory of chains whose coefficients do not matter."""
-    zero, q = np.zeros((len(tau_sq_inv), len(gauss.b))), len(gauss.b)
+    q = len(gauss.H)
+    zero = np.zeros((len(tau_sq_inv), q))
     state = HmcState(zero, lambda_sq_inv, tau_sq_inv, zero[:, 0], zero, sweep, None, None)
     return gauss.begin(Reference(np.zeros(q), np.zeros(q), np.zeros((q, q)), None), state, KEY)
 
