@@ -126,7 +126,8 @@ def test_other_answers_take_slopes_or_refuse_them(model):
     plotting.GroupEffectsDisplay.from_estimator(model, factor="patient")
     assert terms.summary(model, X).index.tolist() == list(X)
     assert {"group_scale_patient", "group_scale_doctor"} <= log_prior(model, None).keys()
-    assert sensitivity.sensitivity(fit(n_iter=300), X, Y, groups=GROUPS).notna().to_numpy().any()
+    moved = sensitivity.sensitivity(fit(n_iter=300), X, Y, groups=GROUPS)
+    assert (moved[["prior", "likelihood", "likelihood_error"]] > 0).all(axis=None)  # that of the correlation too
     with pytest.raises(ValueError, match="group_slopes"):
         inspection.contributions(model, X[:1])
     with pytest.raises(ValueError, match="group_slopes"):
