@@ -159,6 +159,8 @@ def test_two_factors_and_several_columns_have_slopes():
         ({"patient": ["of_patient"]}, GROUPS, "constant within each label"),
         ({"pair": ["time", "a"]}, {"pair": np.arange(N) // 2}, "600 effects.*400 rows"),
         ({"patient": ["time"]}, None, "no groups"),
+        ({"global": ["time"]}, {"global": PATIENT}, "column named 'global'"),
+        ({0: ["time"]}, pd.DataFrame(PATIENT), r"columns named \[0\]: names of factors are text"),
     ],
 )
 def test_slopes_that_cannot_be_are_refused(slopes, groups, match):
