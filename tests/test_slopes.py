@@ -1,5 +1,6 @@
 """Slopes of groups: fits, answers beside what follows from the draws, and what is refused."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -133,6 +134,17 @@ def test_other_answers_take_slopes_or_refuse_them(model):
     with pytest.raises(ValueError, match="group_slopes"):
         inspection.predictive_check(model, X, Y, "a", groups=GROUPS, new_groups=True)
     assert len(inspection.predictive_check(model, X, Y, "a", groups=GROUPS, new_groups=False))
+
+
+def test_the_log_prior_is_of_deviations_and_correlations(model):
+    """Those have half-t laws, and a power of a density depends on its coordinates."""
+    grid, place = copy.copy(model), np.linspace(0.0025, 0.9975, 200)
+    s, t, r = np.meshgrid([0.2, 1.0, 4.0], place / (1 - place), np.linspace(-0.995, 0.995, 200), indexing="ij")
+    grid.group_scale_draws_ = {"patient": s.reshape(1, -1), "patient:time": t.reshape(1, -1), "doctor": np.ones((1, 1))}
+    grid.group_correlation_draws_ = {"patient, patient:time": r.reshape(1, -1)}
+    density = np.exp(log_prior(grid, None)["group_scale_patient"]).reshape(s.shape) * (1 + t) ** 2
+    of_s = density.sum(axis=(1, 2))
+    np.testing.assert_allclose(of_s / of_s[0], (1 + s[:, 0, 0] ** 2 / 2) ** -1.5 / (1 + 0.2**2 / 2) ** -1.5, rtol=0.02)
 
 
 def test_two_factors_and_several_columns_have_slopes():
