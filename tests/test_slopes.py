@@ -1,5 +1,6 @@
 """Slopes of groups: fits, answers beside what follows from the draws, and what is refused."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -126,12 +127,24 @@ def test_other_answers_take_slopes_or_refuse_them(model):
     plotting.GroupEffectsDisplay.from_estimator(model, factor="patient")
     assert terms.summary(model, X).index.tolist() == list(X)
     assert {"group_scale_patient", "group_scale_doctor"} <= log_prior(model, None).keys()
-    assert sensitivity.sensitivity(fit(n_iter=300), X, Y, groups=GROUPS).notna().to_numpy().any()
+    moved = sensitivity.sensitivity(fit(n_iter=300), X, Y, groups=GROUPS)
+    assert (moved[["prior", "likelihood", "likelihood_error"]] > 0).all(axis=None)  # that of the correlation too
     with pytest.raises(ValueError, match="group_slopes"):
         inspection.contributions(model, X[:1])
     with pytest.raises(ValueError, match="group_slopes"):
         inspection.predictive_check(model, X, Y, "a", groups=GROUPS, new_groups=True)
     assert len(inspection.predictive_check(model, X, Y, "a", groups=GROUPS, new_groups=False))
+
+
+def test_the_log_prior_is_of_deviations_and_correlations(model):
+    """Those have half-t laws, and a power of a density depends on its coordinates."""
+    grid, place = copy.copy(model), np.linspace(0.0025, 0.9975, 200)
+    s, t, r = np.meshgrid([0.2, 1.0, 4.0], place / (1 - place), np.linspace(-0.995, 0.995, 200), indexing="ij")
+    grid.group_scale_draws_ = {"patient": s.reshape(1, -1), "patient:time": t.reshape(1, -1), "doctor": np.ones((1, 1))}
+    grid.group_correlation_draws_ = {"patient, patient:time": r.reshape(1, -1)}
+    density = np.exp(log_prior(grid, None)["group_scale_patient"]).reshape(s.shape) * (1 + t) ** 2
+    of_s = density.sum(axis=(1, 2))
+    np.testing.assert_allclose(of_s / of_s[0], (1 + s[:, 0, 0] ** 2 / 2) ** -1.5 / (1 + 0.2**2 / 2) ** -1.5, rtol=0.02)
 
 
 def test_two_factors_and_several_columns_have_slopes():
@@ -158,6 +171,8 @@ def test_two_factors_and_several_columns_have_slopes():
         ({"patient": ["of_patient"]}, GROUPS, "constant within each label"),
         ({"pair": ["time", "a"]}, {"pair": np.arange(N) // 2}, "600 effects.*400 rows"),
         ({"patient": ["time"]}, None, "no groups"),
+        ({"global": ["time"]}, {"global": PATIENT}, "column named 'global'"),
+        ({0: ["time"]}, pd.DataFrame(PATIENT), r"columns named \[0\]: names of factors are text"),
     ],
 )
 def test_slopes_that_cannot_be_are_refused(slopes, groups, match):

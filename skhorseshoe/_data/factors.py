@@ -77,14 +77,20 @@ def _columns(groups):
             f"groups has {len(names)} columns, and each would be a factor, of which a fit takes {_MOST} at most: give "
             "those that say what rows belong to, such as groups=frame[['patient', 'hospital']]."
         )
-    if len(names) > 1 and not all(isinstance(name, str) for name in names):
+    if len(names) > 1:
+        _check_names(names)
+    return {name: groups[name] for name in names}
+
+
+def _check_names(names):
+    """Raise a ValueError if factors cannot have these names."""
+    if not all(isinstance(name, str) for name in names):
         raise ValueError(f"groups has columns named {names!r:.80}: names of factors are text, such as 'patient'.")
-    if len(names) > 1 and "global" in names:
+    if "global" in names:
         raise ValueError(
             "groups has a column named 'global', and (global scale) is the scale of the columns of X in tables: give "
             "this factor another name."
         )
-    return {name: groups[name] for name in names}
 
 
 def encode_factors(labels, weight, keeps_name=False):
@@ -94,7 +100,8 @@ def encode_factors(labels, weight, keeps_name=False):
         ((name, values),) = labels.items()
         groups, codes = encode_groups(values, called(name))
         check_sizes(codes, weight)
-        if keeps_name and isinstance(name, str):
+        if keeps_name and name is not None:
+            _check_names([name])
             return Factors({name: groups}, np.arange(len(groups), dtype=np.int32)[:, None]), codes
         return Factors({None: groups}, None), codes
     encoded = {name: encode_groups(values, called(name)) for name, values in labels.items()}

@@ -90,7 +90,10 @@ def log_prior(model, max_draws):
             root = np.linalg.cholesky(predict.evenly(covariance, max_draws))
             own = np.array([scales[effect] for effect in numbers])
             of_root = log_density_of_covariance(inverse(np.moveaxis(root.reshape(-1, *root.shape[2:]), 0, -1)), own)
-            terms[f"group_scale{of(name)}"] = of_root.reshape(root.shape[:2])
+            # The density of Sigma times the Jacobian of deviations and correlations, whose law is raised to powers.
+            deviations = np.stack([predict.evenly(scale_draws(model)[effect], max_draws) for effect in numbers])
+            jacobian = len(numbers) * np.log(deviations).sum(axis=0)
+            terms[f"group_scale{of(name)}"] = of_root.reshape(root.shape[:2]) + jacobian
         with_slopes = {effect for numbers, _ in covariances.values() for effect in numbers}
         for name, values in scale_draws(model).items():
             if name in with_slopes:

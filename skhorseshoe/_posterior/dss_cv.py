@@ -48,8 +48,9 @@ def splits_of(cv, X, y, groups=None):
         raise ValueError("This HorseshoeSelector requires y to be passed, but the target y is None (for cv).")
     y = labels.check_labels(y)
     check_classification_targets(y)
-    if groups is not None and len(check_factors(groups, len(y))) > 1:
-        groups = None  # no splitter takes several factors
+    if groups is not None:
+        groups, *others = check_factors(groups, len(y)).values()
+        groups = None if others else groups  # no splitter takes several factors
     try:
         splits = list(check_cv(cv, y, classifier=True).split(X, y, groups))
     except ValueError as error:

@@ -86,6 +86,18 @@ def _of_two(model, intercept_draws, relation, label):
     return two
 
 
+def one_above_other(model):
+    """The models of y >= a class and of y >= the next, where a model is that of a class between others; or itself."""
+    own = getattr(model, "_predictors", {})
+    if own.get("place") != "between":
+        return [model]
+    models = [copy(model), copy(model)]
+    for k, one in enumerate(models):
+        one.intercept_draws_ = own["intercept"][..., k]
+        del one._predictors
+    return models
+
+
 def cut_names(model):
     """The cut points by the classes below and above them."""
     return [f"{low}|{high}" for low, high in pairwise(model.ordered_classes_.tolist())]

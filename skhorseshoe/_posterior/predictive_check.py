@@ -22,6 +22,7 @@ from .estimates import interval
 from .grouped_prediction import draws_with_effects, evenly, is_grouped, scale_draws
 from .input_rows import InputRows
 from .mixin import level_of
+from .ordered import one_above_other
 from .pipeline import unwrap
 from .slopes import refuse_slopes
 from .summary import in_lines, interval_headings
@@ -33,11 +34,11 @@ if TYPE_CHECKING:
 _NUMBERS_AT_A_TIME = 2**22  # probabilities of rows under draws
 
 
-def outcomes_of_groups(classifier, samples, n_draws, matched, rng):
+def outcomes_of_groups(classifier, arguments, n_draws, matched, rng):
     """Yields outcomes (n,) bool under each draw. Rows of a group that the fit has not seen share a new u ~ N(0, s^2),
     of each factor.
 
-    Their ``samples`` are averages over u.
+    arguments : of predictions, whose samples are averages over u.
     """
     if (matched.codes < 0).any():
         refuse_slopes(classifier, "An outcome of a new group", "Leave groups out, or give rows of groups of the fit.")
@@ -45,10 +46,15 @@ def outcomes_of_groups(classifier, samples, n_draws, matched, rng):
     own = scale_draws(classifier)  # of slopes none is used
     draws_of = [own[name] for name in classifier.groups_] if isinstance(classifier.groups_, dict) else own.values()
     scales = [evenly(draws[:, with_effects], n_draws).ravel() for draws in draws_of]
-    for p, *s in zip(samples.T, *scales, strict=True):
+    # A class between others is y >= it less y >= the next, and each of these grows with u.
+    models = one_above_other(classifier)
+    samples = [model.predict_proba_samples(**arguments, max_draws=n_draws).T for model in models]
+    for p, *s in zip(zip(*samples, strict=True), *scales, strict=True):
         shared = [one * are_new for one, are_new in zip(s, is_new, strict=True)]
         effects = sum(one * rng.standard_normal(len(own))[own] for one, own in zip(shared, codes, strict=True))
-        yield classifier._likelihood.outcomes(p, effects, sum(map(np.square, shared)), rng.standard_normal(len(p)))
+        given = effects, sum(map(np.square, shared)), rng.standard_normal(len(codes[0]))
+        is_one, *is_above = (model._likelihood.outcomes(one, *given) for model, one in zip(models, p, strict=True))
+        yield is_one & ~is_above[0] if is_above else is_one
 
 
 @guarded
@@ -161,8 +167,7 @@ def _repeated(classifier, arguments, matched, codes, m, n_draws, rng):
     n = len(codes)
     inside = csr_array((np.ones(n), (codes, np.arange(n))), shape=(m, n))
     if matched is not None:
-        samples = classifier.predict_proba_samples(**arguments, max_draws=n_draws)
-        drawn = outcomes_of_groups(classifier, samples, n_draws, matched, rng)
+        drawn = outcomes_of_groups(classifier, arguments, n_draws, matched, rng)
         return np.array([inside @ outcomes for outcomes in drawn])
     total, offset = 0.0, arguments["offset"]
     for rows in cut(0, n, max(1, _NUMBERS_AT_A_TIME // n_draws)):

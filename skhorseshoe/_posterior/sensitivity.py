@@ -25,7 +25,7 @@ from .._utils.warn import warn
 from ..diagnostics import mcse_mean
 from .arviz import log_normal, log_prior
 from .classes import has_sizes, needs_two
-from .estimates import other_quantities, scale_names
+from .estimates import SCALE_ROW, other_quantities, scale_names
 from .grouped_prediction import draws_with_effects, is_grouped
 from .loo import LEAST_DRAWS, highest_good_k, relative_efficiency, smoothed_weights, tail_length
 from .ordered import cut_points, is_ordered
@@ -181,7 +181,7 @@ def _answers(model):
     logarithms."""
     scales = scale_names(model)
     others = {
-        name: np.log(values) if name in scales else values
+        name: np.log(values) if name in scales and name.endswith(SCALE_ROW) else values  # not correlations
         for name, values in other_quantities(model)[0].items()
         if not (is_ordered(model) and name == "(intercept)")
     }

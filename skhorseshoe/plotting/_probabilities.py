@@ -231,10 +231,10 @@ class PosteriorCalibrationDisplay(AxesDisplay):
         predicted, place, counts = np.unique(proba, return_inverse=True, return_counts=True)
         y = is_second(y, place, classifier.classes_)
         codes = np.arange(len(y)) if matched is None else matched.coarsest
-        samples = classifier.predict_proba_samples(**arguments, max_draws=n_draws)
         if matched is not None:
-            outcomes = outcomes_of_groups(classifier, samples, n_draws, matched, rng)
+            outcomes = outcomes_of_groups(classifier, arguments, n_draws, matched, rng)
         else:
+            samples = classifier.predict_proba_samples(**arguments, max_draws=n_draws)
             outcomes = (rng.random(len(p)) < p for p in samples.T)
             if is_grouped(classifier):
                 warn(ALONE.format("band is"))

@@ -3,15 +3,17 @@
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.optimize import minimize
 from scipy.special import xlogy
 from scipy.stats import norm
+from sklearn.model_selection import GroupKFold
 
 from skhorseshoe._model import PROBIT
 from skhorseshoe._posterior import dss_cv
-from skhorseshoe._posterior.dss_cv import Projection
+from skhorseshoe._posterior.dss_cv import Projection, splits_of
 
 
 def model_of(draws, fit_intercept=True, unpenalized=()):
@@ -63,6 +65,13 @@ def test_no_coefficients_predict_more_alike(seed, make):
     ]
     np.testing.assert_allclose(found, least, atol=0.1)
     assert sum(start) > sum(least) + 2
+
+
+def test_folds_by_groups_take_a_table_of_one_factor():
+    y, patient = np.tile([0, 1], 30), np.repeat(np.arange(12), 5)
+    given = [patient, pd.DataFrame({"patient": patient}), {"patient": patient}]
+    ours, *others = ([test.tolist() for _, test in splits_of(GroupKFold(3), y[:, None], y, of)] for of in given)
+    assert ours == others[0] == others[1]
 
 
 def test_steps_that_lead_all_draws_too_far_are_shortened(monkeypatch):

@@ -126,6 +126,25 @@ def test_ordered_classes_are_asked_one_by_one(patients, seed):
     assert len(check) == 2
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("label", range(3))
+def test_a_class_of_new_groups_is_more_frequent_in_some(label, seed):
+    """The middle one is rarer where the effect of a group is far from zero, on either side."""
+    rng = np.random.default_rng(seed)
+    X, groups = rng.standard_normal((240, 2)), np.repeat(np.arange(20), 12)
+    y = np.digitize(X[:, 0] / 2 + 1.5 * rng.standard_normal(20)[groups] + rng.standard_normal(240), [-0.7, 0.8])
+    model = HorseshoeProbitClassifier(ordered=True, n_iter=100, burn_in=100, random_state=seed)
+    model.fit(X, y, groups=groups)
+    s, cuts = model.group_scale_draws_.ravel(), model.cut_points_draws_.reshape(-1, 2)
+    u = (s * rng.standard_normal((20, len(s))))[groups]
+    score = X @ model.coef_draws_.reshape(-1, 2).T + u + rng.standard_normal(u.shape)
+    is_one = (score[..., None] > cuts).sum(axis=-1) == label
+    wanted = np.quantile(is_one.reshape(20, 12, -1).mean(axis=1).std(axis=0), [0.05, 0.95])
+    one = inspection.one_vs_rest(model, label)
+    check = inspection.predictive_check(one, X, y == label, groups, groups=groups, new_groups=True)
+    np.testing.assert_allclose(check.attrs["spread"][1:], wanted, atol=0.03)
+
+
 def test_the_display_shows_the_table(model, patients):
     pytest.importorskip("matplotlib").use("Agg")
     frame = inspection.predictive_check(model, *patients, "age")
