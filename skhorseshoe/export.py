@@ -14,7 +14,7 @@ from ._posterior.classes import has_sizes
 from ._posterior.grouped_prediction import is_grouped, refuse_offset
 from ._posterior.ordered import is_ordered, own_draws
 from ._posterior.pipeline import unwrap
-from ._posterior.predict import flat_draws
+from ._posterior.predict import flat_draws, n_draws_of
 from ._utils.names import names_of
 from ._version import __version__
 
@@ -139,16 +139,18 @@ class _Graph:
 def _answers(graph, model, rows, n_draws):
     """Adds the outputs to a graph, and describes them."""
     onnx, (coef, intercept) = graph.onnx, flat_draws(model, n_draws)
+    held = n_draws_of(model, intercept)
     if 8 * coef.size > _MOST_BYTES:
+        of_draw = coef.size // held
         raise ValueError(
-            f"The {len(coef)} draws of {coef.shape[1]} coefficients take more than a file of ONNX may have, 2 GiB: "
-            f"give n_draws={_MOST_BYTES // (8 * coef.shape[1])} or less."
+            f"The {held} draws of {of_draw} coefficients take more than a file of ONNX may have, 2 GiB: give "
+            f"n_draws={_MOST_BYTES // (8 * of_draw)} or less."
         )
     if model._of_two_classes is not PROBIT:
         raise ValueError(f"to_onnx knows the probit likelihood, and this model has {model._of_two_classes.name!r}.")
     products = graph("MatMul", rows, np.ascontiguousarray(coef.T, np.float64))
     if has_sizes(model):
-        values = _of_utilities(graph, graph("Add", products, intercept), len(model.classes_))
+        values = _of_utilities(graph, graph("Add", products, intercept), held, len(model.classes_))
     else:
         own = own_draws(model, n_draws).T if is_ordered(model) else np.empty((0, len(coef)))
         values = _of_cuts(graph, model, products, np.vstack([np.zeros(len(coef)), own]) - intercept)
@@ -162,14 +164,14 @@ def _answers(graph, model, rows, n_draws):
     return label, onnx.helper.make_tensor_value_info(probabilities, onnx.TensorProto.DOUBLE, shape)
 
 
-def _of_utilities(graph, utilities, n_classes):
+def _of_utilities(graph, utilities, n_draws, n_classes):
     """Averages over draws of the probabilities that a utility is the largest; (n, K) of (n, m K).
 
     Integrals over the largest utility t, of phi(t - eta_k) prod_l Phi(t - eta_l), l other than k, by the trapezoidal
     rule: a ``Scan`` takes a node at a time, so that memory is that of the draws.
     """
     onnx, nodes = graph.onnx, MultinomialProbit(n_classes).nodes
-    eta = graph("Reshape", utilities, np.array([0, -1, n_classes]))
+    eta = graph("Reshape", utilities, np.array([0, n_draws, n_classes]))
     below_largest = graph("Sub", graph("ReduceMax", eta, axes=[2]), eta)
     none = graph("Mul", graph("ReduceMean", eta, axes=[1], keepdims=0), 0.0)
     body = _Graph(onnx, "of_node_")
@@ -190,7 +192,8 @@ def _of_utilities(graph, utilities, n_classes):
 def _of_cuts(graph, model, products, cuts):
     """Averages over draws of the probabilities of ordered classes, or of two; (n, K) of products (n, m) and cut points
     (K - 1, m)."""
-    below, above = _averages(graph, model, graph("Sub", graph("Reshape", products, np.array([0, 1, -1])), cuts))
+    by_draw = graph("Reshape", products, np.array([0, 1, cuts.shape[1]]))
+    below, above = _averages(graph, model, graph("Sub", by_draw, cuts))
     none = graph("Mul", graph("ReduceMean", below, axes=[1]), 0.0)
     every = graph("Add", none, 1.0)
     from_class = graph("Concat", every, above, axis=1)  # P(y >= k)

@@ -39,7 +39,8 @@ def test_probabilities_and_labels_are_those_of_the_model(problem, fitted, labels
     assert_same(model, X, graph)
     assert [output.name for output in graph.graph.output] == ["label", "probabilities"]
     assert {entry.key: entry.value for entry in graph.metadata_props}["columns"].split() == [f"x{j}" for j in range(8)]
-    assert run(graph, {"X": X[:1]})[1].shape == (1, 2)
+    for n in (0, 1):
+        assert run(graph, {"X": X[:n]})[1].shape == (n, 2)
 
 
 @pytest.mark.parametrize("n_draws", [3, 100, 10_000])
@@ -64,18 +65,24 @@ def test_ordered_classes(problem, short_fit, n_draws):
 
 @pytest.mark.parametrize("n_draws", [None, 30])
 @pytest.mark.parametrize("n_classes", [3, 8])
-def test_several_classes(n_classes, n_draws, short_fit, seed):
+def test_several_classes(n_classes, n_draws, short_fit, monkeypatch, seed):
     rng = np.random.default_rng(seed)
     X, coef = rng.standard_normal((160, 4)), 2 * rng.standard_normal((n_classes, 4))
     y = np.array(list("hgfedcba"))[(X @ coef.T + rng.standard_normal((160, n_classes))).argmax(axis=1)]
     model = make_pipeline(StandardScaler(), short_fit(X, y, draws_dtype="float32", n_iter=30))
     model[0].fit(X)
     far = np.vstack([X, 30 * X, 1e9 * X])
-    label, probabilities = run(to_onnx(model, n_draws=n_draws), {"X": far})
+    graph = to_onnx(model, n_draws=n_draws)
+    assert run(graph, {"X": far[:0]})[1].shape == (0, n_classes)
+    label, probabilities = run(graph, {"X": far})
     wanted = model[-1].predict_proba_samples(model[0].transform(far), max_draws=n_draws).mean(axis=1)
     np.testing.assert_allclose(probabilities, wanted, atol=1e-8)
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, atol=1e-12)
     assert np.array_equal(label, model.classes_[wanted.argmax(axis=1)])
+    monkeypatch.setattr(export, "_MOST_BYTES", 8 * 4 * n_classes * 20)
+    with pytest.raises(ValueError, match=rf"draws of {4 * n_classes} coefficients .* give n_draws=20 or less"):
+        to_onnx(model)
+    assert to_onnx(model, n_draws=20).graph.node
     with pytest.raises(ValueError, match="takes the model of all classes"):
         to_onnx(one_vs_rest(model, "h"))
 

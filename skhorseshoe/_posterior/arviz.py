@@ -29,6 +29,11 @@ def from_model(model, rows, max_draws):
         import arviz
     except ImportError as error:
         raise ImportError("to_arviz needs ArviZ: pip install arviz, version 0.18 or later.") from error
+    if hasattr(model, "_derived") and not hasattr(model, "_odds_factor"):
+        raise ValueError(
+            f"to_arviz takes no model {model._derived}: the prior is that of all classes. Ask the model that was "
+            "fitted, which has the same draws."
+        )
     draws = {"coef": model.coef_draws_, "intercept": model.intercept_draws_, "global_scale": model.global_scale_draws_}
     if is_grouped(model):
         draws |= {f"group_scale{of(name)}": values for name, values in scale_draws(model).items()}

@@ -169,6 +169,7 @@ def _sets(search, sets, members, q, level, left_out):
     false = 0.0 if frame.empty else 1 - frame["probability"].mean()
     n_sets, n_columns = len(frame), sum(map(len, members))
     frame.attrs["classes"] = search.model.classes_.tolist()
+    frame.attrs["favours"] = getattr(search.model, "_favours", None)
     frame.attrs["header"] = in_lines(
         f"{n_sets} set{'' if n_sets == 1 else 's'} of {n_columns} of {len(search.scale)} columns, expected share of "
         f"false ones {false:.2g} (at most {q:g}). Each has an effect beyond {search.effect:g} with a probability of at "

@@ -241,8 +241,9 @@ class PosteriorMixin:
         ImportError
             If ArviZ is not installed.
         ValueError
-            If one of X and y is missing, the rows are not those of the fit, with the labels, weights and offsets that
-            they had there, y holds a label that is not in ``classes_``, or a weight is negative.
+            If the model is one of two classes that was made of one of more, one of X and y is missing, the rows are not
+            those of the fit, with the labels, weights and offsets that they had there, y holds a label that is not in
+            ``classes_``, or a weight is negative.
         MemoryError
             If the log-likelihood does not fit in memory; before anything is computed.
 

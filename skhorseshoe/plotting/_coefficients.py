@@ -45,6 +45,7 @@ class CoefficientsDisplay(IntervalsDisplay):
     level: float
     selected: Bools | None = None
     classes: NDArray[Any] | None = None
+    favours: str | None = None
 
     @classmethod
     def from_estimator(
@@ -86,12 +87,13 @@ class CoefficientsDisplay(IntervalsDisplay):
             level=level,
             selected=selected,
             classes=classifier.classes_,
+            favours=getattr(classifier, "_favours", None),
         ).plot(top=top, order=order, ax=ax)
 
     def plot(self, *, top: int | None = 20, order: Order = "size", ax: Axes | None = None) -> Self:
         shown, row_label = _first_features(self.names, top, order, -np.abs(self.mean), "largest")
         marks = self._clear() if self.selected is None else (self.selected, ("selected", "not selected"))
-        label = f"coefficient: mean and {self._what}{favoured_line(self.classes)}"
+        label = f"coefficient: mean and {self._what}{favoured_line(self.classes, self.favours)}"
         return self._draw(
             ax, shown, self.mean, self.interval, marks=marks, label=label, row_label=row_label, listed=True
         )
@@ -188,6 +190,7 @@ class CredibleSetsDisplay(IntervalsDisplay):
     level: str
     is_set: Bools
     classes: list[Any] | None = None
+    favours: str | None = None
 
     @classmethod
     def from_sets(cls, found: CredibleSets, *, ax: Axes | None = None) -> Self:
@@ -212,11 +215,13 @@ class CredibleSetsDisplay(IntervalsDisplay):
             level=level,
             is_set=np.array(["n_columns" in row for _, row in rows], bool),
             classes=found.sets.attrs.get("classes"),
+            favours=found.sets.attrs.get("favours"),
         ).plot(ax=ax)
 
     def plot(self, *, ax: Axes | None = None) -> Self:
         marks = self.is_set, ("sets: probability of a signal", "their columns: of each alone")
-        effect = f"effect of one standard deviation on the score: mean and {self._what}{favoured_line(self.classes)}"
+        favoured = favoured_line(self.classes, self.favours)
+        effect = f"effect of one standard deviation on the score: mean and {self._what}{favoured}"
         rows, row_label = np.arange(len(self.mean)), "sets and their columns"
         return self._draw(ax, rows, self.mean, self.interval, marks=marks, label=effect, row_label=row_label)
 

@@ -168,6 +168,7 @@ class GroupEffectsDisplay(IntervalsDisplay):
 
     level: float
     classes: NDArray[Any] | None = None
+    favours: str | None = None
 
     @classmethod
     def from_estimator(
@@ -195,14 +196,15 @@ class GroupEffectsDisplay(IntervalsDisplay):
         level = level_of(classifier, level)
         frame = classifier.group_effects(factor, level)
         mean, interval, _ = table_intervals(frame.iloc[:, :4])  # not the slopes
-        names, classes = frame.index.tolist(), classifier.classes_
-        return cls(names=names, mean=mean, interval=interval, level=level, classes=classes).plot(most=most, ax=ax)
+        known = {"classes": classifier.classes_, "favours": getattr(classifier, "_favours", None)}
+        display = cls(names=frame.index.tolist(), mean=mean, interval=interval, level=level, **known)
+        return display.plot(most=most, ax=ax)
 
     def plot(self, *, most: int | None = 100, ax: Axes | None = None) -> Self:
         check_count("most", most, optional=True)
         shown, n = np.argsort(-self.mean, kind="stable"), len(self.mean)
         if most is not None:
             shown = shown[np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(int))]
-        label = f"effect on the score: mean and {self._what}{favoured_line(self.classes)}"
+        label = f"effect on the score: mean and {self._what}{favoured_line(self.classes, self.favours)}"
         row_label = f"{f'{len(shown)} of {n} groups' if len(shown) < n else 'groups'}, by mean"
         return self._draw(ax, shown, self.mean, self.interval, marks=self._clear(), label=label, row_label=row_label)

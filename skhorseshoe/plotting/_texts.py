@@ -33,11 +33,13 @@ def _literal(text):
     return text.replace("$", r"\$")
 
 
-def favoured_line(classes):
-    """The class that a positive coefficient favours, on a line of its own; empty if the classes are not known."""
+def favoured_line(classes, favours=None):
+    """What a positive coefficient favours, on a line of its own; empty if the classes are not known. favours : where
+    that is not the second of two classes or higher ones."""
     if classes is None:
         return ""
-    return f"\n(positive favours {'higher classes' if len(classes) > 2 else class_names(classes)[1]})"
+    which = "higher classes" if len(classes) > 2 else class_names(classes)[1]
+    return f"\n(positive favours {which if favours is None else _literal(favours)})"
 
 
 def known_line(known_groups):

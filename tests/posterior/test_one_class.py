@@ -10,7 +10,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from skhorseshoe import HorseshoeProbitClassifier, inspection, plotting
+from skhorseshoe import HorseshoeProbitClassifier, inspection, plotting, sets
 from skhorseshoe._backends._cpu import predict as cpu
 from skhorseshoe._posterior import average_changes
 
@@ -132,7 +132,7 @@ def test_a_class_beside_the_rest_is_judged_by_its_labels(fit):
 
 
 def test_coefficients_are_those_of_the_class(fit):
-    model = fit[0]
+    model, X, _ = fit
     if model[-1].coef_draws_.ndim > 3:
         own = inspection.summary(inspection.one_vs_rest(model, "elm"))
         pd.testing.assert_frame_equal(pd.DataFrame(own), pd.DataFrame(inspection.summary(model, of="elm")))
@@ -141,8 +141,14 @@ def test_coefficients_are_those_of_the_class(fit):
     means = [inspection.summary(inspection.one_vs_rest(model, label))["mean"].iloc[0] for label in (0, 1, 3)]
     np.testing.assert_allclose(means, inspection.summary(model)["mean"].iloc[0])
     for label, words in {0: "favour higher classes", 1: "favour higher classes", 3: "favour y = 3"}.items():
-        header = inspection.summary(inspection.one_vs_rest(model, label)).attrs["header"]
-        assert words in " ".join(header.split())
+        one = inspection.one_vs_rest(model, label)
+        assert words in " ".join(inspection.summary(one).attrs["header"].split())
+        columns = one[:-1].transform(X)
+        for display in (
+            plotting.CoefficientsDisplay.from_estimator(one),
+            plotting.CredibleSetsDisplay.from_sets(sets.credible_sets(one[-1], columns)),
+        ):
+            assert display.ax_.get_xlabel().endswith(f"(positive {words.replace('favour', 'favours')})")
 
 
 def test_what_one_class_does_not_tell_is_refused(fit, problem, fitted):
@@ -154,6 +160,10 @@ def test_what_one_class_does_not_tell_is_refused(fit, problem, fitted):
             ask(one, X)
     with pytest.raises(ValueError, match="the log score of a row"):
         inspection.loo(one, X, y == middle)
+    others = [inspection.at_least(model, 1)] if middle == 1 else [inspection.against(model, "elm", "ash")]
+    for each in [*others, *(inspection.one_vs_rest(model, label) for label in model.classes_)]:
+        with pytest.raises(ValueError, match=r"to_arviz takes no model of .* the prior is that of all classes"):
+            each[-1].to_arviz()
     with pytest.raises(ValueError, match="one_vs_rest takes one of"):
         inspection.one_vs_rest(model, "fir")
     with pytest.raises(ValueError, match="a model of two is its own"):
@@ -192,3 +202,5 @@ def test_ordered_classes_in_groups_have_the_probabilities_of_all(seed):
             np.testing.assert_allclose(ours, right, rtol=1e-9, atol=1e-12)
     with pytest.raises(ValueError, match="no function of one score"):
         inspection.one_vs_rest(model, 1).predict_interval(X, of_one=True)
+    of_lowest = plotting.GroupEffectsDisplay.from_estimator(inspection.one_vs_rest(model, 0), factor="patient")
+    assert of_lowest.ax_.get_xlabel().endswith("(positive favours higher classes)")
