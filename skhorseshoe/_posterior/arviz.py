@@ -23,6 +23,15 @@ from .ordered import cut_names, cut_points, is_ordered
 from .slopes import covariances_of, slopes_of
 
 
+def _of_groups(model):
+    """The draws of the scales of groups, of their effects where those of all draws are kept, and of correlations."""
+    draws = {f"group_scale{of(name)}": values for name, values in scale_draws(model).items()}
+    effects, n_draws = by_factor(model, "group_effect_draws_").items(), model.intercept_draws_.shape[1]
+    draws |= {f"group_effect{of(name)}": values for name, values in effects if values.shape[1] == n_draws}
+    correlations = getattr(model, "group_correlation_draws_", {})
+    return draws | {f"group_correlation{of(pair)}": values for pair, values in correlations.items()}
+
+
 def from_model(model, rows, max_draws):
     """See ``HorseshoeProbitClassifier.to_arviz``; rows : None, or X, the places of y, and weights."""
     try:
@@ -36,12 +45,7 @@ def from_model(model, rows, max_draws):
         )
     draws = {"coef": model.coef_draws_, "intercept": model.intercept_draws_, "global_scale": model.global_scale_draws_}
     if is_grouped(model):
-        draws |= {f"group_scale{of(name)}": values for name, values in scale_draws(model).items()}
-        effects = by_factor(model, "group_effect_draws_").items()
-        n_draws = model.intercept_draws_.shape[1]
-        draws |= {f"group_effect{of(name)}": values for name, values in effects if values.shape[1] == n_draws}
-        correlations = getattr(model, "group_correlation_draws_", {})
-        draws |= {f"group_correlation{of(pair)}": values for pair, values in correlations.items()}
+        draws |= _of_groups(model)
     of_classes = ["class"] if is_several(model) else []
     if is_ordered(model):
         draws["cut_points"] = cut_points(model)
