@@ -37,8 +37,8 @@ def _of_factor(data, y, name, codes, n_groups, weight):
         if n_groups > 1:
             labels = f"{n_groups} different labels: so few hardly tell"
             cure = (
-                "Half of that prior lies below group_scale: if groups are known to differ little, set a smaller one "
-                "(0.3 is an intraclass correlation of 0.08)."
+                "About half of that prior lies below group_scale: if groups are known to differ little, set a smaller "
+                "one (0.3 is an intraclass correlation of 0.08)."
             )
         findings.append(Finding("few groups", [], cure, {"called": called(name), "labels": labels}))
     if isinstance(fixed, Matched):
