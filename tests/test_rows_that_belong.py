@@ -270,9 +270,11 @@ def test_the_order_of_the_rows_is_nothing(visits, seed):
 
 def test_an_order_of_labels_that_differs_is_told(visits, of_patients):
     X, y, groups = visits
+    labels = pd.Series(groups)[::-1]
     for use in partial(clone(QUICK).fit, X, y), partial(of_patients.predict, X):
-        with pytest.warns(UserWarning, match="X and groups have the same index labels in another order"):
-            use(groups=pd.Series(groups)[::-1])
+        for given, name in ((labels, "groups"), ({"patient": labels}, r"groups\['patient'\]")):
+            with pytest.warns(UserWarning, match=f"X and {name} have the same index labels in another order"):
+                use(groups=given)
 
 
 def test_a_fit_without_groups_forgets_those_before(visits):

@@ -106,7 +106,16 @@ def refuse_dask(X, **by_row):
             raise TypeError(_HERE.format(name=name))
 
 
-def is_reordered(X, values):
+def reordered(X, by_row):
+    """The names of the arguments of ``by_row`` that have the index labels of X in another order; of a dict its own."""
+    for name, values in by_row.items():
+        parts = {name: values}
+        if isinstance(values, Mapping):
+            parts = {f"{name}[{key!r}]": part for key, part in values.items()}
+        yield from (part for part, labelled in parts.items() if _is_reordered(X, labelled))
+
+
+def _is_reordered(X, values):
     """Whether both are of pandas, with the same index labels in another order."""
     index, other = (getattr(table, "index", None) for table in (X, values))
     if not isinstance(index, pd.Index) or not isinstance(other, pd.Index) or len(index) != len(other):
@@ -115,10 +124,9 @@ def is_reordered(X, values):
 
 
 def warn_if_reordered(X, **by_row):
-    """Warn of each argument that ``is_reordered``."""
-    for name, values in by_row.items():
-        if is_reordered(X, values):
-            warn(f"{REORDERED} {MATCH_BY_LABEL}".format(name=name))
+    """Warn of each argument that is ``reordered``."""
+    for name in reordered(X, by_row):
+        warn(f"{REORDERED} {MATCH_BY_LABEL}".format(name=name))
 
 
 def example_for_fit(X):

@@ -6,7 +6,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from .._data.factors import Factors, check_factors, encode_factors
-from .._data.input_table import example_for_fit, is_dask, is_reordered, read_X, refuse_dask
+from .._data.input_table import example_for_fit, is_dask, read_X, refuse_dask, reordered
 from .._data.labels import in_order, levels_of, order_of
 from .._data.row_groups import check_offset
 from .._data.slopes import with_slopes
@@ -82,7 +82,7 @@ def checked(model, params, X, by_row):
     y, sample_weight, groups, offset = by_row
     if groups is None and params.group_slopes is not None:
         raise ValueError(f"group_slopes is {params.group_slopes!r:.80}, and fit has no groups: give groups=, by name.")
-    reordered = [name for name, values in by_row._asdict().items() if is_reordered(X, values)]
+    in_another_order = [*reordered(X, by_row._asdict())]
     learner = object.__new__(type(model))  # scikit-learn's checks write to an estimator
     own = {name: value for name, value in vars(model).items() if name not in _FACTS_ABOUT_COLUMNS}
     vars(learner).update(own | vars(params))
@@ -114,7 +114,7 @@ def checked(model, params, X, by_row):
     prior_scale = parameters.scales_of_prior(params.prior_scale, names, unpenalized)
     order = in_order(levels or order_of(by_row.y) or (), facts["classes"])
     held = order if levels and len(order) > 2 else []
-    return Data(columns, unpenalized, prior_scale, " and ".join(by), reordered, order, held, **facts)
+    return Data(columns, unpenalized, prior_scale, " and ".join(by), in_another_order, order, held, **facts)
 
 
 def _in_memory(X, y, by_row, params, levels, names):
