@@ -49,7 +49,8 @@ class CredibleSets(NamedTuple):
         known).
         ``sets.attrs["header"]`` says in words what was asked, and the share of false sets to expect;
         ``sets.attrs["classes"]`` has the labels, of which positive effects favour the second one, or with ``ordered``
-        higher ones.
+        higher ones. ``sets.attrs["favours"]`` says what they favour in a model that ``inspection.one_vs_rest`` or
+        ``at_least`` has made, and is None of others.
     members : pandas.DataFrame
         A row for each column of each set, indexed by both names: weight; probability, that the column alone has an
         effect beyond ``effect`` on the side of its set; mean, sd and interval of its part of the sum.

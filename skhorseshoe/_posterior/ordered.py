@@ -55,7 +55,8 @@ def at_least(model, label):
     levels = model.ordered_classes_.tolist()
     if label not in levels[1:]:
         raise ValueError(f"at_least takes one of {levels[1:]}, the classes above the lowest; got {label!r}.")
-    return _of_two(model, -cut_points(model)[..., levels.index(label) - 1], ">=", label)
+    k = levels.index(label)
+    return _of_two(model, -cut_points(model)[..., k - 1], ">=", levels[k])
 
 
 def one_vs_rest(model, label):
@@ -64,6 +65,7 @@ def one_vs_rest(model, label):
     if label not in levels:
         raise ValueError(f"one_vs_rest takes one of {levels}; got {label!r}.")
     k, cuts = levels.index(label), cut_points(model)
+    label = levels[k]  # which a number like True or 1.0 is equal to
     if k == len(levels) - 1:
         return _of_two(model, -cuts[..., -1], "=", label)
     one, ends = _of_two(model, model.intercept_draws_, "=", label), -cuts[..., [max(0, k - 1), k]]

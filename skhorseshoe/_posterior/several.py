@@ -52,8 +52,9 @@ def one_vs_rest(model, label):
     own = {"coef": model.coef_draws_, "intercept": model.intercept_draws_}
     one._predictors = {**own, "place": k, "classes": model.classes_}
     one.classes_ = np.array([False, True])
-    one._event = f"y = {printable(label)}"
-    one._derived = f"of y = {plain(label)!r} within a model of several classes"
+    own_label = model.classes_.tolist()[k]  # which a number like True or 1.0 is equal to
+    one._event = f"y = {printable(own_label)}"
+    one._derived = f"of y = {plain(own_label)!r} within a model of several classes"
     return one
 
 
