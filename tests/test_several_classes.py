@@ -351,6 +351,7 @@ def test_one_call_of_the_core_has_the_draws_of_many():
     np.testing.assert_array_equal(draws[0].global_scale, draws[1].global_scale)
 
 
+@pytest.mark.slow
 def test_what_stands_for_the_likelihood_does_not_change_the_posterior(monkeypatch):
     """Rows that count as half, with a likelihood that is far from theirs: tests correct trajectories and line moves."""
     rows, half, right = rows_of(5), rows_of(5, weight=np.full(14, 0.5)), run_of(rows_of(5), 4000)
