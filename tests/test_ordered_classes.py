@@ -228,6 +228,7 @@ def test_a_fit_ends_where_separation_takes_too_long_to_find_out(monkeypatch):
     [
         (Y.astype(str), {"ordered": True}, "text, which has no order of its own: give the list"),
         (Y.astype(str), {"ordered": ["low", "mid", "high"]}, "y holds the class 'top', which ordered="),
+        (np.arange(len(Y)) % 2, {"ordered": [0, 2]}, "y holds the class 1, which ordered="),
         (Y.astype(str), {"ordered": ["low", "low"]}, "a list of two or more different classes"),
         (Y.astype(str), {"ordered": [["low"], ["mid"]]}, "a list of two or more different classes"),
         (Y.astype(str), {"ordered": np.array("low")}, "a list of two or more different classes"),

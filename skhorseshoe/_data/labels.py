@@ -166,8 +166,8 @@ def encode_labels(y, without="", levels=None):
             f"y has {len(classes)} classes, and at most {_MOST_CLASSES} are possible: it may be a number to predict by "
             "a regression, or classes to put together, such as numpy.digitize(y, edges)."
         )
+    held = classes.tolist() if levels is None else _held(levels, classes)
     if len(classes) > 2:
-        held = classes.tolist() if levels is None else _held(levels, classes)
         place = np.array([held.index(label) for label in classes.tolist()], np.uint8)
         return classes, place[np.searchsorted(classes, y)]
     return classes, (y == classes[1:]).astype(np.uint8)  # not classes[1], which as NumPy text would lose its end
