@@ -84,7 +84,9 @@ def test_effects_are_averaged_over_groups_with_their_slopes(model, change):
     more = X.assign(**{change: X[change] + 0.5})
     expected = mean_probability(more) - mean_probability(X)
     frame = inspection.marginal_effects(model, X, features=[change], change=0.5)
-    np.testing.assert_allclose(frame.loc[change, ["mean", "sd"]], [expected.mean(), expected.std()], rtol=1e-2)
+    np.testing.assert_allclose(
+        frame.loc[change, ["mean", "sd"]].astype(float), [expected.mean(), expected.std()], rtol=1e-2
+    )
     assert "Sigma" in frame.attrs["header"]
 
 
