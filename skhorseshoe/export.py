@@ -178,7 +178,8 @@ def _of_utilities(graph, utilities, n_draws, n_classes):
     t = body("Add", below_largest, "node")
     tail, density = _tail(body, t)
     below = body("Where", body("Greater", t, 0.0), body("Sub", 1.0, tail), tail)
-    all_below = body("ReduceProd", below, axes=[2])
+    logs = body("ReduceSum", body("Log", below), np.array([2]))  # since runtimes have no product of float64
+    all_below = body("Exp", logs)
     average = body("ReduceMean", body("Mul", body("Div", density, below), all_below), axes=[1], keepdims=0)
     body("Add", "sum", average, name="further_sum")
     real, shape = onnx.TensorProto.DOUBLE, [None, n_classes]
