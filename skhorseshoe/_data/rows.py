@@ -50,9 +50,8 @@ class Rows:
     end for such an X. threads : the threads to use. weight : (n,) float64 that multiplies the rows' terms of the
     log-likelihood, or None. unpenalized : (p,) bool, or None. standardize : whether the coefficients are those of
     columns of unit variance. offset : (n,), or (n, d) of d contrasts of classes, float64 that is added to linear
-    predictors, or None. groups : ``Groups`` of
-    the rows, or None. numbers : (p,) of the columns in a wider X, whose others are empty, or None. prior_scale : as in
-    ``Columns``.
+    predictors, or None. groups : ``Groups`` of the rows, or None. numbers : (p,) of the columns in a wider X, whose
+    others are empty, or None. prior_scale : as in ``Columns``.
     """
 
     offset, groups, numbers, likelihood = None, None, None, PROBIT

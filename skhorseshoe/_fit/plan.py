@@ -113,9 +113,10 @@ def choose_kind(params, data):
     too_wide, in_prior_coordinates = needs_conjugate_gradients(data.shape[1]), fits_prior_coordinates(params, data)
     sampler, taking = params.sampler, ("hmc", "gibbs", "pxda")
     has_factors = data.groups is not None and data.groups.levels is not None
-    if has_factors and data.groups.slopes is not None and params.likelihood.n_own:
+    has_slopes = has_factors and data.groups.slopes is not None
+    if has_slopes and params.likelihood.n_own:
         raise ValueError("group_slopes are for two classes yet: leave them out, or fit y >= a class above the lowest.")
-    if has_factors and data.groups.slopes is not None and in_prior_coordinates:
+    if has_slopes and in_prior_coordinates:
         raise ValueError(
             f"group_slopes are not for more columns than rows ({data.shape[1]} and {data.shape[0]}) yet: select "
             "columns first, as with a fit without group_slopes, or leave these out."
@@ -128,14 +129,8 @@ def choose_kind(params, data):
         can_repeat = data.whole_weights and (too_wide or data.expansion <= _LARGEST_EXPANSION)
         sampler = "hmc" if in_prior_coordinates or (can_tune(params) and not too_wide) or not can_repeat else taking[-1]
     elif sampler not in taking:
-        has_slopes = has_factors and data.groups.slopes is not None
-        here = (
-            " with slopes"
-            if has_slopes
-            else " of several factors"
-            if has_factors
-            else " with so many columns" * (sampler == "gibbs")
-        )
+        here = " with slopes" if has_slopes else " of several factors" * has_factors
+        here = here or " with so many columns" * (sampler == "gibbs")
         what = f"{data.extras}{here}" if params.likelihood.has_latents else _named(params.likelihood)
         raise ValueError(f"sampler={sampler!r} does not take {what}. Use sampler={taking[0]!r} or 'auto'.")
     return PRIOR_COORDINATES if in_prior_coordinates and sampler == "hmc" else sampler

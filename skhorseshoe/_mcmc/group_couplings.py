@@ -15,12 +15,6 @@ from scipy.sparse import coo_array
 from .conjugate_gradients import IterativePrecision
 
 
-def _times_slopes(weight, *factors):
-    for factor in factors:
-        weight = weight if factor.slope is None else weight * factor.slope
-    return weight
-
-
 class Couplings:
     """Z' W Z between factors. factors : ``Factor``s. weight : (n,) information of rows about eta. precisions : pairs of
     factors with slopes and the precision of the effects of a group, whose diagonal is in D."""
@@ -30,7 +24,7 @@ class Couplings:
         self.between = coo_array((n, n)).tocsr()
         for a, b in combinations(factors, 2):
             rows, columns = a.row_groups.codes + a.part.start, b.row_groups.codes + b.part.start
-            between = coo_array((_times_slopes(weight, a, b), (rows, columns)), shape=(n, n)).tocsr()
+            between = coo_array((b.times_slope(a.times_slope(weight)), (rows, columns)), shape=(n, n)).tocsr()
             self.between = self.between + between + between.T
         for family, precision in precisions:
             for a, b in permutations(range(family.q), 2):

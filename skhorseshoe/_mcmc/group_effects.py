@@ -112,7 +112,7 @@ class GroupEffects(Block):
             return effects
         by_factor = zip(self.factors, self.levels.T, strict=True)
         return sum(
-            effects[factor.part][levels] * (1.0 if factor.slope is None else factor.slope[:, None])
+            factor.times_slope(effects[factor.part][levels])
             for factor, levels in by_factor
             if but is None or (factor is not but and factor.family is not but)
         )

@@ -30,11 +30,8 @@ from .group_map import GroupMap
 from .group_slopes import SlopesOfFactor
 
 _FIRST_SHARES = 0.05, 0.95  # shares of the prior of s between which chains start
-# Width of slices in log s: the first one, for one group; its bounds; and in standard deviations of the law, whose
-# variance is half the mean square of a step from draw to draw.
-_FIRST_WIDTH, _LEAST_WIDTH, _LARGEST_WIDTH, _WIDTH_IN_DEVIATIONS = 14.0, 1e-3, 4.0, 8.0
+_WIDTH_IN_DEVIATIONS = 8.0  # width of slices in log s, as ``tuned_widths`` takes it
 _PARENT_WIDTH = 8.0  # width of a slice in log s of parents
-_FEWEST_TUNING_SWEEPS = 25  # least number of sweeps whose steps tune the width
 _KEYS = 0x9E3779B9  # times the number of a factor or a shift, of which its key is another than that of the run
 
 
@@ -65,6 +62,10 @@ class Factor:
         self.scale = self.widths = self.steps = None  # s (n_chains,); of slices in log s; sums of their squares
         self.response = None  # how the effects follow those of other factors (n, n_effects), sparse, once known
 
+    def times_slope(self, values):
+        """Values of rows (n_rows, ...) times what a row multiplies effects by."""
+        return values if self.slope is None else (values.T * self.slope).T
+
     @property
     def lines(self):
         """``ScaleLines`` of the map of now."""
@@ -81,15 +82,12 @@ class Factor:
         place = np.roll(np.arange(n_chains), self.number)
         share = least + (most - least) * (place + ndtr(standard[:, 0])) / n_chains
         self.scale = self.prior_scale * np.tan(share * np.pi / 2)
-        self.widths, self.steps = np.full(2, min(_LARGEST_WIDTH, _FIRST_WIDTH / np.sqrt(self.n))), np.zeros(3)
+        self.widths, self.steps = group_moves.first_widths(2, self.n), np.zeros(3)
         return (standard[:, 1:] * self.scale[:, None]).T.copy()
 
     def tune(self):
         """Tune the widths of slices in log s to the steps since the last call."""
-        n, *squares = self.steps
-        if n >= _FEWEST_TUNING_SWEEPS:
-            widths = _WIDTH_IN_DEVIATIONS * np.sqrt(np.array(squares) / (2 * n))
-            self.widths = np.clip(widths, _LEAST_WIDTH, _LARGEST_WIDTH)
+        self.widths = group_moves.tuned_widths(self.widths, self.steps, _WIDTH_IN_DEVIATIONS)
         self.steps = np.zeros(3)
 
     def move(self, block, given, beta, tau_sq_inv, t):

@@ -214,11 +214,11 @@ class MapAverages:
         rows : ``Rows``."""
         weight, q, parts = self.weight / self.n, rows.shape[1] + rows.columns.fit_intercept, []
         for factor in factors:
-            of_rows = weight if factor.slope is None else weight * factor.slope
-            sums = rows.sums_by_group(of_rows, factor.row_groups.codes, factor.n)
+            codes, of_rows = factor.row_groups.codes, factor.times_slope(weight)
+            sums = rows.sums_by_group(of_rows, codes, factor.n)
             h = sums[:, -1:].copy()
             if factor.slope is not None:
-                h = np.bincount(factor.row_groups.codes, of_rows * factor.slope, factor.n)[:, None]
+                h = np.bincount(codes, factor.times_slope(of_rows), factor.n)[:, None]
             parts.append((rows.columns.gradient(sums[:, :q]), h))
         products, h = (np.concatenate(of_all) for of_all in zip(*parts, strict=True))
         if np.ndim(self.with_own):
@@ -254,11 +254,7 @@ class MapAverages:
                 factor.map = none._replace(along=along[factor.part], point=point, precision=h[factor.part], scale=scale)
                 continue
             if len(factors) > 1:
-                others = sum(
-                    self.centre[f.part][f.row_groups.codes] * (1.0 if f.slope is None else f.slope)
-                    for f in factors
-                    if f is not factor
-                )
+                others = sum(f.times_slope(self.centre[f.part][f.row_groups.codes]) for f in factors if f is not factor)
                 at = given._replace(values=(given.values + (others / self.n)[:, None]).astype(given.values.dtype))
             laws = _laws(factor.row_groups, at, scale, reach)
             factor.map = GroupMap(along[factor.part], point, h[factor.part], scale, reach, *laws)

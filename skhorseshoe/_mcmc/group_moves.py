@@ -25,9 +25,25 @@ become c u and c s, which adds log c and the logarithm of the prior of each s.
 import numpy as np
 
 from .._backends import GROUP_LINE_PURPOSE, GROUP_SCALE_PURPOSE, GROUP_XI_PURPOSE
-from .._backends.constants import LINE_PROPOSALS
 from .._backends.line_moves import N_UNIFORMS
 from .._model.horseshoe import log_half_cauchy
+
+_FIRST_WIDTH, _LEAST_WIDTH, _LARGEST_WIDTH = 14.0, 1e-3, 4.0  # of slices in logs: the first, for one group; bounds
+_FEWEST_TUNING_SWEEPS = 25  # least number of sweeps whose steps tune widths
+
+
+def first_widths(k, n_groups):
+    """The widths (k,) with which slices begin."""
+    return np.full(k, min(_LARGEST_WIDTH, _FIRST_WIDTH / np.sqrt(n_groups)))
+
+
+def tuned_widths(widths, steps, deviations):
+    """Widths of slices (k,), in standard deviations of the law, whose variance is half the mean square of a step from
+    draw to draw. steps : (1 + k,) number of sweeps, and sums of the squares of their steps."""
+    n, squares = steps[0], steps[1:]
+    if n < _FEWEST_TUNING_SWEEPS:
+        return widths
+    return np.clip(deviations * np.sqrt(squares / (2 * n)), _LEAST_WIDTH, _LARGEST_WIDTH)
 
 
 def move_effects_and_scale(block, beta, tau_sq_inv, t):
@@ -119,22 +135,3 @@ def _slice(factor, given, effects, line, number, uniform, ops, loglik=None):
     taken, loglik = factor.lines.step(given, scale, c, terms, uniform[:, 0], effects, loglik)
     at = taken, np.arange(len(uniform))
     return r[at], scale[at], c[at], loglik.copy()
-
-
-def slice_step(line, loglik, width, uniform, ops):
-    """A slice step from r = 0 for each chain (``_backends/line_moves.py``): r, and the log-likelihoods there.
-
-    loglik : the log-likelihoods at 0, or None."""
-    proposals, _ = ops.proposals(uniform, np.full(1, width))
-    r, is_open = np.zeros(len(uniform)), np.ones(len(uniform), bool)
-    loglik_at_0, prior = line.at(r, is_open if loglik is None else ~is_open)
-    loglik = loglik_at_0 if loglik is None else loglik
-    level = loglik + prior + np.log(uniform[:, 0])
-    for k in range(1, 1 + LINE_PROPOSALS):
-        proposed = proposals[:, k]
-        new_loglik, prior = line.at(proposed, is_open)
-        inside = is_open & (new_loglik + prior >= level)
-        r, loglik, is_open = np.where(inside, proposed, r), np.where(inside, new_loglik, loglik), is_open & ~inside
-        if not is_open.any():
-            break
-    return r, loglik

@@ -22,6 +22,7 @@ of Sigma: d Sigma is prop. to prod_k R_kk^(q - k) d R, k = 0 to q - 1.
 import numpy as np
 
 from .._backends import GROUP_LINE_PURPOSE
+from .._backends.constants import LINE_PROPOSALS
 from .._backends.line_moves import N_UNIFORMS
 from .._utils.errstate import guarded
 from .group_covariance import (
@@ -35,10 +36,9 @@ from .group_covariance import (
     solve_transposed,
     squared,
 )
-from .group_moves import BetaAndOthers, slice_step
+from .group_moves import BetaAndOthers, first_widths, tuned_widths
 
-_FIRST_WIDTH, _LEAST_WIDTH, _LARGEST_WIDTH, _WIDTH_IN_DEVIATIONS = 14.0, 1e-3, 4.0, 5.0
-_FEWEST_TUNING_SWEEPS = 25  # as in ``group_factors.py``
+_WIDTH_IN_DEVIATIONS = 5.0  # width of slices, as ``tuned_widths`` takes it
 _SAVED = "root", "widths", "steps", "linear", "information", "weight", "directions"
 
 
@@ -52,14 +52,14 @@ class SlopesOfFactor:
         self.n, self.codes, self.number = first.n, first.row_groups.codes, first.number
         self.part = slice(first.part.start, last.part.stop)
         self.prior_scales = np.array([one.prior_scale for one in components])
-        self.values = np.stack([np.ones(rows.n) if one.slope is None else one.slope for one in components])  # x~ (q, n)
+        self.values = np.stack([one.times_slope(np.ones(rows.n)) for one in components])  # x~ (q, n)
         weight = rows.weight if len(rows.weight) else np.ones(rows.n)
         self.mean_square = (weight * self.values) @ self.values.T / weight.sum()  # of x~ x~' over rows
         self.rows, self.along = first.make_row_groups, None
         self.by_row = first.make_row_groups(None, np.arange(rows.n, dtype=np.int32), rows.n)
         lower = [(j, k) for k in range(self.q) for j in range(k, self.q)]
         self.lines = [*(("row", k, k) for k in range(self.q)), *(("entry", j, k) for j, k in lower[1:]), ("all", 0, 0)]
-        self.widths = np.full(len(self.lines), min(_LARGEST_WIDTH, _FIRST_WIDTH / np.sqrt(self.n)))
+        self.widths = first_widths(len(self.lines), self.n)
         self.steps = np.zeros(1 + len(self.lines))
         self.root = np.zeros((self.q, self.q, n_chains))  # lower triangular, Sigma = root root'
         self.forget()
@@ -110,9 +110,7 @@ class SlopesOfFactor:
 
     def tune(self):
         """Tune the widths of slices to the steps since the last call."""
-        n, squares = self.steps[0], self.steps[1:]
-        if n >= _FEWEST_TUNING_SWEEPS:
-            self.widths = np.clip(_WIDTH_IN_DEVIATIONS * np.sqrt(squares / (2 * n)), _LEAST_WIDTH, _LARGEST_WIDTH)
+        self.widths = tuned_widths(self.widths, self.steps, _WIDTH_IN_DEVIATIONS)
         self.steps = np.zeros_like(self.steps)
 
     def forget(self):
@@ -170,7 +168,7 @@ class SlopesOfFactor:
         loglik, steps = None, []
         for k, (kind, width) in enumerate(zip(self.lines, self.widths, strict=True)):
             line = CovarianceLine(self, given, gaussian, own, kind, rest)
-            step, loglik = slice_step(line, loglik, width, uniform[:, k * N_UNIFORMS : (k + 1) * N_UNIFORMS], block.ops)
+            step, loglik = _slice(line, loglik, width, uniform[:, k * N_UNIFORMS : (k + 1) * N_UNIFORMS], block.ops)
             c, self.root, own, *_ = line.to(step)
             steps.append((step**2).mean())
         self.steps += 1, *steps
@@ -244,8 +242,7 @@ class CovarianceLine:
         self.family, self.given, self.kind, self.rest = family, given, kind, rest
         self.linear, self.information, self.weighed = gaussian
         self.root = family.root
-        spread = np.einsum("ikc,jkc,ij->c", self.root, self.root, family.mean_square)
-        self.variance = spread  # v
+        self.variance = np.einsum("ikc,jkc,ij->c", self.root, self.root, family.mean_square)  # v
         _, factor, mean = self._conditional(self.root, 1.0)
         self.standard = product(np.swapaxes(factor, 0, 1), own - mean)
 
@@ -291,6 +288,25 @@ class CovarianceLine:
         volume = family.n * log_determinant(root) + log_determinant(factor).sum(axis=0)
         own_terms = log_prior(inverse_root, family.prior_scales) + jacobian - energy - volume
         return loglik, own_terms + self.rest.log_density(c**2) if self.kind[0] == "all" else own_terms
+
+
+def _slice(line, loglik, width, uniform, ops):
+    """A slice step from r = 0 for each chain (``_backends/line_moves.py``): r, and the log-likelihoods there.
+
+    loglik : the log-likelihoods at 0, or None."""
+    proposals, _ = ops.proposals(uniform, np.full(1, width))
+    r, is_open = np.zeros(len(uniform)), np.ones(len(uniform), bool)
+    loglik_at_0, prior = line.at(r, is_open if loglik is None else ~is_open)
+    loglik = loglik_at_0 if loglik is None else loglik
+    level = loglik + prior + np.log(uniform[:, 0])
+    for k in range(1, 1 + LINE_PROPOSALS):
+        proposed = proposals[:, k]
+        new_loglik, prior = line.at(proposed, is_open)
+        inside = is_open & (new_loglik + prior >= level)
+        r, loglik, is_open = np.where(inside, proposed, r), np.where(inside, new_loglik, loglik), is_open & ~inside
+        if not is_open.any():
+            break
+    return r, loglik
 
 
 def slopes_to_predict(factors, families, rows):

@@ -53,10 +53,8 @@ def average_changes(model, steps, X, changes, parts, offset, max_draws, known=No
                 def fixed(at, places=places):
                     if offset is None:
                         return intercept[at, None]
-                    of_rows = (
-                        offset[places].T if offset.ndim == 1 else np.tile(offset[places].T, (len(scale[at]) // q, 1))
-                    )
-                    return intercept[at, None] + scale[at, None] * of_rows
+                    by_draw = predict.offsets_under_draws(offset[places], len(scale[at])) * scale[at]
+                    return intercept[at, None] + by_draw.T
 
                 inside = slice(None) if len(inside) == base.shape[0] else inside  # without a copy
                 share = (len(places) if parts.weight is None else parts.weight[places]) / size

@@ -238,9 +238,7 @@ def each_predictor(model, rows, coef, intercept, use, scale=1.0):
     def shifted(eta, block, ops):
         eta += ops.to_device(intercept)
         if rows.offset is not None:
-            offset = rows.offset[block]
-            by_draw = offset[:, None] * scale if offset.ndim == 1 else np.tile(offset, n_draws_of(model, intercept))
-            eta += ops.to_device(by_draw)
+            eta += ops.to_device(offsets_under_draws(rows.offset[block], len(intercept)) * scale)
         if not np.isfinite(float(eta.sum())) and (first := first_not_finite(ops.to_host(eta))):
             raise ValueError(
                 f"Row {block.start + first[0]} of X is too large to predict, or holds NaN: its products with the "
@@ -250,6 +248,11 @@ def each_predictor(model, rows, coef, intercept, use, scale=1.0):
 
     alone = nullcontext(Threads(1)) if rows.X.shape[0] == 1 else None  # opening some takes long relative to one row
     each_product(model, rows.X, coef, shifted, alone)
+
+
+def offsets_under_draws(offset, m):
+    """Offsets (n,), or of q linear predictors a row (n, q), as those of m linear predictors under all draws."""
+    return offset[:, None] if offset.ndim == 1 else np.tile(offset, m // offset.shape[1])
 
 
 def each_product(model, a, b, use, threads=None, together=1):

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from group_laws import check_density_and_score, let_follow
 from laws import ALONE, KEY
 from mcmc.test_groups_extremes import SHARES, SLAB, log_horseshoe
 from scipy.interpolate import PchipInterpolator
@@ -208,12 +209,7 @@ def test_what_a_sampler_is_told_is_a_density_with_its_gradient_along_the_map(see
     problem = Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), 1.0, KEY)
     problem = cut_points.CutPoints(problem, m).given(problem)
     block, beta = GroupEffects(problem, m), 0.3 * rng.standard_normal((m, 5))
-    block.begin_sweep(beta)
-    block.follows = True
-    H = block.rows.information(beta)
-    block.set_reference(beta.mean(axis=0))
-    block.begin_sweep(beta)
-    assert np.linalg.eigvalsh(H).min() > 0
+    let_follow(block, beta)
 
     def density(at):
         effects, coef = block.at(at), rows.columns.of_X(at[:, :3])
@@ -225,11 +221,7 @@ def test_what_a_sampler_is_told_is_a_density_with_its_gradient_along_the_map(see
         return weight @ logs + of_cuts - (effects**2).sum(axis=0) / (2 * block.scale**2)
 
     there = beta + 0.1 * rng.standard_normal(beta.shape)
-    value, score = block.rows.score(there)
-    np.testing.assert_allclose(value, density(there), rtol=1e-9)
-    direction, step = rng.standard_normal(beta.shape), 2.0**-6  # the map has 24 digits
-    slope = (density(there + step * direction) - density(there - step * direction)) / (2 * step)
-    np.testing.assert_allclose((score * direction).sum(axis=1), slope, rtol=5e-3, atol=0.3)
+    direction = check_density_and_score(block.rows, density, there, rng, rtol=5e-3, atol=0.3)
     direction[:, 3:] = 0.0
     got = block.rows.holding(there[:, 3:]).line(there[:, :3], direction[:, :3], np.array([[0.5, -1.0]] * m))
     want = [density(there + k * direction) - there[:, 3:].sum(axis=1) for k in (0.5, -1.0)]
