@@ -85,9 +85,14 @@ class OwnParameters:
         """The intercept at the mean of the columns is its product with the coefficients; (q,)."""
         return (self.fixed.anchor * self.fixed.wide)[: self.q]
 
+    def gaps(self, beta):
+        """Those between cut points; (m, K - 2)."""
+        # Of a copy, since NumPy 1 rounds by whether the result lies in memory between the rows of beta.
+        return np.exp(np.ascontiguousarray(beta[:, self.q :]))
+
     def cut_points(self, beta):
         """c_2 to c_K-1; (m, K - 2)."""
-        return np.cumsum(np.exp(beta[:, self.q :]), axis=1)
+        return np.cumsum(self.gaps(beta), axis=1)
 
     def values_or_none(self, beta):
         """The cut points as passes take them."""
@@ -131,7 +136,7 @@ class RowsWithCutPoints:
 
     def score(self, beta, shift=None):
         """Log-likelihood and log-prior of theta (m,), and their gradient (m, q + K - 2). shift : as in ``Rows``."""
-        own, gaps = self.own.cut_points(beta), np.exp(beta[:, self.q :])
+        own, gaps = self.own.cut_points(beta), self.own.gaps(beta)
         loglik, score, by_own = self.rows.score(np.ascontiguousarray(beta[:, : self.q]), shift, own)
         at_mean = self.own.at_mean(beta, own)
         loglik = loglik - (at_mean**2).sum(axis=1) * self.precision / 2 + beta[:, self.q :].sum(axis=1)
@@ -193,7 +198,7 @@ class RowsWithCutPoints:
             predictors = self.predictors(beta[points]).astype(np.float64)
             predictors += 0.0 if self.offset is None else self.offset[:, None]
             predictors += 0.0 if effects is None else effects[self.groups.codes, points]
-            for c, gaps in enumerate(np.exp(beta[points, self.q :])):
+            for c, gaps in enumerate(self.own.gaps(beta[points])):
                 to_theta, own = np.triu(np.tile(gaps[:, None], k)), np.cumsum(gaps)  # derivatives of own, in columns
                 for some in cut(0, self.n, _ROWS_AT_A_TIME):
                     of_eta, with_own, *of_own = self.likelihood.fisher_information(predictors[some, c], own)
