@@ -199,7 +199,7 @@ def _merge_equal_rows(X, y, weight, more):
     differ = (values[1:] != values[:-1]).any(axis=1)
     for others in (y, *more):
         if others is not None:
-            differ |= (others[1:] != others[:-1]).reshape(len(differ), -1).any(axis=1)
+            differ |= (others[1:] != others[:-1]).any(axis=tuple(range(1, others.ndim)))
     first = np.append(True, differ)
     if first.all():
         return X, y, weight, *more

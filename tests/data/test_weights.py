@@ -13,7 +13,7 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.labels import encode_labels
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._data.weights import excess, is_wide, sums_by_class
+from skhorseshoe._data.weights import arrange, excess, is_wide, sums_by_class
 from skhorseshoe._utils.threads import Threads
 
 
@@ -264,6 +264,14 @@ def test_rows_that_are_merged_are_rows_to_the_summary(data):
     X, y, _ = data
     model = short_model(sampler="hmc").fit(np.tile(X, (2, 1)), np.tile(y, 2), sample_weight=np.full(160, 0.5))
     assert "160 rows count as 80" in model.summary().attrs["header"]
+
+
+def test_rows_are_merged_where_all_of_them_is_equal():
+    X, y, offset = np.ones((3, 2)), np.zeros(3, np.uint8), np.array([[0.5, 1.0], [0.5, 1.0], [0.5, 2.0]])
+    for n, weights in ((1, [3.0]), (2, [6.0]), (3, [6.0, 3.0])):
+        _, _, weight, left = arrange(X[:n], y[:n], np.full(n, 3.0), "hmc", (offset[:n],))
+        assert weight.tolist() == weights
+        assert np.array_equal(left, offset[[0, 2]][: len(weights)])
 
 
 @pytest.mark.parametrize("kind", [np.asarray, pd.Series, list])

@@ -129,7 +129,7 @@ def sums_of_others(right, groups, values):
 
 def jacobian_is_forgotten(right, line, r):
     """The volume by which the intercept and tau grow with s is left out."""
-    line.n_free = 0
+    line.rest.n_free = 0
     return right(line, r)
 
 
