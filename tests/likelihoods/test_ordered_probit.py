@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from laws import ALONE, in_full, repeated, sparse_cpu
 from scipy.special import log_ndtr, logsumexp
-from scipy.stats import kstest
+from whole_runs import check_uniform, ended, ranks
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import device
@@ -14,7 +14,7 @@ from skhorseshoe._data.row_groups import Groups
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.cut_points import RowsWithCutPoints
 from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem, Run, Settings
+from skhorseshoe._mcmc.run import PRIOR_COORDINATES
 from skhorseshoe._model.ordered_probit import OrderedProbit
 from skhorseshoe.diagnostics import mcse_mean
 
@@ -197,7 +197,7 @@ def test_unpenalized_columns_have_the_estimates_of_polr():
     assert (abs(model.cut_points_ - cuts) < 0.1 * sd[1]).all()
 
 
-SLAB, WIDE, N_CHAINS, EACH = 2.0, 1.5, 4, 20
+SLAB, WIDE, EACH = 2.0, 1.5, 20
 NAMES = "one coefficient", "another", "tau", "first cut point", "second", "third", "gap", "next gap"
 OF_GROUPS, N_GROUPS, SCALE = ("log s", "an effect"), 10, 0.7
 
@@ -226,19 +226,14 @@ def ranks_of(seed, sampler, n=14, has_groups=False):
         z, groups, more = z + u[codes], Groups(codes.astype(np.int32), N_GROUPS, SCALE), [SCALE * abs(s), u[0]]
     y = np.digitize(z + rng.standard_normal(n), cuts).astype(np.uint8)
     rows = Rows(X, y, True, device.resolve("cpu").ops, ALONE, likelihood=OrderedProbit(4), groups=groups)
-    settings = Settings(sampler, 1500, 300, N_CHAINS, 1, None, None, None, "float64")
     key = rng.integers(2**32, size=2, dtype=np.uint32)
-    run = Run(Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), 1.0, key), settings)
-    with np.errstate(all="ignore"):  # of trajectories that are rejected
-        run.go(lambda t: False)
-    draws, first = run.draws, -run.draws.intercept[..., None]
+    draws = ended(rows, sampler, 1500, SLAB, WIDE, n_chains=4, key=key).draws
+    first = -draws.intercept[..., None]
     drawn = np.concatenate([first, first + draws.of_blocks[0].own], axis=2)
     ours = [draws.coef[..., 0], draws.coef[..., 1], draws.global_scale, *np.moveaxis(drawn, 2, 0)]
     ours += [*np.moveaxis(np.diff(drawn, axis=2), 2, 0)]
     ours += [draws.of_blocks[1].scale, draws.of_blocks[1].effects[..., 0]] if has_groups else []
-    spaced, truth = np.linspace(0, 1499, EACH).astype(int), [*coef, tau, *cuts, *np.diff(cuts), *more]
-    below = np.array([(a[:, spaced] < b).sum() for a, b in zip(ours, truth, strict=True)])
-    return (below + rng.random(len(below))) / (N_CHAINS * EACH + 1)
+    return ranks(ours, [*coef, tau, *cuts, *np.diff(cuts), *more], EACH, rng)
 
 
 @pytest.mark.slow
@@ -248,11 +243,8 @@ def ranks_of(seed, sampler, n=14, has_groups=False):
     ids=["hmc", "prior coordinates", "groups"],
 )
 def test_ranks_of_the_truth_are_uniform(sampler, n_sets, how):
-    ranks = np.array([ranks_of(seed, sampler, **how) for seed in range(repeated(n_sets, 200))])
     names = (*NAMES, *OF_GROUPS) if how else NAMES
-    found = {name: kstest(ranks[:, k], "uniform").pvalue for k, name in enumerate(names)}
-    print(sampler, {name: round(float(p), 3) for name, p in found.items()})
-    assert min(found.values()) > 1e-4, found
+    check_uniform([ranks_of(seed, sampler, **how) for seed in range(repeated(n_sets, 200))], names)
 
 
 def test_going_on_gives_the_draws_of_one_run():

@@ -6,18 +6,17 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from laws import ALONE, KEY
+from laws import ALONE
 from scipy.special import logsumexp, ndtr
+from whole_runs import ended, off, off_below
 
 from skhorseshoe._backends import device
 from skhorseshoe._data.row_groups import Groups
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import group_factors, group_moves
-from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem, Run, Settings
-from skhorseshoe.diagnostics import ess_bulk
+from skhorseshoe._mcmc.run import PRIOR_COORDINATES
 
-SCALES, WIDE, N_CHAINS = (0.8, 0.6), 1.5, 16
+SCALES, WIDE = (0.8, 0.6), 1.5
 SHARES = 0.05, 0.25, 0.5, 0.75, 0.95
 INTERCEPT, LOG_S = np.linspace(-7.5, 7.5, 31), np.linspace(-8, 5, 41)
 _T = np.linspace(-1, 1, 40)  # an even number: none is zero
@@ -85,17 +84,14 @@ def exact(name):
     return shares, below
 
 
-def run(name, sampler, n_iter, burn_in=300):
+def run(name, sampler, n_iter):
     """The draws of a run at its end."""
     case = CASES[name]
     levels, codes = np.unique(np.stack([case.first, case.second], axis=1), axis=0, return_inverse=True)
     groups = Groups(codes.ravel().astype(np.int32), len(levels), SCALES, levels.astype(np.int32), ("first", "second"))
     more = {"offset": case.offset, "weight": case.weight, "groups": groups}
     rows = Rows(np.zeros((20, 1)), case.y.astype(np.uint8), True, device.resolve("cpu").ops, ALONE, **more)
-    settings = Settings(sampler, n_iter, burn_in, N_CHAINS, 1, None, None, None, "float64")
-    made = Run(Problem(rows, FixedPrior(rows.columns, 2.0, WIDE), 1.0, KEY), settings)
-    made.go(lambda t: False)
-    return made.draws
+    return ended(rows, sampler, n_iter, 2.0, WIDE).draws
 
 
 def deviations(draws, name):
@@ -103,15 +99,14 @@ def deviations(draws, name):
     effects of the second factor below zero."""
     shares, below = exact(name)
     scale, effects = draws.of_blocks[0].scale, draws.of_blocks[0].effects
-    quantities, asked = (draws.intercept, *np.moveaxis(np.log(scale), 2, 0)), []
+    quantities, found = (draws.intercept, *np.moveaxis(np.log(scale), 2, 0)), []
     for values, points, share in zip(quantities, (INTERCEPT, LOG_S, LOG_S), shares, strict=True):
         cumulated = np.cumsum(share)
         at = np.searchsorted(cumulated, SHARES)
         ends = points[at] + (points[1] - points[0]) / 2  # of intervals of the grid
         below_ends = cumulated[at] + (share[at + 1] - share[at]) / 24  # midpoint rule, with its first error
-        asked += [(values < end, k) for end, k in zip(ends, below_ends, strict=True)]
-    asked += [(effects[:, :, 4 + k] < 0, below[k]) for k in range(2)]
-    return np.array([(hits.mean() - k) / np.sqrt(k * (1 - k) / ess_bulk(hits.astype(float))) for hits, k in asked])
+        found += off_below(values, ends, below_ends)
+    return np.array(found + [off(effects[:, :, 4 + k] < 0, below[k]) for k in range(2)])
 
 
 @pytest.mark.slow

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from laws import ALONE, repeated
 from scipy.special import ndtr
-from scipy.stats import invwishart, kstest
+from scipy.stats import invwishart
+from whole_runs import check_uniform, ended, ranks
 
 from skhorseshoe._backends import device
 from skhorseshoe._data.row_groups import Groups
 from skhorseshoe._data.rows import Rows
-from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem, Run, Settings
+from skhorseshoe._mcmc.run import PRIOR_COORDINATES
 
 SIZES = 200, 40, 20, 10, 5, 3, 2, 2, 1, 1, 1, 1
 SCALE, SLAB, TAU_0, RARE = 0.7, 2.0, 0.5, -2.3
@@ -83,21 +83,15 @@ def ranks_of(seed, sampler, kind=""):
     y = (rng.random(len(codes)) < ndtr(offset + intercept + X @ coef + u[codes] + of_second)).astype(np.uint8)
     rows = Rows(X, y, True, device.resolve("cpu").ops, ALONE, offset=offset, groups=groups)
     n_iter, burn_in, target_ess = OF_SLOPES_LENGTH if kind == "slopes" else LENGTH.get(sampler, SHORT)
-    settings = Settings(sampler, n_iter, burn_in, N_CHAINS, 1, target_ess, None, None, "float64")
-    key = rng.integers(2**32, size=2, dtype=np.uint32)
-    run = Run(Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), TAU_0, key), settings)
-    with np.errstate(all="ignore"):  # of trajectories that are rejected
-        run.go(lambda t: False)
-    drawn, n = run.draws, run.draws.n
+    more_of_run = {"tau_0": TAU_0, "key": rng.integers(2**32, size=2, dtype=np.uint32), "target_ess": target_ess}
+    drawn = ended(rows, sampler, n_iter, SLAB, WIDE, burn_in=burn_in, n_chains=N_CHAINS, **more_of_run).draws
+    n = drawn.n
     effects = np.moveaxis(drawn.of_blocks[0].effects[:, :n], 2, 0)
     scale, *others = np.moveaxis(drawn.of_blocks[0].scale[:, :n].reshape(N_CHAINS, n, -1), 2, 0)
     ours = [drawn.intercept[:, :n], *np.moveaxis(drawn.coef[:, :n], 2, 0), scale, *effects[[0, len(SIZES) - 1]]]
     ours += [*others, effects[len(SIZES)]] if kind else []
     ours += [effects[2 * len(SIZES) - 1]] if kind == "slopes" else []
-    spaced = np.linspace(0, n - 1, EACH).astype(int)
-    ours, truth = [values[:, spaced] for values in ours], [intercept, *coef, s, u[0], u[-1], *more]
-    below = np.array([(values < one).sum() for values, one in zip(ours, truth, strict=True)])
-    return (below + rng.random(len(below))) / (N_CHAINS * EACH + 1)
+    return ranks(ours, [intercept, *coef, s, u[0], u[-1], *more], EACH, rng)
 
 
 @pytest.mark.slow
@@ -112,8 +106,5 @@ def ranks_of(seed, sampler, kind=""):
     ],
 )
 def test_ranks_are_uniform(sampler, n_sets, kind):
-    ranks = np.array([ranks_of(seed, sampler, kind) for seed in range(repeated(n_sets, 200))])
     names = (*NAMES, *{"": (), "second factor": OF_SECOND, "slopes": OF_SLOPES}[kind])
-    found = {name: kstest(ranks[:, k], "uniform").pvalue for k, name in enumerate(names)}
-    print(sampler, {name: round(float(p), 3) for name, p in found.items()})
-    assert min(found.values()) > 1e-4, found
+    check_uniform([ranks_of(seed, sampler, kind) for seed in range(repeated(n_sets, 200))], names)

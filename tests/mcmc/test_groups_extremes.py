@@ -6,19 +6,19 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from laws import ALONE, KEY
+from laws import ALONE
 from scipy.interpolate import PchipInterpolator
 from scipy.special import log_ndtr, logsumexp
+from whole_runs import ended, off_below
 
 from skhorseshoe._backends import device
 from skhorseshoe._data.row_groups import Groups
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import group_moves
-from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem, Run, Settings
-from skhorseshoe.diagnostics import ess_bulk, rhat
+from skhorseshoe._mcmc.run import PRIOR_COORDINATES
+from skhorseshoe.diagnostics import rhat
 
-SLAB, N_CHAINS = 1.0, 16
+SLAB = 1.0
 SHARES = 0.02, 0.1, 0.25, 0.5, 0.75, 0.9, 0.98
 COEF = np.linspace(-1.6, 1.6, 64) ** 3  # the cube root is even, as the density has a peak at 0
 LOG_S = np.linspace(-12, 12, 161)
@@ -109,21 +109,13 @@ def run(name, sampler, n_iter=2000):
     groups = Groups(case.codes.astype(np.int32), case.codes.max() + 1, case.scale)
     how = {"offset": case.offset, "groups": groups, "weight": case.weight}
     rows = Rows(case.x[:, None], case.y.astype(np.uint8), False, ops, ALONE, **how)
-    settings = Settings(sampler, n_iter, 300, N_CHAINS, 1, None, None, None, "float64")
-    made = Run(Problem(rows, FixedPrior(rows.columns, SLAB, 1.0), 1.0, KEY), settings)
-    with np.errstate(all="ignore"):  # of trajectories that are rejected
-        made.go(lambda t: False)
-    return made.draws
+    return ended(rows, sampler, n_iter, SLAB, 1.0).draws
 
 
 def deviations(name, draws):
     """By how many standard errors shares of the draws of the coefficient and of log s are off; (14,)."""
-    off = []
-    for values, ends in zip((draws.coef[:, :, 0], np.log(draws.of_blocks[0].scale)), quantiles(name), strict=True):
-        for end, k in zip(ends, SHARES, strict=True):
-            hits = (values < end).astype(float)
-            off.append((hits.mean() - k) / np.sqrt(k * (1 - k) / ess_bulk(hits)))
-    return np.array(off)
+    both = zip((draws.coef[:, :, 0], np.log(draws.of_blocks[0].scale)), quantiles(name), strict=True)
+    return np.concatenate([off_below(values, ends, SHARES) for values, ends in both])
 
 
 def each_case():

@@ -5,8 +5,9 @@ from functools import cache
 
 import numpy as np
 import pytest
-from laws import ALONE, KEY
+from laws import ALONE
 from scipy.special import logsumexp, ndtr
+from whole_runs import ended, off, off_below
 
 from skhorseshoe._backends import device
 from skhorseshoe._backends._cpu.row_groups import RowGroups
@@ -14,10 +15,8 @@ from skhorseshoe._data.row_groups import Groups
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import group_moves
 from skhorseshoe._mcmc.group_effects import GroupEffects
-from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem, Run, Settings
+from skhorseshoe._mcmc.run import PRIOR_COORDINATES
 from skhorseshoe._model import PROBIT
-from skhorseshoe.diagnostics import ess_bulk
 
 SIZES = 1, 2, 3, 5, 9, 4
 SCALE, SLAB, WIDE = 0.7, 2.0, 1.5  # the prior bounds the intercept, so that a grid has room for its law
@@ -30,7 +29,6 @@ Y = (X[:, 0] - 1.5 + np.array([-1.0, 1.5, 0.0, 2.0, -1.5, 0.5])[CODES] + RNG.sta
 OFFSET = 0.8 * RNG.standard_normal(len(X))
 WEIGHT = RNG.choice([0.5, 1.0, 2.0], len(X))
 SHARES = 0.25, 0.5, 0.75
-N_CHAINS = 16  # whose sweeps take hardly longer than those of four
 
 pytestmark = pytest.mark.usefixtures("blas_as_in_a_fit")
 
@@ -89,14 +87,11 @@ def log_prior(intercept, coef, log_s):
 
 
 def run(sampler, n_iter, weighted=False, likelihood=PROBIT):
-    """``Run`` at its end."""
+    """The draws of a run."""
     ops = device.resolve("cpu").ops
     how = {"offset": OFFSET, "groups": Groups(CODES, len(SIZES), SCALE), "weight": WEIGHT if weighted else None}
     rows = Rows(X, Y, True, ops, ALONE, likelihood=likelihood, **how)
-    settings = Settings(sampler, n_iter, 300, N_CHAINS, 1, None, None, None, "float64")
-    made = Run(Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), 1.0, KEY), settings)
-    made.go(lambda t: False)
-    return made.draws
+    return ended(rows, sampler, n_iter, SLAB, WIDE).draws
 
 
 def deviations(draws, weighted=False, cdf=ndtr):
@@ -104,14 +99,9 @@ def deviations(draws, weighted=False, cdf=ndtr):
     and s, and of each u below 0."""
     share, below = exact(weighted, cdf)
     quantities = draws.intercept, draws.coef[:, :, 0], np.log(draws.of_blocks[0].scale)
-    asked = [
-        (values < end, k)
-        for values, ends in zip(quantities, quartiles(share), strict=True)
-        for end, k in zip(ends, SHARES, strict=True)
-    ]
-    asked += [(draws.of_blocks[0].effects[:, :, g] < 0, below[g]) for g in range(len(SIZES))]
-    off = [(hits.mean() - k) / np.sqrt(k * (1 - k) / ess_bulk(hits.astype(float))) for hits, k in asked]
-    return np.array(off)
+    of_each = [off_below(values, ends, SHARES) for values, ends in zip(quantities, quartiles(share), strict=True)]
+    of_effects = [off(draws.of_blocks[0].effects[:, :, g] < 0, below[g]) for g in range(len(SIZES))]
+    return np.concatenate([*of_each, of_effects])
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ from scipy.interpolate import PchipInterpolator
 from scipy.optimize import minimize
 from scipy.special import expit, logsumexp, ndtr
 from scipy.stats import multivariate_t
+from whole_runs import ended, off_below
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import device
@@ -23,11 +24,11 @@ from skhorseshoe._mcmc import cut_points
 from skhorseshoe._mcmc.group_effects import GroupEffects
 from skhorseshoe._mcmc.known_predictors import Given, KnownPredictors
 from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem, Run, Settings
+from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem
 from skhorseshoe._model.ordered_probit import OrderedProbit
-from skhorseshoe.diagnostics import ess_bulk, mcse_mean, rhat
+from skhorseshoe.diagnostics import mcse_mean, rhat
 
-WIDE, N_CHAINS = 1.5, 16  # the prior of the cut points bounds them, so that a grid has room
+WIDE = 1.5  # the prior of the cut points bounds them, so that a grid has room
 ROOTS, INTERCEPTS = np.linspace(-1.6, 1.6, 64), np.linspace(-8.5, 8.5, 64)
 LOG_S, NODES = np.linspace(-9, 9, 73), 121
 pytestmark = pytest.mark.usefixtures("blas_as_in_a_fit")
@@ -127,23 +128,15 @@ def run(name, sampler, n_iter=1000):
     how = {"offset": case.offset, "groups": groups, "weight": case.weight, "likelihood": OrderedProbit(3)}
     X = np.zeros((len(case.y), 1)) if case.x is None else case.x[:, None]
     rows = Rows(X, case.y.astype(np.uint8), case.x is None, ops, ALONE, **how)
-    settings = Settings(sampler, n_iter, 300, N_CHAINS, 1, None, None, None, "float64")
-    made = Run(Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), 1.0, KEY), settings)
-    with np.errstate(all="ignore"):  # of trajectories that are rejected
-        made.go(lambda t: False)
-    return made.draws
+    return ended(rows, sampler, n_iter, SLAB, WIDE).draws
 
 
 def deviations(name, draws):
     """By how many standard errors shares of the draws are off; (21,)."""
     cuts, groups = draws.of_blocks
     first = draws.intercept if CASES[name].x is None else draws.coef[..., 0]
-    ours, off = (first, np.log(groups.scale), np.log(cuts.own[..., 0])), []
-    for values, ends in zip(ours, quantiles(name), strict=True):
-        for end, k in zip(ends, SHARES, strict=True):
-            hits = (values < end).astype(float)
-            off.append((hits.mean() - k) / np.sqrt(k * (1 - k) / ess_bulk(hits)))
-    return np.array(off)
+    all_three = zip((first, np.log(groups.scale), np.log(cuts.own[..., 0])), quantiles(name), strict=True)
+    return np.concatenate([off_below(values, ends, SHARES) for values, ends in all_three])
 
 
 def each_case():

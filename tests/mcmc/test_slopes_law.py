@@ -5,9 +5,10 @@ from functools import cache
 
 import numpy as np
 import pytest
-from laws import ALONE, KEY
+from laws import ALONE
 from scipy.special import ndtr, ndtri
 from scipy.stats import invwishart, kstest, t
+from whole_runs import ended
 
 from skhorseshoe._backends import device
 from skhorseshoe._backends._cpu.row_groups import RowGroups
@@ -16,8 +17,6 @@ from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import group_slopes
 from skhorseshoe._mcmc.group_covariance import inverse, log_prior
 from skhorseshoe._mcmc.group_effects import GroupEffects
-from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._mcmc.run import Problem, Run, Settings
 from skhorseshoe.diagnostics import ess_bulk
 
 SCALES, WIDE, N_CHAINS = (0.6, 0.4), 1.5, 16
@@ -89,7 +88,7 @@ def expected(name):
     return np.stack(kept, axis=1)
 
 
-def ended(name, n_iter, burn_in=300):
+def made_of(name, n_iter, burn_in=300):
     """A run at its end."""
     codes, x, y, weight = case(name)
     n, levels = len(y), np.stack([codes, codes], axis=1).astype(np.int32)
@@ -97,16 +96,12 @@ def ended(name, n_iter, burn_in=300):
     more = {"weight": weight, "groups": groups, "unpenalized": np.array([False, True])}
     X = np.column_stack([np.zeros(n), x])
     rows = Rows(X, y.astype(np.uint8), True, device.resolve("cpu").ops, ALONE, **more)
-    settings = Settings("hmc", n_iter, burn_in, N_CHAINS, 1, None, None, None, "float64")
-    made = Run(Problem(rows, FixedPrior(rows.columns, 2.0, WIDE), 1.0, KEY), settings)
-    with np.errstate(all="ignore"):
-        made.go(lambda t: False)
-    return made
+    return ended(rows, "hmc", n_iter, 2.0, WIDE, burn_in=burn_in, n_chains=N_CHAINS)
 
 
 def run(name, n_iter):
     """The same quantities of a run (N_CHAINS, n_iter, 7)."""
-    made, codes = ended(name, n_iter), case(name)[0]
+    made, codes = made_of(name, n_iter), case(name)[0]
     rows = made.problem.rows
     drawn, mean, sd = made.draws, rows.columns.mean_of_X[1], rows.columns.sd_of_X[1]
     of_groups, slope = drawn.of_blocks[0], drawn.coef[..., 1]
@@ -140,7 +135,7 @@ def test_draws_have_the_law_of_data_augmentation(name):
 
 
 def test_what_a_sampler_is_told_is_a_density_with_its_gradient_along_the_map():
-    made, (codes, x, y, weight) = ended("weights", 3, 60), case("weights")
+    made, (codes, x, y, weight) = made_of("weights", 3, 60), case("weights")
     (block,), rows, rng = made.blocks, made.problem.rows, np.random.default_rng(0)
     beta = made.chains.state.beta + 0.1 * rng.standard_normal((N_CHAINS, 3))
     block.begin_sweep(made.chains.state.beta)

@@ -6,6 +6,7 @@ from group_laws import check_density_and_score, let_follow
 from laws import ALONE, KEY
 from scipy.sparse import csr_array
 from scipy.special import log_ndtr
+from whole_runs import ended
 
 from skhorseshoe._backends import device
 from skhorseshoe._backends._cpu import dense as cpu
@@ -14,8 +15,7 @@ from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.group_effects import GroupEffects
 from skhorseshoe._mcmc.group_map import Followed
 from skhorseshoe._mcmc.known_predictors import Given
-from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem, Run, Settings
+from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem
 from skhorseshoe._utils.threads import open_threads
 
 N, P, N_GROUPS, N_CHAINS = 700, 3, 9, 4
@@ -154,9 +154,7 @@ def test_a_fused_call_ends_where_steps_end(kind, several, seed):
     more = {"scale": (1.0, 1.0), "levels": levels, "names": names} if several else {"scale": 1.0}
     groups = Groups(make_rows(seed)[1][2], N_GROUPS, **more)
     rows, _ = make_rows(seed, groups=groups, unpenalized=np.array([True, False, False]))
-    settings = Settings(kind, 5, 60, N_CHAINS, 1, None, None, None, "float64")
-    run = Run(Problem(rows, FixedPrior(rows.columns, 2.0), 1.0, KEY), settings)
-    run.go(lambda t: False)
+    run = ended(rows, kind, 5, 2.0, burn_in=60, n_chains=N_CHAINS)
     (block,), chains, ends = run.blocks, run.chains, []
     assert block.along is not None
     for rows.takes_fused_calls in (True, False):

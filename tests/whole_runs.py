@@ -1,0 +1,42 @@
+"""What tests of whole runs share: a run at its end, and how far its draws are from known shares and from the truth."""
+
+import numpy as np
+from laws import KEY
+from scipy.stats import kstest
+
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._mcmc.run import Problem, Run, Settings
+from skhorseshoe.diagnostics import ess_bulk
+
+
+def ended(rows, sampler, n_iter, *prior, burn_in=300, n_chains=16, tau_0=1.0, key=KEY, target_ess=None):
+    """A run on these rows at its end. prior : the slab, and the prior of the intercept, as of ``FixedPrior``."""
+    settings = Settings(sampler, n_iter, burn_in, n_chains, 1, target_ess, None, None, "float64")
+    run = Run(Problem(rows, FixedPrior(rows.columns, *prior), tau_0, key), settings)
+    with np.errstate(all="ignore"):  # of trajectories that are rejected
+        run.go(lambda t: False)
+    return run
+
+
+def off(hits, share):
+    """By how many standard errors the share of draws that are hits is off."""
+    return (hits.mean() - share) / np.sqrt(share * (1 - share) / ess_bulk(hits.astype(float)))
+
+
+def off_below(values, quantiles, shares):
+    """The same of draws below quantiles."""
+    return [off(values < end, share) for end, share in zip(quantiles, shares, strict=True)]
+
+
+def ranks(drawn, truth, each, rng):
+    """Where in (0, 1) the truth of each quantity is among its draws (n_chains, n), ``each`` of a chain."""
+    spaced = np.linspace(0, drawn[0].shape[1] - 1, each).astype(int)
+    below = np.array([(values[:, spaced] < one).sum() for values, one in zip(drawn, truth, strict=True)])
+    return (below + rng.random(len(below))) / (len(drawn[0]) * each + 1)
+
+
+def check_uniform(ranks, names):
+    """Of many data sets, (n_sets, n_quantities)."""
+    found = {name: kstest(of_name, "uniform").pvalue for name, of_name in zip(names, np.array(ranks).T, strict=True)}
+    print({name: round(float(p), 3) for name, p in found.items()})
+    assert min(found.values()) > 1e-4, found
