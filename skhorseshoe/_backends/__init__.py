@@ -9,35 +9,8 @@ from typing import NamedTuple
 
 from numpy.linalg import LinAlgError
 
-from .constants import (  # noqa: F401 - the purposes, by which every back end draws the same numbers
-    ACCEPT_PURPOSE,
-    COEF_PURPOSE,
-    COLUMN_PURPOSE,
-    EFFECT_PURPOSE,
-    EXCHANGE_PURPOSE,
-    EXPAND_PURPOSE,
-    GROUP_LINE_PURPOSE,
-    GROUP_SCALE_PURPOSE,
-    GROUP_XI_PURPOSE,
-    HOLD_PURPOSE,
-    JITTERS,
-    LAMBDA_MOVE_PURPOSE,
-    LAMBDA_PURPOSE,
-    LATENT_PURPOSE,
-    LINE_HOLD_PURPOSE,
-    LINE_PURPOSE,
-    LINE_TEST,
-    MOMENTUM_PURPOSE,
-    NU_PURPOSE,
-    PERTURB_PURPOSE,
-    PROBE_PURPOSE,
-    PROBE_ROWS_PURPOSE,
-    SECOND_TRAJECTORY,
-    TAU_ACCEPT_PURPOSE,
-    TAU_MOVE_PURPOSE,
-    TAU_PURPOSE,
-    XI_PURPOSE,
-)
+from .constants import *  # noqa: F403 - the purposes, by which every back end draws the same numbers
+from .constants import JITTERS
 
 MAX_CHAINS = 256  # largest number of chains of a fit: the counter of random numbers has 8 bits for the chain
 NO_SWEEP = 2**32 - 1  # number of a sweep that no run reaches, for what is drawn before the first sweep
