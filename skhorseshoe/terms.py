@@ -43,11 +43,7 @@ __all__ = ["find", "levels", "summary"]
 
 
 def find(
-    model: Model,
-    X: RowsLike = None,
-    *,
-    terms: Mapping[str, Any] | Literal["auto"] = "auto",
-    missing: Missing = "raise",
+    model: Model, X: RowsLike = None, *, terms: Mapping[str, Any] | Literal["auto"] = "auto", missing: Missing = "raise"
 ) -> dict[str, list[Any]]:
     """The terms of a model: one for each input column of a Pipeline, for each category, for each other column.
 

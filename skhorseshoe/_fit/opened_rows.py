@@ -46,23 +46,10 @@ def open_rows(params, data, plan, threads):
     placed, words = ops.place(X, params.n_chains, plan.settings.kind_on_device)
     if params.verbose and words:
         progress.logger.info(words)
-    return nullcontext(
-        Rows(
-            placed,
-            y,
-            fit_intercept,
-            ops,
-            threads,
-            weight=weight,
-            unpenalized=data.unpenalized[stored],
-            prior_scale=data.prior_scale[stored],
-            standardize=standardize,
-            offset=offset,
-            groups=groups,
-            numbers=plan.stored,
-            likelihood=params.likelihood,
-        )
-    )
+    of_rows = {"weight": weight, "offset": offset, "groups": groups, "likelihood": params.likelihood}
+    of_columns = {"unpenalized": data.unpenalized[stored], "prior_scale": data.prior_scale[stored]}
+    of_columns |= {"numbers": plan.stored, "standardize": standardize}
+    return nullcontext(Rows(placed, y, fit_intercept, ops, threads, **of_rows, **of_columns))
 
 
 def inspect(params, data, plan, rows):

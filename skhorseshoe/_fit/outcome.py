@@ -18,13 +18,8 @@ from . import findings, group_findings, input_findings, warning_texts
 from .recipe import recipe_of, stricter
 from .sparse_input import put_back
 
-_REPORTED = (
-    "thin",
-    "expected_nonzero",
-    "fit_intercept",
-    "class_weight",
-    "standardize",
-)  # their values at the fit are kept
+# Their values at the fit are kept.
+_REPORTED = "thin", "expected_nonzero", "fit_intercept", "class_weight", "standardize"
 
 
 class Fitted(NamedTuple):

@@ -71,11 +71,7 @@ CONSTRAINTS = {  # each parameter by itself; scikit-learn checks them
     "credible_level": [Interval(Real, 0, 1, closed="neither")],
     "sampler": [_Samplers({"auto", "hmc", "pxda", "gibbs"})],
     "device": [_Devices(set(NAMES))],
-    "n_jobs": [
-        Interval(Integral, 1, _MOST_THREADS, closed="both"),
-        Interval(Integral, None, -1, closed="right"),
-        None,
-    ],
+    "n_jobs": [Interval(Integral, 1, _MOST_THREADS, closed="both"), Interval(Integral, None, -1, closed="right"), None],
     "random_state": ["random_state", np.random.Generator],
     "verbose": ["verbose"],
 }

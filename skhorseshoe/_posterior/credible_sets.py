@@ -142,16 +142,10 @@ def set_frames(search, chosen, correlation, q, level, left_out=""):
             title = title_of(names[columns[first]], k)
             weights, contributions, total = (np.sign(weights[first]) * each for each in (weights, contributions, total))
         independent = min(ess_bulk(total.reshape(shape[:2])), len(total))
-        sets.append(
-            {
-                "set": title,
-                "n_columns": k,
-                "probability": 1 - error,
-                "mcse": np.sqrt(error * (1 - error) / independent),
-                **{name: values[0] for name, values in described(total.reshape(shape), level).items()},
-                "purity": purity,
-            }
-        )
+        mcse = np.sqrt(error * (1 - error) / independent)
+        effect = {name: values[0] for name, values in described(total.reshape(shape), level).items()}
+        of_all = {"set": title, "n_columns": k, "probability": 1 - error, "mcse": mcse}
+        sets.append({**of_all, **effect, "purity": purity})
         each = {"weight": weights, "probability": alone}
         each |= described(contributions.reshape(shape), level)
         del each["prob_positive"]

@@ -13,15 +13,7 @@ from .._utils.memory import check_result
 from .._utils.threads import Threads, count_threads, open_threads
 from .classes import has_classes, log_density_of_class
 from .fitted_rows import check_fitted_on
-from .grouped_prediction import (
-    DrawsForRows,
-    by_factor,
-    draws_with_effects,
-    evenly,
-    given_rows,
-    is_grouped,
-    scale_draws,
-)
+from .grouped_prediction import DrawsForRows, by_factor, draws_with_effects, evenly, given_rows, is_grouped, scale_draws
 from .ordered import own_draws
 from .slopes import factors_of_effects, has_slopes, values_in_rows, variance_terms
 

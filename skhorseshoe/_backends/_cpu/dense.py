@@ -19,16 +19,7 @@ from .gaussian import Precision, Root  # noqa: F401 - part of what a back end of
 from .library import function, record
 from .line_proposals import first_inside, proposals  # noqa: F401 - as are these
 from .mass_matrix import MassMatrix  # noqa: F401 - as is this
-from .passes import (
-    Shift,
-    latent_pass,
-    line_pass,
-    or_none,
-    pass_rows,
-    pieces_of_X,
-    rows_of,
-    score_pass,
-)
+from .passes import Shift, latent_pass, line_pass, or_none, pass_rows, pieces_of_X, rows_of, score_pass
 from .predict import (  # noqa: F401 - part of what a back end offers
     PREDICTORS_AT_ONCE,
     average_class_probabilities,

@@ -59,18 +59,8 @@ class Shift(NamedTuple):
 
 def pass_rows(y, weight, bounds, shift=None, likelihood=PROBIT, own=None, own_sums=None):
     """The fields of ``PassRows``. y, weight : (n,), or None."""
-    return (
-        likelihood.number,
-        y,
-        weight,
-        bounds,
-        len(bounds) - 1,
-        shift,
-        own,
-        own_sums,
-        0 if own is None else own.shape[1],
-        likelihood.n_predictors,
-    )
+    n_own, of_rows = 0 if own is None else own.shape[1], (y, weight, bounds, len(bounds) - 1)
+    return likelihood.number, *of_rows, shift, own, own_sums, n_own, likelihood.n_predictors
 
 
 def latent_pass(X, y, coef, bounds, first_row, sweep, key, sums, squares, shift=None, likelihood=PROBIT):
