@@ -50,8 +50,7 @@ def test_skops_needs_no_trust_but_in_our_class(problem, sampler):
     params["prior_scale"] = pd.Series({"a": 2.0})
     chains = {"n_iter": 40, "burn_in": 40, "max_draws": 10, "warm_start": True, "random_state": 0}
     model = make_pipeline(
-        StandardScaler().set_output(transform="pandas"),
-        HorseshoeProbitClassifier(sampler=sampler, **params, **chains),
+        StandardScaler().set_output(transform="pandas"), HorseshoeProbitClassifier(sampler=sampler, **params, **chains)
     )
     saved = skops.io.dumps(model.fit(X, y))
     assert skops.io.get_untrusted_types(data=saved) == [OURS]

@@ -128,11 +128,7 @@ ERRORS = {
     ),
     "momentum kept": (ONE, {"MassMatrix": MomentumKept}, {}),
     "the Gaussian of old scales": (APART, {"MassMatrix": GaussianOfOldScales}, {}),
-    "log-likelihood not updated": (
-        FAR,
-        metropolis_with("loglik", False),
-        {"n_redraws": 2, "n_sweeps": 4, "push": 0.3},
-    ),
+    "log-likelihood not updated": (FAR, metropolis_with("loglik", False), {"n_redraws": 2, "n_sweeps": 4, "push": 0.3}),
     "b of lambda doubled": (
         ONE,
         {"draw_lambda_given_beta": lambda beta, t, *rest: cpu.draw_lambda_given_beta(beta, 2 * t, *rest)},

@@ -169,10 +169,7 @@ def cuts_of_before(right, known, beta):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("owner", "name", "wrong"),
-    [
-        (cut_points.OwnParameters, "energy", prior_of_cuts_is_forgotten),
-        (KnownPredictors, "end", cuts_of_before),
-    ],
+    [(cut_points.OwnParameters, "energy", prior_of_cuts_is_forgotten), (KnownPredictors, "end", cuts_of_before)],
 )
 def test_quadrature_catches_errors_about_cut_points(owner, name, wrong, monkeypatch):
     right = getattr(owner, name)

@@ -16,11 +16,7 @@ from skhorseshoe._backends._gpu.cuda import layout
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not COMPILER, reason="needs g++")]
 
 # Tiles in shared memory, also of four rows, and in global memory; of other shapes, as a plan is made once for each.
-SIZES = [
-    (70, 20, 4, "float32", 2**18),
-    (37, 33, 3, "float64", 6000),
-    (21, 30, 4, "float16", 2100),
-]
+SIZES = [(70, 20, 4, "float32", 2**18), (37, 33, 3, "float64", 6000), (21, 30, 4, "float16", 2100)]
 ORDERS = "forward", "reverse", "random"
 
 
@@ -93,10 +89,7 @@ def test_thread_sanitizer_is_silent(part):
 # By the part that has them.
 BARRIERS = {
     "scales": ("SUM_FREE", "SUM_READY"),
-    "passes": (
-        *("TILE_READY", "DOTS_READY", "WEIGHTS_READY"),
-        *("TOTALS_READY", "LINES_FREE", "LINES_READY"),
-    ),
+    "passes": (*("TILE_READY", "DOTS_READY", "WEIGHTS_READY"), *("TOTALS_READY", "LINES_FREE", "LINES_READY")),
     "gaussians": ("COPIED", "SQUARE_ADDED", "PIVOT_FREE", "PIVOT_READY", "COLUMN_READY", "ELEMENT_READY"),
 }
 
