@@ -59,6 +59,10 @@ class MultinomialProbit(Probit):
         """The simplex C (d, K): class k has the utility sum_a m_a C[a, k] + N(0, 1)."""
         return simplex(self.n_classes)
 
+    def of_utilities(self, eta):
+        """Contrasts (n, m d) of the utilities of classes (n, m K), those of the first of m draws first."""
+        return (eta.reshape(len(eta), -1, self.n_classes) @ self.contrasts.T).reshape(len(eta), -1)
+
     def probabilities(self, eta):
         """P(y = k) (..., K), never 0; eta (..., d)."""
         rows, shape = self._by_row(eta)
@@ -66,18 +70,16 @@ class MultinomialProbit(Probit):
         for k in range(self.n_classes):
             few = np.flatnonzero(p[:, k] < _SMALL)
             if len(few):
-                p[few, k] = np.maximum(
-                    np.exp(self.log_density_of_class(rows[few], np.full(len(few), k))), _LEAST_PROBABILITY
-                )
+                own = np.exp(self.log_density_of_class(rows[few], np.full(len(few), k)))
+                p[few, k] = np.maximum(own, _LEAST_PROBABILITY)
         return p.reshape(*shape, self.n_classes)
 
     def log_density_of_class(self, eta, y):
         """log P(y), y (...) from 0 on; eta (..., d)."""
         rows, shape = self._by_row(eta)
         labels = np.broadcast_to(y, shape).reshape(-1)
-        return np.concatenate(
-            [self._log_density(part, k) for part, k in zip(self._parts(rows), self._parts(labels), strict=True)]
-        ).reshape(shape)
+        parts = zip(self._parts(rows), self._parts(labels), strict=True)
+        return np.concatenate([self._log_density(part, k) for part, k in parts]).reshape(shape)
 
     def fisher_information(self, eta):
         """The Fisher information of rows about eta (n, d); (n, d, d)."""

@@ -62,16 +62,12 @@ class OneUtility(OneClass):
 
     def probability(self, eta, ops, out=None):
         """P(y is this class) (n, m)."""
-        return ops.class_probabilities(self._contrasts(eta), self._of_all)[:, self._place]
+        return ops.class_probabilities(self._of_all.of_utilities(eta), self._of_all)[:, self._place]
 
     def averages(self, eta, ops):
         """Averages over the draws of P(y is another class) and P(y is this one); (n, 2)."""
-        p = ops.average_class_probabilities(self._contrasts(eta), self._of_all)
+        p = ops.average_class_probabilities(self._of_all.of_utilities(eta), self._of_all)
         return np.stack([np.delete(p, self._place, axis=1).sum(axis=1), p[:, self._place]], axis=1)
-
-    def _contrasts(self, eta):
-        of_utilities = eta.reshape(len(eta), -1, self.n_predictors)
-        return (of_utilities @ self._of_all.contrasts.T).reshape(len(eta), -1)
 
 
 def one_class(place, n_predictors):

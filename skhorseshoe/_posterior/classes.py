@@ -27,23 +27,18 @@ def has_classes(model):
     return len(model.classes_) > 2
 
 
-def contrasts_of(model, eta):
-    """The linear predictors of a model of several classes, in contrasts of these; (n, m (K - 1))."""
-    return (eta.reshape(len(eta), -1, len(model.classes_)) @ model._likelihood.contrasts.T).reshape(len(eta), -1)
-
-
 def average_probabilities(model, eta, ops, own):
     """Averages over draws of the probabilities of the classes, in the order of ``classes_``; (n, K)."""
     if is_ordered(model):
         return in_order_of_classes(model, average_of_ordered(model, eta, ops, own))
-    return ops.average_class_probabilities(contrasts_of(model, eta), model._likelihood)
+    return ops.average_class_probabilities(model._likelihood.of_utilities(eta), model._likelihood)
 
 
 def each_probability(model, eta, ops, own):
     """The probabilities of the classes under each draw, in the order of ``classes_``; (n, m, K)."""
     if is_ordered(model):
         return in_order_of_classes(model, model._likelihood.probabilities(eta, own))
-    return np.moveaxis(ops.class_probabilities(contrasts_of(model, eta), model._likelihood), 1, 2)
+    return np.moveaxis(ops.class_probabilities(model._likelihood.of_utilities(eta), model._likelihood), 1, 2)
 
 
 def averages_of_two(likelihood, eta, ops):
@@ -70,7 +65,7 @@ def log_density_of_class(model, eta, place, own):
     if is_ordered(model):
         at = np.broadcast_to(place[:, None], eta.shape)
         return model._likelihood.log_density_of_class(eta, at, own)
-    eta = contrasts_of(model, eta).reshape(len(eta), -1, model._likelihood.n_predictors)
+    eta = model._likelihood.of_utilities(eta).reshape(len(eta), -1, model._likelihood.n_predictors)
     return model._likelihood.log_density_of_class(eta, np.broadcast_to(place[:, None], eta.shape[:2]))
 
 
