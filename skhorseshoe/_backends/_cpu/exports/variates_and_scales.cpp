@@ -3,28 +3,26 @@
 #include "line_proposals.hpp"
 #include "priors/horseshoe.hpp"
 
-EXPORT i32 fill_normal(double* out, i64 n_chains, i64 m, u32 attempt, u32 purpose, u32 sweep, const u32* key) {
+// Fills out (n_chains, m) with draw(stream, j).
+template <class F> static i32 fill(double* out, i64 n_chains, i64 m, u32 purpose, Key key, F draw) {
     for (i64 c = 0; c < n_chains; ++c) {
-        const Stream stream({sweep, key[0], key[1]}, u32(c), purpose);
-        for (i64 j = 0; j < m; ++j) out[c * m + j] = normal(stream, u32(j), attempt);
+        const Stream stream(key, u32(c), purpose);
+        for (i64 j = 0; j < m; ++j) out[c * m + j] = draw(stream, u32(j));
     }
     return 0;
+}
+
+EXPORT i32 fill_normal(double* out, i64 n_chains, i64 m, u32 attempt, u32 purpose, u32 sweep, const u32* key) {
+    const auto draw = [=](const Stream& stream, u32 j) { return normal(stream, j, attempt); };
+    return fill(out, n_chains, m, purpose, {sweep, key[0], key[1]}, draw);
 }
 
 EXPORT i32 fill_uniform(double* out, i64 n_chains, i64 m, u32 purpose, u32 sweep, const u32* key) {
-    for (i64 c = 0; c < n_chains; ++c) {
-        const Stream stream({sweep, key[0], key[1]}, u32(c), purpose);
-        for (i64 j = 0; j < m; ++j) out[c * m + j] = uniform(stream, u32(j));
-    }
-    return 0;
+    return fill(out, n_chains, m, purpose, {sweep, key[0], key[1]}, [](const Stream& s, u32 j) { return uniform(s, j); });
 }
 
 EXPORT i32 fill_exponential(double* out, i64 n_chains, i64 m, u32 purpose, u32 sweep, const u32* key) {
-    for (i64 c = 0; c < n_chains; ++c) {
-        const Stream stream({sweep, key[0], key[1]}, u32(c), purpose);
-        for (i64 j = 0; j < m; ++j) out[c * m + j] = exponential(stream, u32(j));
-    }
-    return 0;
+    return fill(out, n_chains, m, purpose, {sweep, key[0], key[1]}, [](const Stream& s, u32 j) { return exponential(s, j); });
 }
 
 // Gamma with one shape and a rate for each chain.
