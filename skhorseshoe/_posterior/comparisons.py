@@ -47,11 +47,6 @@ def contrast_draws(comparison, contrast, states, unchanged, known):
     return high / low if comparison == "ratio" else high * (1 - low) / (low * (1 - high))
 
 
-def difference_of(comparison, effect, other):
-    """How an effect differs from another: by a difference, or of ratios by their ratio."""
-    return effect - other if comparison == "difference" else effect / other
-
-
 def statistics(comparison, draws, level):
     """The columns of a table of effects (n_chains, n_draws, k). A ratio has a median, since its mean need not exist."""
     if comparison == "difference":

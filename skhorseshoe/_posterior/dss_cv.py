@@ -29,7 +29,7 @@ from .._utils.warn import warn
 from .classes import refuse_classes
 from .dss import follow, root_or_one, weighted_root
 from .grouped_prediction import population
-from .ordered import levels_or_none
+from .ordered import is_ordered
 from .pipeline import unfrozen
 from .predict import flat_draws
 
@@ -140,9 +140,8 @@ def weighted(model, X, y, sample_weight=None, more=()):
             raise ValueError(
                 "fit needs y, also with prefit=True: the class_weight of the fit weights the rows by their labels."
             )
-        counts, _, sample_weight, *_ = weigh(
-            labels.check_labels(y), sample_weight, class_weight, levels=levels_or_none(model)
-        )
+        levels = model.ordered_classes_.tolist() if is_ordered(model) else None
+        counts, _, sample_weight, *_ = weigh(labels.check_labels(y), sample_weight, class_weight, levels)
         X, *more = rows_that_count(counts, X, *more)
     if sample_weight is None:
         return X, np.empty(0), *more

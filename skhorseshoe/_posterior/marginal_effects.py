@@ -14,7 +14,7 @@ from .._utils.names import printable
 from ..diagnostics import ess_bulk
 from .average_changes import Parts, average_changes
 from .classes import event_of, refuse_classes
-from .comparisons import COMPARISONS, SIGNS, check_comparison, contrast_draws, difference_of, statistics
+from .comparisons import COMPARISONS, SIGNS, check_comparison, contrast_draws, statistics
 from .feature_changes import Number, changes_of, check_change, levels_to_part
 from .grouped_prediction import by_row, given_rows, on_average
 from .input_rows import InputRows
@@ -230,7 +230,8 @@ def _effects(model, steps, X, changes, comparison, levels, parts, offset, max_dr
         base = None if unchanged is None else sums[:, sets.index(keys.index(keys[i])) - len(sets)]
         own = np.array([contrast_draws(comparison, one, states, base, shares[i][:, None]) for one in item.contrasts])
         if levels is not None:
-            between = difference_of(comparison, own[:, levels.others], own[:, [levels.reference]])
+            others, reference = own[:, levels.others], own[:, [levels.reference]]
+            between = others - reference if comparison == "difference" else others / reference
             own = np.concatenate([own, between], axis=1)
         effects.append(own)
     return effects, shares, moved

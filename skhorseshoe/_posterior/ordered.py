@@ -118,8 +118,3 @@ def information_of(model, eta, max_draws):
     if not is_ordered(model):
         return model._likelihood_of_fit.information(eta)
     return model._likelihood_of_fit.fisher_information(eta, own_draws(model, max_draws))[0]
-
-
-def levels_or_none(model):
-    """The classes from lowest to highest, as ``weigh`` takes them."""
-    return model.ordered_classes_.tolist() if is_ordered(model) else None
