@@ -39,10 +39,7 @@ def evidence(low, high, mean, shares):
     """
     least, most = low.min(axis=0), high.max(axis=0)
     out = np.full(len(mean), np.inf)
-    for end, others in (
-        (-1, slice(-1)),
-        (0, slice(1, None)),
-    ):  # the others have one value; other values are at this end
+    for end, others in ((-1, slice(-1)), (0, slice(1, None))):  # the others have one value; other ones are at this end
         at_least, at_most = low[others].min(axis=0), high[others].max(axis=0)
         distance = np.where(at_most == least, mean - least, np.where(at_least == most, most - mean, np.inf))
         out = np.minimum(out, -np.log(shares[end]) * distance / (most - least))

@@ -46,18 +46,11 @@ def fit(model, given, X, by_row, lease):
     lease.name = plan.device.name
     known = {**data.known, "device_": plan.device.name, "sampler_": plan.settings.sampler}
     weight = by_row.sample_weight  # scorers take no other argument, so rows are scored as those of new groups
-    arguments = {
-        "estimator": model,
-        "X": X,
-        "y": by_row.y,
-        "metadata": {} if weight is None else {"sample_weight": weight},
-    }
+    metadata = {} if weight is None else {"sample_weight": weight}
+    arguments = {"estimator": model, "X": X, "y": by_row.y, "metadata": metadata}
     callbacks = partial(Tasks, arguments, known) if HAS_CALLBACKS else lambda run: None
-    with (
-        progress.visible(params.verbose),
-        open_threads(plan.n_threads) as threads,
-        plan.device.ops.using(plan.device.name),
-    ):
+    on_device = plan.device.ops.using(plan.device.name)
+    with progress.visible(params.verbose), open_threads(plan.n_threads) as threads, on_device:
         _log_start(plan, needed, params.verbose)
         with open_rows(params, data, plan, threads) as rows:
             seen = inspect(params, data, plan, rows)

@@ -204,9 +204,8 @@ def _belonging(X, y, columns):
         return [Finding("repeats", [], "fit(X, y, groups=...) with a label of each block tells them apart.", facts)]
     name, j = printable(repr(names[sign.column])), sign.column
     if not sign.is_label:
-        return [
-            Finding("blocks", [names[j]], "fit(X, y, groups=...) with a label for each row tells them apart.", facts)
-        ]
+        cure = "fit(X, y, groups=...) with a label for each row tells them apart."
+        return [Finding("blocks", [names[j]], cure, facts)]
     arguments = f"X.drop(columns={name}), y, groups=X[{name}]" if "feature_names_in_" in columns else ""
     arguments = arguments or f"numpy.delete(X, {j}, axis=1), y, groups=X[:, {j}]"
     cure = f"If it is one, leave it out of X: fit({arguments})."
@@ -288,18 +287,15 @@ def _forecast_of(plan, n_threads, groups):
     settings, (n, p) = plan.settings, plan.shape
     n_chains, n_draws, sampler = settings.n_chains, _most_draws(settings), settings.kind
     item = np.dtype(settings.draws_dtype).itemsize
+    stored = plan.rows[0].nnz if plan.rows is not None and issparse(plan.rows[0]) else 0
     p = plan.n_contrasts * (p + 1) - 1 + plan.n_own
-    needed = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, _has_no_matrix(plan), _stored(plan))
+    needed = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, _has_no_matrix(plan), stored)
     if plan.n_contrasts > 1:  # draws are kept by class, one more than the contrasts
         needed = needed[0] * (plan.n_contrasts + 1) / plan.n_contrasts, needed[1]
     if groups is None:
         return needed
     more = forecast_of_groups(n, p, n_chains, n_draws, groups.n_effects, sampler, groups.n_by_row)
     return needed[0] + more[0], needed[1] + more[1]
-
-
-def _stored(plan):
-    return plan.rows[0].nnz if plan.rows is not None and issparse(plan.rows[0]) else 0
 
 
 def _most_draws(settings):

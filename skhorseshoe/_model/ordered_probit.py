@@ -64,9 +64,7 @@ class OrderedProbit(Probit):
         low, high = self._ends(eta, own)
         p = np.maximum(self.probabilities(eta, own), _LEAST)
         at_low, at_high = (np.exp(-(ends**2) / 2) / np.sqrt(2 * pi) for ends in (low, high))
-        slope = (
-            at_low - at_high
-        )  # of P(y = k) by eta; by cut k it is at_high[k - 1] for class k - 1, and minus that for k
+        slope = at_low - at_high  # of P(y = k) by eta; by cut k it is at_high[k - 1] for k - 1, and minus that for k
         of_cut = at_high[..., 1:-1]  # densities at c_2 to c_K-1
         both = of_cut * (slope[..., 1:-1] / p[..., 1:-1] - slope[..., 2:] / p[..., 2:])
         diagonal = of_cut**2 * (1 / p[..., 1:-1] + 1 / p[..., 2:])

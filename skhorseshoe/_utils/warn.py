@@ -10,10 +10,8 @@ from joblib import Parallel
 _LIBRARIES = "skhorseshoe", "sklearn", "joblib", "contextlib"  # packages whose lines are not the user's
 _WORKERS = "multiprocessing", "threading", "concurrent", "distributed"  # packages that run workers
 _VALIDATION = "sklearn.model_selection._validation"  # module whose functions fit once for each fold
-_FOLDS = (
-    "_fit_and_score_over_thresholds",
-    "_fit_classifier_calibrator_pair",
-)  # the same in modules that make the last fit too
+# The same in modules that make the last fit too.
+_FOLDS = "_fit_and_score_over_thresholds", "_fit_classifier_calibrator_pair"
 _HELD_OUT = "test", "val_idx"  # their local variables with the rows that are left out
 _said = WeakKeyDictionary()  # causes that were warned of, by the ``Parallel`` that runs the fits
 
