@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.sparse import csr_array
-from scipy.stats import kstest
 from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
+from whole_runs import check_uniform, ended, ranks
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, disk, inspection, plotting, sets, terms
 from skhorseshoe._backends import device
@@ -19,8 +19,7 @@ from skhorseshoe._data.rows import Rows
 from skhorseshoe._data.separation import COMPLETE, NONE, QUASI, separation
 from skhorseshoe._mcmc import hmc_burn_in
 from skhorseshoe._mcmc.class_contrasts import RowsOfContrasts
-from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._mcmc.run import PRIOR_COORDINATES, Problem, Run, Settings
+from skhorseshoe._mcmc.run import PRIOR_COORDINATES
 from skhorseshoe._model.multinomial_probit import MultinomialProbit, simplex
 from skhorseshoe._utils.threads import Threads
 from skhorseshoe.diagnostics import ess_bulk
@@ -333,13 +332,9 @@ def test_the_information_of_contrasts_is_the_mean_square_of_scores():
     np.testing.assert_allclose(rows.information(beta), total, rtol=1e-5, atol=1e-8)
 
 
-def run_of(rows, n_iter, seed=0):
+def run_of(rows, n_iter):
     """The draws of a run of the sampler on these rows."""
-    settings = Settings("hmc", n_iter, 300, N_CHAINS, 1, None, None, None, "float64")
-    run = Run(Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), 1.0, np.array([seed, 1], np.uint32)), settings)
-    with np.errstate(all="ignore"):  # of trajectories that are rejected
-        run.go(lambda t: False)
-    return run.draws
+    return ended(rows, "hmc", n_iter, SLAB, WIDE, n_chains=N_CHAINS, key=np.array([0, 1], np.uint32)).draws
 
 
 def test_one_call_of_the_core_has_the_draws_of_many():
@@ -444,6 +439,7 @@ def test_an_offset_by_class_is_of_utilities(tmp_path):
 
 
 SLAB, WIDE, N_CHAINS, EACH = 2.0, 1.5, 4, 20
+NAMES = "column 0 of class 0", "column 1 of class 2", "size of column 0", "tau", "intercept of class 1"
 
 
 def of_prior(rng, d):
@@ -456,7 +452,7 @@ def of_prior(rng, d):
 
 
 def ranks_of(seed, kind, k=3):
-    """The ranks, among draws, of the truth from which few rows of k classes are simulated; in (0, 1)."""
+    """Where in (0, 1) the truth from which few rows of k classes are made is among its draws, for each of ``NAMES``."""
     rng, C = np.random.default_rng(seed), simplex(k)
     X = rng.standard_normal((14, 2))
     X -= X.mean(axis=0)
@@ -464,24 +460,14 @@ def ranks_of(seed, kind, k=3):
     intercept = rng.standard_normal(k - 1) * WIDE
     y = ((X @ gamma + intercept) @ C + rng.standard_normal((14, k))).argmax(axis=1).astype(np.uint8)
     rows = Rows(X, y, True, device.resolve("cpu").ops, ALONE, likelihood=MultinomialProbit(k))
-    settings = Settings(kind, 1500, 300, N_CHAINS, 1, None, None, None, "float64")
-    key = rng.integers(2**32, size=2, dtype=np.uint32)
-    run = Run(Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), 1.0, key), settings)
-    with np.errstate(all="ignore"):  # of trajectories that are rejected
-        run.go(lambda t: False)
-    draws, coef, offset = run.draws, gamma @ C, intercept @ C
+    key, coef, offset = rng.integers(2**32, size=2, dtype=np.uint32), gamma @ C, intercept @ C
+    draws = ended(rows, kind, 1500, SLAB, WIDE, n_chains=N_CHAINS, key=key).draws
     ours = [draws.coef[..., 0, 0], draws.coef[..., 2, 1], np.linalg.norm(draws.coef, axis=2)[..., 0]]
     ours += [draws.global_scale, draws.intercept[..., 1]]
-    truth = [coef[0, 0], coef[1, 2], np.linalg.norm(coef[0]), tau, offset[1]]
-    spaced = np.linspace(0, 1499, EACH).astype(int)
-    below = np.array([(a[:, spaced] < b).sum() for a, b in zip(ours, truth, strict=True)])
-    return (below + rng.random(len(below))) / (N_CHAINS * EACH + 1)
+    return ranks(ours, [coef[0, 0], coef[1, 2], np.linalg.norm(coef[0]), tau, offset[1]], EACH, rng)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kind", "n_sets"), [("hmc", 40), (PRIOR_COORDINATES, 40)])
 def test_ranks_of_the_truth_are_uniform(kind, n_sets):
-    ranks = np.array([ranks_of(seed, kind) for seed in range(n_sets)])
-    found = [float(kstest(values, "uniform").pvalue) for values in ranks.T]
-    print(kind, np.round(found, 3))
-    assert min(found) > 1e-4, found
+    check_uniform([ranks_of(seed, kind) for seed in range(n_sets)], NAMES)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from laws import ALONE, KEY, N_CHAINS, TAU_0, always_accepted, mostly_slow, planted, prior_draws, same_draws
-from scipy.stats import kstest
+from whole_runs import check_uniform, ended, ranks
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
@@ -18,7 +18,7 @@ from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import hmc, hmc_diagonal
 from skhorseshoe._mcmc.hmc_diagonal import DiagonalMassMatrix, DiagonalReference
 from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._mcmc.run import DIAGONAL, Problem, Run, Settings
+from skhorseshoe._mcmc.run import DIAGONAL
 from skhorseshoe._mcmc.shrinkage_by_products import ShrinkageByProducts
 from skhorseshoe._utils.threads import Threads
 from skhorseshoe.diagnostics import mcse_mean
@@ -349,13 +349,11 @@ def test_many_sparse_rows_of_more_columns_have_the_posterior_of_fewer(sizes, see
 
 SLAB, WIDE = 2.0, 1.0  # of coefficients, and of the intercept at the means of the columns
 N_DRAWN = 20  # draws of each of four chains that have a rank, evenly spaced
+NAMES = "intercept", *range(6), "tau", "predictor"
 
 
-def ranks_of(seed, tau_0, taken=None):
-    """Where in (0, 1) the truth is among draws of the intercept, the coefficients, tau, and the predictor of a row.
-
-    taken : the scale of tau that the fit takes.
-    """
+def ranks_of(seed, tau_0):
+    """Where in (0, 1) the truth is among draws of the intercept, the coefficients, tau, and the predictor of a row."""
     rng = np.random.default_rng(seed)
     X = np.where(rng.random((14, 6)) < 0.35, rng.choice([-1.0, 1.0, 2.0], (14, 6)), 0.0)
     X[0], X[:, 1], X[:, 2] = 1.0, X[:, 0], rng.standard_normal(14) + 1
@@ -368,25 +366,16 @@ def ranks_of(seed, tau_0, taken=None):
     intercept = WIDE * rng.standard_normal() - X.mean(axis=0) @ coef
     y = (intercept + X @ coef + rng.standard_normal(14) > 0).astype(np.uint8)
     rows, key = Rows(sp.csr_array(X), y, True, sparse_cpu, ALONE), rng.integers(2**32, size=2, dtype=np.uint32)
-    problem = Problem(rows, FixedPrior(rows.columns, SLAB, WIDE), taken or tau_0, key)
-    run = Run(problem, Settings(DIAGONAL, 2000, 400, 4, 1, None, None, None, "float64"))
-    with np.errstate(all="ignore"):  # of trajectories that are rejected
-        run.go(lambda t: False)
-    spaced = np.linspace(0, run.draws.n - 1, N_DRAWN).astype(int)
-    alpha, beta = run.draws.intercept[:, spaced], run.draws.coef[:, spaced]
-    drawn = [alpha, *np.moveaxis(beta, 2, 0), run.draws.global_scale[:, spaced], alpha + beta @ X[1]]
-    truth = [intercept, *coef, tau, intercept + X[1] @ coef]
-    below = np.array([(values < one).sum() for values, one in zip(drawn, truth, strict=True)])
-    return (below + rng.random(len(below))) / (4 * N_DRAWN + 1)
+    draws = ended(rows, DIAGONAL, 2000, SLAB, WIDE, burn_in=400, n_chains=4, tau_0=tau_0, key=key).draws
+    alpha, beta = draws.intercept, draws.coef
+    drawn = [alpha, *np.moveaxis(beta, 2, 0), draws.global_scale, alpha + beta @ X[1]]
+    return ranks(drawn, [intercept, *coef, tau, intercept + X[1] @ coef], N_DRAWN, rng)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("tau_0", [0.02, 2.0])
 def test_ranks_are_uniform(tau_0):
-    ranks = np.array([ranks_of(seed, tau_0) for seed in range(laws.repeated(40, 200))])
-    p_values = kstest(ranks, "uniform", axis=0).pvalue
-    print(tau_0, p_values)
-    assert p_values.min() > 1e-4
+    check_uniform([ranks_of(seed, tau_0) for seed in range(laws.repeated(40, 200))], NAMES)
 
 
 def test_the_shrinkage_is_that_of_the_matrix(seed):
