@@ -99,21 +99,24 @@ def redrawn(beta, rng):
     return (beta[:, :3] @ X.T + beta[:, 3:] + rng.standard_normal((len(beta), 6)) > 0).astype(float)
 
 
-def bounded(beta, lambda_sq_inv, tau_sq_inv, y, *others):
+def bounded_without_lambda(beta, tau_sq_inv, y):
     """Functions of the parameters and the data whose means exist: half-Cauchys have none. One row for each draw."""
     functions = [
         np.tanh(beta),
         np.tanh(beta**2),
         np.tanh(beta[:, :3] * (2 * y[:, :3] - 1)),
-        1 / (1 + lambda_sq_inv),
         1 / (1 + tau_sq_inv),
         np.exp(-abs(np.log(tau_sq_inv * TAU_0**2))),
-        1 / (1 + tau_sq_inv * lambda_sq_inv[:, 0]),
         1 / (1 + tau_sq_inv[:, None] * beta[:, :3] ** 2),
         y.mean(axis=1),
-        *(1 / (1 + other) for other in others),
     ]
     return np.column_stack(functions)
+
+
+def bounded(beta, lambda_sq_inv, tau_sq_inv, y, *others):
+    """The same functions, and those of lambda and of other positive parameters."""
+    positive = lambda_sq_inv, tau_sq_inv * lambda_sq_inv[:, 0], *others
+    return np.column_stack([bounded_without_lambda(beta, tau_sq_inv, y), *(1 / (1 + one) for one in positive)])
 
 
 def geweke(start, advance, redraw, functions, n_batches, n_redraws):

@@ -11,7 +11,7 @@ from sklearn.datasets import load_iris
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
-from whole_runs import check_uniform, ended, ranks
+from whole_runs import check_uniform, ended, of_prior, ranks
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, disk, inspection, plotting, sets, terms
 from skhorseshoe._backends import device
@@ -442,21 +442,12 @@ SLAB, WIDE, N_CHAINS, EACH = 2.0, 1.5, 4, 20
 NAMES = "column 0 of class 0", "column 1 of class 2", "size of column 0", "tau", "intercept of class 1"
 
 
-def of_prior(rng, d):
-    """tau and the contrasts of two columns: with a slab tau is rarer the more it leaves to that."""
-    while True:
-        tau, *lam = abs(np.tan(np.pi * (rng.random(3) - 0.5)))
-        square = (tau * np.array(lam)) ** 2
-        if rng.random() < np.prod((1 + square / SLAB**2) ** (-0.5 * d)):
-            return tau, rng.standard_normal((2, d)) / np.sqrt(1 / square + SLAB**-2)[:, None]
-
-
 def ranks_of(seed, kind, k=3):
     """Where in (0, 1) the truth from which few rows of k classes are made is among its draws, for each of ``NAMES``."""
     rng, C = np.random.default_rng(seed), simplex(k)
     X = rng.standard_normal((14, 2))
     X -= X.mean(axis=0)
-    tau, gamma = of_prior(rng, k - 1)
+    tau, gamma = of_prior(rng, SLAB, k - 1)
     intercept = rng.standard_normal(k - 1) * WIDE
     y = ((X @ gamma + intercept) @ C + rng.standard_normal((14, k))).argmax(axis=1).astype(np.uint8)
     rows = Rows(X, y, True, device.resolve("cpu").ops, ALONE, likelihood=MultinomialProbit(k))

@@ -18,6 +18,15 @@ def ended(rows, sampler, n_iter, *prior, burn_in=300, n_chains=16, tau_0=1.0, ke
     return run
 
 
+def of_prior(rng, slab, d=1):
+    """tau and d contrasts of two columns, (2, d): with a slab tau is rarer the more it leaves to that."""
+    while True:
+        tau, *lam = abs(np.tan(np.pi * (rng.random(3) - 0.5)))
+        square = (tau * np.array(lam)) ** 2
+        if rng.random() < np.prod((1 + square / slab**2) ** (-0.5 * d)):
+            return tau, rng.standard_normal((2, d)) / np.sqrt(1 / square + slab**-2)[:, None]
+
+
 def off(hits, share):
     """By how many standard errors the share of draws that are hits is off."""
     return (hits.mean() - share) / np.sqrt(share * (1 - share) / ess_bulk(hits.astype(float)))

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 from laws import ALONE, in_full, repeated, sparse_cpu
 from scipy.special import log_ndtr, logsumexp
-from whole_runs import check_uniform, ended, ranks
+from whole_runs import check_uniform, ended, of_prior, ranks
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import device
@@ -202,20 +202,12 @@ NAMES = "one coefficient", "another", "tau", "first cut point", "second", "third
 OF_GROUPS, N_GROUPS, SCALE = ("log s", "an effect"), 10, 0.7
 
 
-def of_prior(rng):
-    """tau and two coefficients: with a slab tau is rarer the more it leaves to that."""
-    while True:
-        tau, *lam = abs(np.tan(np.pi * (rng.random(3) - 0.5)))
-        square = (tau * np.array(lam)) ** 2
-        if rng.random() < np.prod((1 + square / SLAB**2) ** -0.5):
-            return tau, rng.standard_normal(2) / np.sqrt(1 / square + SLAB**-2)
-
-
 def ranks_of(seed, sampler, n=14, has_groups=False):
     """The ranks, among draws, of the truth from which few rows of four classes are simulated; in (0, 1)."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, 2)) + np.array([0, 0.7])
-    tau, coef = of_prior(rng)
+    tau, coef = of_prior(rng, SLAB)
+    coef = coef[:, 0]
     cuts, z, groups, more = np.sort(rng.standard_normal(3) * WIDE) + coef @ X.mean(axis=0), X @ coef, None, []
     if has_groups:
         codes, s = (
