@@ -103,7 +103,7 @@ def net_benefit(
         draws = samples @ (acts * (1 + odds)) / len(p) - odds * acts.mean(axis=0)
         means = draws.mean(axis=0)
     else:
-        values = acts * np.where(is_second(y, p, classifier.classes_)[:, None], 1, -odds)
+        values = acts * np.where(is_second(y, p, classifier)[:, None], 1, -odds)
         codes, draws, means = _codes(classifier, matched, len(p)), [], values.mean(axis=0)
         totals = np.array([np.bincount(codes, column) for column in [np.ones(len(p)), *values.T]]).T
         for weights in _weights(len(totals), len(totals), random_state):
@@ -165,7 +165,7 @@ def calibration(
     """
     classifier, matched, arguments = matched_rows(model, X, y, groups, offset, new_groups, "calibration")
     p = classifier.predict_proba(**arguments)[:, 1]
-    y, codes = is_second(y, p, classifier.classes_), _codes(classifier, matched, len(p))
+    y, codes = is_second(y, p, classifier), _codes(classifier, matched, len(p))
     frame = calibration_of(p, y, codes, level_of(classifier, level), random_state)
     if frame is None:
         raise ValueError(

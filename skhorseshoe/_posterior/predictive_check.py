@@ -137,7 +137,7 @@ def predictive_check(
     classifier, matched, arguments = matched_rows(model, X, y, groups, offset, new_groups, "A predictive check")
     counts = np.bincount(codes, minlength=len(labels))
     proba = classifier.predict_proba(**arguments)[:, 1]
-    y = is_second(y, codes, classifier.classes_)
+    y = is_second(y, codes, classifier)
     if matched is None and is_grouped(classifier):
         warn(ALONE.format("band is"))
     repeated = _repeated(classifier, arguments, matched, codes, len(labels), n_draws, rng) / counts

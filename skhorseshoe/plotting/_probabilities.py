@@ -91,7 +91,7 @@ class ProbabilityIntervalDisplay(IntervalsDisplay):
         level = level_of(classifier, level)
         mean = classifier.predict_proba(**arguments)[:, 1]
         if y is not None:
-            y = classifier.classes_[is_second(y, mean, classifier.classes_).astype(int)]
+            y = classifier.classes_[is_second(y, mean, classifier).astype(int)]
         return cls(
             names=list(X.index) if hasattr(X, "index") and hasattr(X, "columns") else list(range(len(mean))),
             mean=mean,
@@ -229,7 +229,7 @@ class PosteriorCalibrationDisplay(AxesDisplay):
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         proba = classifier.predict_proba(**arguments)[:, 1]
         predicted, place, counts = np.unique(proba, return_inverse=True, return_counts=True)
-        y = is_second(y, place, classifier.classes_)
+        y = is_second(y, place, classifier)
         codes = np.arange(len(y)) if matched is None else matched.coarsest
         if matched is not None:
             outcomes = outcomes_of_groups(classifier, arguments, n_draws, matched, rng)

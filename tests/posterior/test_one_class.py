@@ -129,6 +129,8 @@ def test_a_class_beside_the_rest_is_judged_by_its_labels(fit):
         np.testing.assert_allclose(shown.calibration, inspection.calibration(one, X, is_one))
         assert abs(inspection.calibration(one, X, is_one).loc["intercept", "estimate"]) < 0.5  # of the rows of the fit
         assert len(plotting.DecisionCurveDisplay.from_estimator(one, X, is_one).net_benefit)
+        with pytest.raises(ValueError, match=rf"whether y = {label}: y must be True or False for each row"):
+            inspection.net_benefit(one, X, y)
 
 
 def test_coefficients_are_those_of_the_class(fit):
