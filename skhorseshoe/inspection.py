@@ -74,7 +74,7 @@ def loo(
     X : array-like, table or sparse matrix of shape (n_samples, n_features)
         The rows that the model was fitted on, in any order, in memory or on disk.
     y : array-like of shape (n_samples,)
-        Their labels, and below their weights and offsets, in the order of X.
+        Their labels, and below their weights, groups and offsets, in the order of X.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         The weights of the fit, times the class weights if there was a ``class_weight``. A row of weight w is left out
         with all its weight, and predicted as w rows: its term is log E[p^w].
@@ -98,10 +98,9 @@ def loo(
         If X is a Dask collection, or the model is none of those above.
     ValueError
         If the model was fitted with groups, and ``groups`` are not given or not those, or with several factors; if
-        there are fewer than 100 draws, the rows are not those of the fit, with the labels, weights and
-        offsets that they had there (by their number and by means of the columns, weighted by these), y holds a label
-        that is not in ``classes_``, lengths differ, or a weight is negative; other errors are those of
-        `marginal_effects`.
+        there are fewer than 100 draws, the rows are not those of the fit, with the labels, weights, offsets and groups
+        that they had there (by their number and by means of the columns, weighted by these), y holds a label that is
+        not in ``classes_``, lengths differ, or a weight is negative; other errors are those of `marginal_effects`.
 
     Warns
     -----

@@ -41,6 +41,10 @@ class Groups(NamedTuple):
         columns = zip(self.levels.T, self.scale, self.columns or (None,) * len(self.scale), strict=True)
         return [(of_all[self.codes], int(of_all.max()) + 1, *more) for of_all, *more in columns]
 
+    def levels_of_rows(self):
+        """The level of each factor that rows have, (n, n_factors)."""
+        return np.stack([codes for codes, *_, slope in self.factors() if slope is None], axis=1)
+
     def families(self):
         """The numbers of the factors that are the intercept and the slopes of one, for each with slopes."""
         families = []
