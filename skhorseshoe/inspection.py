@@ -226,7 +226,8 @@ def predict_interval(
         n_classes, 2), of each class in the order of ``classes_``.
     """
     steps, classifier = unwrap(model)
-    return classifier.predict_interval(prepared(steps, X), level, groups, offset, new_groups, of_one=of_one)
+    rows = prepared(steps, X, groups=groups, offset=offset)
+    return classifier.predict_interval(rows, level, groups, offset, new_groups, of_one=of_one)
 
 
 def predict_proba_samples(
@@ -256,7 +257,8 @@ def predict_proba_samples(
         Of the second class; of more than two classes of shape (n_samples, n_draws_used, n_classes).
     """
     steps, classifier = unwrap(model)
-    return classifier.predict_proba_samples(prepared(steps, X), max_draws, groups, offset, new_groups)
+    rows = prepared(steps, X, groups=groups, offset=offset)
+    return classifier.predict_proba_samples(rows, max_draws, groups, offset, new_groups)
 
 
 @guarded
@@ -305,7 +307,8 @@ def select(
     selector = HorseshoeSelector(
         model, prefit=True, rule=rule, level=level, q=q, effect=effect, cv=cv, min_features=min_features, terms=terms
     )
-    selector.fit(prepared(steps, X), y, sample_weight, groups, offset)
+    by_row = {"y": y, "sample_weight": sample_weight, "groups": groups, "offset": offset}
+    selector.fit(prepared(steps, X, **by_row), **by_row)
     if hasattr(known, "feature_names_in_"):
         selector.feature_names_in_ = known.feature_names_in_
     return selector

@@ -210,7 +210,7 @@ def matched_rows(model, X, y, groups, offset, new_groups, what="A display of pro
     refuse_classes(classifier, what)
     refuse_lazy(X)
     warn_if_reordered(X, y=y)
-    rows = prepared(steps, X)
+    rows = prepared(steps, X, groups=groups, offset=offset)
     matched = matched_groups(classifier, None if groups is None else _num_samples(rows), groups, new_groups)
     return classifier, matched, {"X": rows, "groups": groups, "offset": offset, "new_groups": bool(new_groups)}
 
