@@ -25,6 +25,10 @@ class Unnamed(str):
     """What a warning calls a column that has no name: x0, x1, ..."""
 
 
+class Outcome(str):
+    """What takes the place of a label where a class of a model stands for others of the fit: "y >= 2"."""
+
+
 def names_to_warn_of(columns):
     """Names of the columns of a fit, ``Unnamed`` ones if they have none. columns : attributes of a model about them."""
     names = names_of(SimpleNamespace(**columns))
@@ -71,9 +75,12 @@ def with_article(words):
 
 
 def class_texts(labels, letters=20):
-    """Labels of classes for print: texts in quotes, others after the word "class"."""
-    texts = zip(labels, printables(labels, letters), strict=True)
-    return [f"'{text}'" if isinstance(label, str) else f"class {text}" for label, text in texts]
+    """Labels of classes for print: texts in quotes, others after the word "class", and an ``Outcome`` as it is."""
+
+    def quoted(label, text):
+        return text if isinstance(label, Outcome) else f"'{text}'" if isinstance(label, str) else f"class {text}"
+
+    return list(map(quoted, labels, printables(labels, letters)))
 
 
 def _unprintable_escaped(name):
