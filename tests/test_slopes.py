@@ -8,6 +8,8 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from scipy.special import ndtr
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier, inspection, plotting, terms
 from skhorseshoe._posterior import sensitivity
@@ -88,6 +90,41 @@ def test_effects_are_averaged_over_groups_with_their_slopes(model, change):
         frame.loc[change, ["mean", "sd"]].astype(float), [expected.mean(), expected.std()], rtol=1e-2
     )
     assert "Sigma" in frame.attrs["header"]
+
+
+def test_slopes_behind_a_pipeline_have_its_names():
+    pipe = make_pipeline(StandardScaler(), HorseshoeProbitClassifier(random_state=0, n_iter=40, burn_in=20))
+    slopes = {"patient": [1, 2], "doctor": [0]}
+    pipe.set_params(horseshoeprobitclassifier__group_slopes=slopes)
+    pipe.fit(X, Y, horseshoeprobitclassifier__groups=GROUPS)
+    own, numbered = inspection.summary(pipe), pipe[-1].summary()
+    names = ["patient", "patient:time", "patient:c", "doctor", "doctor:a"]
+    assert own.index[5:10].tolist() == [f"({name} scale)" for name in names]
+    assert own.index[10:].tolist() == [
+        "(patient, patient:time correlation)",
+        "(patient, patient:c correlation)",
+        "(patient:time, patient:c correlation)",
+        "(doctor, doctor:a correlation)",
+    ]
+    assert (own.to_numpy() == numbered.to_numpy())[:, :4].all()
+    assert "slopes of time, c ~" in " ".join(own.attrs["header"].split())
+    assert inspection.sensitivity(pipe).index.tolist() == own.index.tolist()
+    assert numbered.index[6] == "(patient:x1 scale)"  # the classifier is as it was
+    alike = GROUPS.rename(columns={"doctor": "patient:time"})  # the name that a slope would have
+    pipe.set_params(horseshoeprobitclassifier__group_slopes={"patient": [1]})
+    pipe.fit(X, Y, horseshoeprobitclassifier__groups=alike)
+    assert inspection.summary(pipe).index[5:8].tolist() == [
+        "(patient scale)",
+        "(patient:x1 scale)",
+        "(patient:time scale)",
+    ]
+
+
+def test_a_single_factor_need_not_be_named():
+    made = fit(groups=GROUPS[["patient"]], n_iter=20)
+    pd.testing.assert_frame_equal(pd.DataFrame(made.group_effects()), pd.DataFrame(made.group_effects("patient")))
+    assert "groups of 'patient'" in made.group_effects(0.5).attrs["header"]
+    plotting.GroupEffectsDisplay.from_estimator(made)
 
 
 def test_sparse_rows_have_the_same_posterior(model):

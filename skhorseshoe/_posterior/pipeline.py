@@ -12,6 +12,7 @@ from .._data.input_table import warn_if_reordered
 from .._utils.arrays import refuse_masked
 from .._utils.names import names_of
 from .mixin import PosteriorMixin
+from .slopes import name_slopes
 
 
 def unfrozen(estimator):
@@ -86,4 +87,5 @@ def named(steps, classifier):
     with suppress(AttributeError, ValueError):  # the steps have no names to give
         names = steps.get_feature_names_out()
     named.feature_names_in_ = np.asarray(names, dtype=object)
+    name_slopes(named, names)
     return named
