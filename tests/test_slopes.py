@@ -6,6 +6,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
 from scipy.sparse import csr_array
 from scipy.special import ndtr
 from sklearn.pipeline import make_pipeline
@@ -162,6 +163,17 @@ def test_saved_continued_and_resumed_fits_have_the_same_draws(model, tmp_path):
         warm.set_params(group_slopes={"patient": ["c"]}).fit(X, Y, groups=GROUPS)
 
 
+def test_skops_loads_columns_of_slopes_as_a_list():
+    """An Index it could not load again, and it asks for trust in a range."""
+    made = fit(n_iter=10, group_slopes={"patient": pd.Index(["time"]), "doctor": range(2)}, warm_start=True)
+    saved, trusted = skops.io.dumps(made), ["skhorseshoe._classifier.HorseshoeProbitClassifier"]
+    assert skops.io.get_untrusted_types(data=saved) == trusted
+    loaded = skops.io.loads(saved, trusted=trusted)
+    assert loaded.group_slopes == {"patient": ["time"], "doctor": [0, 1]}
+    assert same_draws(loaded, made)
+    assert same_draws(*(one.set_params(n_iter=5).fit(X, Y, groups=GROUPS) for one in (loaded, made)))
+
+
 def test_other_answers_take_slopes_or_refuse_them(model):
     plotting.GroupEffectsDisplay.from_estimator(model, factor="patient")
     assert terms.summary(model, X).index.tolist() == list(X)
@@ -205,6 +217,7 @@ def test_two_factors_and_several_columns_have_slopes():
         ({"patient": ["time"]}, PATIENT, "no names.*groups=frame"),
         ({"patient": "time"}, GROUPS, "a list of columns"),
         ({"patient": []}, GROUPS, "a list of columns"),
+        ({"patient": (name for name in ["time"])}, GROUPS, "a list of columns"),
         ({}, GROUPS, "empty dict"),
         ({"patient": ["time", "time"]}, GROUPS, "more than once"),
         ({"patient": ["of_patient"]}, GROUPS, "constant within each label"),

@@ -1,7 +1,7 @@
 """Names of features."""
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from difflib import get_close_matches
 from numbers import Integral, Real
 from types import SimpleNamespace
@@ -43,6 +43,11 @@ def plain(label):
         label = pd.Timestamp(label) if isinstance(label, np.datetime64) else pd.Timedelta(label)
     label = label.item() if isinstance(label, np.generic) else label
     return label if isinstance(label, _PLAIN) or not isinstance(label, Hashable) else str(label)
+
+
+def are_names(values):
+    """Whether these are several values as columns are given by: a list, an array, a pandas Index, ..."""
+    return np.iterable(values) and hasattr(values, "__len__") and not isinstance(values, str | bytes | Mapping)
 
 
 def shorten(name, letters):
