@@ -7,6 +7,7 @@ weight, an offset or a group goes with another row.
 import numpy as np
 
 _LEAST_SPREAD = 1e-9  # spread of offsets relative to their mean, below which they are constant but for rounding
+_LEAST_MARK = 0.05  # of a group, so that all rows count; marks reach 1 more, so that they differ much
 _ROOTS = np.sqrt([5.0, 2.0, 3.0, 7.0, 11.0, 13.0, 17.0, 19.0])  # of factors; no sum of multiples is whole
 
 
@@ -25,7 +26,7 @@ def facts_beside(y, weight, offset=None, groups=None):
         facts["offset"] = mean, sd, _ = _means(offset, y, counts)
         of_all = of_all * (2.0 + np.tanh((offset - mean) / (sd + _LEAST_SPREAD * abs(mean) or 1.0)))
     if groups is not None:
-        marks = 1.0 + sum(root * levels for root, levels in zip(_ROOTS, groups.T, strict=False)) % 1.0
+        marks = _LEAST_MARK + sum(root * levels for root, levels in zip(_ROOTS, groups.T, strict=False)) % 1.0
         facts["groups"] = _means(marks, y, counts)
         of_all = of_all * marks
     return facts, of_all
