@@ -466,8 +466,9 @@ def test_an_offset_by_class_is_of_utilities(tmp_path):
         ):
             with pytest.raises(ValueError, match=words):
                 ask(wrong)
-    with pytest.raises(ValueError, match="give offset= here too"):
-        fitted.predict(X)
+    for asked in (fitted, one):
+        with pytest.raises(ValueError, match=r"one of each class of the fit \(np.zeros\(\(len\(X\), 3\)\) for none\)"):
+            asked.predict(X)
     with pytest.raises(ValueError, match="against takes no model that was fitted with an offset"):
         inspection.against(fitted, "elm", "ash")
 

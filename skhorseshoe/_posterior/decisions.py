@@ -14,7 +14,7 @@ from .._data.input_table import refuse_lazy, warn_if_reordered
 from .._data.labels import is_second
 from .._utils.errstate import guarded
 from .._utils.warn import warn
-from .classes import event_of, refuse_classes
+from .classes import event_of, refuse_classes, shown_classes
 from .estimates import interval
 from .grouped_prediction import is_grouped, matched_groups
 from .mixin import level_of
@@ -123,7 +123,7 @@ def net_benefit(
     expected = "expected" if y is None else "observed"
     what = f"P({event_of(classifier)}) >= threshold"
     frame.attrs["header"] = in_lines(f"Net benefit of acting on {what}, {expected}, {len(p)} rows")
-    frame.attrs["about"] = {"label": classifier.classes_[1], "level": level}
+    frame.attrs["about"] = {"label": shown_classes(classifier)[1], "level": level}
     return frame
 
 
@@ -210,7 +210,7 @@ def matched_rows(model, X, y, groups, offset, new_groups, what="A display of pro
     refuse_classes(classifier, what)
     refuse_lazy(X)
     warn_if_reordered(X, y=y)
-    rows = prepared(steps, X)
+    rows = prepared(steps, X, groups=groups, offset=offset)
     matched = matched_groups(classifier, None if groups is None else _num_samples(rows), groups, new_groups)
     return classifier, matched, {"X": rows, "groups": groups, "offset": offset, "new_groups": bool(new_groups)}
 
