@@ -74,7 +74,7 @@ def loo(
     X : array-like, table or sparse matrix of shape (n_samples, n_features)
         The rows that the model was fitted on, in any order, in memory or on disk.
     y : array-like of shape (n_samples,)
-        Their labels, and below their weights and offsets, in the order of X.
+        Their labels, and below their weights, groups and offsets, in the order of X.
     sample_weight : array-like of shape (n_samples,) or None, default=None
         The weights of the fit, times the class weights if there was a ``class_weight``. A row of weight w is left out
         with all its weight, and predicted as w rows: its term is log E[p^w].
@@ -98,10 +98,9 @@ def loo(
         If X is a Dask collection, or the model is none of those above.
     ValueError
         If the model was fitted with groups, and ``groups`` are not given or not those, or with several factors; if
-        there are fewer than 100 draws, the rows are not those of the fit, with the labels, weights and
-        offsets that they had there (by their number and by means of the columns, weighted by these), y holds a label
-        that is not in ``classes_``, lengths differ, or a weight is negative; other errors are those of
-        `marginal_effects`.
+        there are fewer than 100 draws, the rows are not those of the fit, with the labels, weights, offsets and groups
+        that they had there (by their number and by means of the columns, weighted by these), y holds a label that is
+        not in ``classes_``, lengths differ, or a weight is negative; other errors are those of `marginal_effects`.
 
     Warns
     -----
@@ -227,7 +226,8 @@ def predict_interval(
         n_classes, 2), of each class in the order of ``classes_``.
     """
     steps, classifier = unwrap(model)
-    return classifier.predict_interval(prepared(steps, X), level, groups, offset, new_groups, of_one=of_one)
+    rows = prepared(steps, X, groups=groups, offset=offset)
+    return classifier.predict_interval(rows, level, groups, offset, new_groups, of_one=of_one)
 
 
 def predict_proba_samples(
@@ -257,7 +257,8 @@ def predict_proba_samples(
         Of the second class; of more than two classes of shape (n_samples, n_draws_used, n_classes).
     """
     steps, classifier = unwrap(model)
-    return classifier.predict_proba_samples(prepared(steps, X), max_draws, groups, offset, new_groups)
+    rows = prepared(steps, X, groups=groups, offset=offset)
+    return classifier.predict_proba_samples(rows, max_draws, groups, offset, new_groups)
 
 
 @guarded
@@ -306,7 +307,8 @@ def select(
     selector = HorseshoeSelector(
         model, prefit=True, rule=rule, level=level, q=q, effect=effect, cv=cv, min_features=min_features, terms=terms
     )
-    selector.fit(prepared(steps, X), y, sample_weight, groups, offset)
+    by_row = {"y": y, "sample_weight": sample_weight, "groups": groups, "offset": offset}
+    selector.fit(prepared(steps, X, **by_row), **by_row)
     if hasattr(known, "feature_names_in_"):
         selector.feature_names_in_ = known.feature_names_in_
     return selector

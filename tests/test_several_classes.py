@@ -240,7 +240,7 @@ def test_what_is_not_there_says_what_to_do(model):
     with pytest.raises(ValueError, match="Leave groups out, or fit y == a class"):
         HorseshoeProbitClassifier(**FAST).fit(X, Y, groups=np.arange(240) % 20)
     with pytest.raises(ValueError, match="Use sampler='hmc' or 'auto'"):
-        HorseshoeProbitClassifier(sampler="gibbs").fit(X, Y)
+        HorseshoeProbitClassifier(sampler="pxda").fit(X, Y)
     with pytest.raises(ValueError, match="at most 255"):
         HorseshoeProbitClassifier().fit(np.zeros((300, 1)), np.arange(300))
 
@@ -264,9 +264,9 @@ def test_rows_of_every_kind_give_the_same_posterior(model, tmp_path):
 
 
 def test_going_on_gives_the_draws_of_one_run_and_saving_keeps_them(tmp_path):
-    rng = np.random.default_rng(0)
-    for columns in (X.to_numpy()[:60], rng.standard_normal((60, 100))):
-        how = {"burn_in": 60, "random_state": 1, "max_draws": 16}
+    narrow, wide = X.to_numpy()[:60], np.random.default_rng(0).standard_normal((60, 100))
+    for columns, sampler in ((narrow, "hmc"), (wide, "hmc"), (narrow[:, :3], "gibbs")):
+        how = {"burn_in": 60, "random_state": 1, "max_draws": 16, "sampler": sampler}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             whole = HorseshoeProbitClassifier(n_iter=40, **how).fit(columns, Y[:60])
@@ -332,9 +332,9 @@ def test_the_information_of_contrasts_is_the_mean_square_of_scores():
     np.testing.assert_allclose(rows.information(beta), total, rtol=1e-5, atol=1e-8)
 
 
-def run_of(rows, n_iter):
+def run_of(rows, n_iter, kind="hmc"):
     """The draws of a run of the sampler on these rows."""
-    return ended(rows, "hmc", n_iter, SLAB, WIDE, n_chains=N_CHAINS, key=np.array([0, 1], np.uint32)).draws
+    return ended(rows, kind, n_iter, SLAB, WIDE, n_chains=N_CHAINS, key=np.array([0, 1], np.uint32)).draws
 
 
 def test_one_call_of_the_core_has_the_draws_of_many():
@@ -344,6 +344,35 @@ def test_one_call_of_the_core_has_the_draws_of_many():
     draws.append(run_of(rows, 60))
     np.testing.assert_array_equal(draws[0].coef, draws[1].coef)
     np.testing.assert_array_equal(draws[0].global_scale, draws[1].global_scale)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"n": 3, "k": 3, "p": 1},
+        *(pytest.param(how, marks=pytest.mark.slow) for how in ({}, {"n": 6, "k": 5}, {"n": 30, "k": 4, "p": 8})),
+    ],
+)
+def test_utilities_as_latents_give_the_same_posterior(how):
+    """Also of classes without a row and of a row for each class."""
+    draws = [run_of(rows_of(6, **how), n_iter, kind=kind) for kind, n_iter in (("hmc", 1500), ("gibbs", 3000))]
+    for of in (lambda d: d.coef[..., 0, 0], lambda d: d.intercept[..., -1], lambda d: np.log(d.global_scale)):
+        a, b = map(of, draws)
+        for x, y in ((a, b), ((a - a.mean()) ** 2, (b - a.mean()) ** 2)):
+            assert abs(x.mean() - y.mean()) < 4.5 * np.sqrt(sum(v.var() / ess_bulk(v) for v in (x, y)))
+
+
+@pytest.mark.parametrize("as_stored", [np.asarray, csr_array])
+def test_the_paper_s_sampler_takes_offsets_whole_weights_and_sparse_rows(as_stored):
+    rng = np.random.default_rng(2)
+    offset, weight = rng.standard_normal((240, 3)), rng.integers(0, 3, 240)
+    how, given = {"n_iter": 600, "burn_in": 200, "random_state": 0}, as_stored(X.to_numpy())
+    fits = [HorseshoeProbitClassifier(sampler=s, **how).fit(given, Y, weight, offset=offset) for s in ("gibbs", "hmc")]
+    sd = fits[1].coef_draws_.std(axis=(0, 1))
+    assert (abs(fits[0].coef_ - fits[1].coef_) < 0.25 * sd).all()
+    assert fits[0].sampler_ == "gibbs"
+    with pytest.raises(ValueError, match=r"weights .* must be integers"):
+        HorseshoeProbitClassifier(sampler="gibbs", **how).fit(given, Y, weight + 0.5)
 
 
 @pytest.mark.slow
@@ -432,8 +461,9 @@ def test_an_offset_by_class_is_of_utilities(tmp_path):
         ):
             with pytest.raises(ValueError, match=words):
                 ask(wrong)
-    with pytest.raises(ValueError, match="give offset= here too"):
-        fitted.predict(X)
+    for asked in (fitted, one):
+        with pytest.raises(ValueError, match=r"one of each class of the fit \(np.zeros\(\(len\(X\), 3\)\) for none\)"):
+            asked.predict(X)
     with pytest.raises(ValueError, match="against takes no model that was fitted with an offset"):
         inspection.against(fitted, "elm", "ash")
 
@@ -459,6 +489,6 @@ def ranks_of(seed, kind, k=3):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("kind", "n_sets"), [("hmc", 40), (PRIOR_COORDINATES, 40)])
+@pytest.mark.parametrize(("kind", "n_sets"), [("hmc", 40), (PRIOR_COORDINATES, 40), ("gibbs", 40)])
 def test_ranks_of_the_truth_are_uniform(kind, n_sets):
     check_uniform([ranks_of(seed, kind) for seed in range(n_sets)], NAMES)

@@ -6,8 +6,11 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
 from scipy.sparse import csr_array
 from scipy.special import ndtr
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier, inspection, plotting, terms
 from skhorseshoe._posterior import sensitivity
@@ -90,6 +93,41 @@ def test_effects_are_averaged_over_groups_with_their_slopes(model, change):
     assert "Sigma" in frame.attrs["header"]
 
 
+def test_slopes_behind_a_pipeline_have_its_names():
+    pipe = make_pipeline(StandardScaler(), HorseshoeProbitClassifier(random_state=0, n_iter=40, burn_in=20))
+    slopes = {"patient": [1, 2], "doctor": [0]}
+    pipe.set_params(horseshoeprobitclassifier__group_slopes=slopes)
+    pipe.fit(X, Y, horseshoeprobitclassifier__groups=GROUPS)
+    own, numbered = inspection.summary(pipe), pipe[-1].summary()
+    names = ["patient", "patient:time", "patient:c", "doctor", "doctor:a"]
+    assert own.index[5:10].tolist() == [f"({name} scale)" for name in names]
+    assert own.index[10:].tolist() == [
+        "(patient, patient:time correlation)",
+        "(patient, patient:c correlation)",
+        "(patient:time, patient:c correlation)",
+        "(doctor, doctor:a correlation)",
+    ]
+    assert (own.to_numpy() == numbered.to_numpy())[:, :4].all()
+    assert "slopes of time, c ~" in " ".join(own.attrs["header"].split())
+    assert inspection.sensitivity(pipe).index.tolist() == own.index.tolist()
+    assert numbered.index[6] == "(patient:x1 scale)"  # the classifier is as it was
+    alike = GROUPS.rename(columns={"doctor": "patient:time"})  # the name that a slope would have
+    pipe.set_params(horseshoeprobitclassifier__group_slopes={"patient": [1]})
+    pipe.fit(X, Y, horseshoeprobitclassifier__groups=alike)
+    assert inspection.summary(pipe).index[5:8].tolist() == [
+        "(patient scale)",
+        "(patient:x1 scale)",
+        "(patient:time scale)",
+    ]
+
+
+def test_a_single_factor_need_not_be_named():
+    made = fit(groups=GROUPS[["patient"]], n_iter=20)
+    pd.testing.assert_frame_equal(pd.DataFrame(made.group_effects()), pd.DataFrame(made.group_effects("patient")))
+    assert "groups of 'patient'" in made.group_effects(0.5).attrs["header"]
+    plotting.GroupEffectsDisplay.from_estimator(made)
+
+
 def test_sparse_rows_have_the_same_posterior(model):
     sparse = fit(csr_array(X.to_numpy()), group_slopes={"patient": [1]}, n_iter=150)
     (name,) = {*sparse.group_scale_draws_} - {*GROUPS}
@@ -123,6 +161,17 @@ def test_saved_continued_and_resumed_fits_have_the_same_draws(model, tmp_path):
     assert same_draws(fit(checkpoint=tmp_path), whole)
     with pytest.raises(ValueError, match="names of groups"):
         warm.set_params(group_slopes={"patient": ["c"]}).fit(X, Y, groups=GROUPS)
+
+
+def test_skops_loads_columns_of_slopes_as_a_list():
+    """An Index it could not load again, and it asks for trust in a range."""
+    made = fit(n_iter=10, group_slopes={"patient": pd.Index(["time"]), "doctor": range(2)}, warm_start=True)
+    saved, trusted = skops.io.dumps(made), ["skhorseshoe._classifier.HorseshoeProbitClassifier"]
+    assert skops.io.get_untrusted_types(data=saved) == trusted
+    loaded = skops.io.loads(saved, trusted=trusted)
+    assert loaded.group_slopes == {"patient": ["time"], "doctor": [0, 1]}
+    assert same_draws(loaded, made)
+    assert same_draws(*(one.set_params(n_iter=5).fit(X, Y, groups=GROUPS) for one in (loaded, made)))
 
 
 def test_other_answers_take_slopes_or_refuse_them(model):
@@ -168,6 +217,7 @@ def test_two_factors_and_several_columns_have_slopes():
         ({"patient": ["time"]}, PATIENT, "no names.*groups=frame"),
         ({"patient": "time"}, GROUPS, "a list of columns"),
         ({"patient": []}, GROUPS, "a list of columns"),
+        ({"patient": (name for name in ["time"])}, GROUPS, "a list of columns"),
         ({}, GROUPS, "empty dict"),
         ({"patient": ["time", "time"]}, GROUPS, "more than once"),
         ({"patient": ["of_patient"]}, GROUPS, "constant within each label"),

@@ -201,20 +201,24 @@ def refuse_missing(labels, start=0, name="y"):
 def places_of(y, X, model):
     """The place of each label among the classes in their order, 0 or 1 for two; (n,)."""
     levels = getattr(model, "ordered_classes_", model.classes_).tolist()
-    y, classes = _known(y, X, model.classes_), model.classes_.tolist()
+    y, classes = _known(y, X, model), model.classes_.tolist()
     return np.array([levels.index(label) for label in classes])[np.searchsorted(model.classes_, y)]
 
 
-def is_second(y, X, classes):
+def is_second(y, X, model):
     """Whether each label is the second class; (n,) bool."""
-    return _known(y, X, classes) == classes[1:]
+    return _known(y, X, model) == model.classes_[1:]
 
 
-def _known(y, X, classes):
+def _known(y, X, model):
     """Checked labels of the rows of X; a ValueError for one that fit has not seen."""
     y = check_labels(y)
     check_consistent_length(X, y)
-    unknown = np.setdiff1d(y, classes)
+    unknown, classes = np.setdiff1d(y, model.classes_), model.classes_.tolist()
     if len(unknown):
-        raise ValueError(f"y holds labels that fit has not seen: {unknown.tolist()}; classes_ is {classes.tolist()}.")
+        what = f"y holds labels that fit has not seen: {unknown.tolist()}; classes_ is {classes}."
+        if hasattr(model, "_event"):
+            label = unknown.tolist()[0]
+            what = f"This model asks whether {model._event}: y must be True or False for each row, and has {label!r}."
+        raise ValueError(what)
     return y

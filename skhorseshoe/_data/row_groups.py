@@ -41,6 +41,10 @@ class Groups(NamedTuple):
         columns = zip(self.levels.T, self.scale, self.columns or (None,) * len(self.scale), strict=True)
         return [(of_all[self.codes], int(of_all.max()) + 1, *more) for of_all, *more in columns]
 
+    def levels_of_rows(self):
+        """The level of each factor that rows have, (n, n_factors)."""
+        return np.stack([codes for codes, *_, slope in self.factors() if slope is None], axis=1)
+
     def families(self):
         """The numbers of the factors that are the intercept and the slopes of one, for each with slopes."""
         families = []
@@ -95,7 +99,7 @@ def check_offset(offset, n, classes=()):
     one_each = _by_class(offset, n, classes) if len(classes) else _one_column("offset", offset, n, "number", "score")
     array = np.asarray(device.to_host(one_each))
     if array.dtype.kind not in "biufO":
-        raise ValueError(f"offset must be numbers, one for each row; got {array.dtype}.")
+        raise ValueError(f"offset must be numbers; got {array.dtype}.")
     try:
         array = array.astype(np.float64).reshape((n, -1) if len(classes) else n)
     except (TypeError, ValueError) as error:
@@ -104,9 +108,10 @@ def check_offset(offset, n, classes=()):
         raise ValueError(f"offset must be finite numbers; that of row {first[0]} is {array[first]}.")
     if abs(array).max(initial=0.0) > _LARGEST_OFFSET:
         first = np.unravel_index(abs(array).argmax(), array.shape)
+        scale = "the scale of utilities" if len(classes) else "the probit scale, as norm.ppf(p) of a probability p"
         raise ValueError(
-            f"The offset of row {first[0]} is {array[first]:.3g}, and no score is beyond "
-            f"{_LARGEST_OFFSET:g}: is it on the probit scale, as norm.ppf(p) of a probability p?"
+            f"The offset of row {first[0]} is {array[first]:.3g}, and no score is beyond {_LARGEST_OFFSET:g}: is it on "
+            f"{scale}?"
         )
     return array
 

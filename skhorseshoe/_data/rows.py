@@ -20,7 +20,7 @@ from .columns import Columns
 from .contrasts import contrast_of
 from .indicator_sets import confirmed, find_dependent_sets, find_indicator_sets
 from .row_blocks import ADD, Segment, block_bounds, collapse
-from .row_pairs import offset_facts, times_offset
+from .row_pairs import facts_beside
 from .separation import COMPLETE, WITHIN, separates_within, separation
 
 _ROUNDING = 4 * np.finfo(np.float64).eps  # rounding error of a standard deviation relative to the mean
@@ -159,14 +159,13 @@ class Rows:
         return self._size
 
     def pairs(self):
-        """Facts that change where rows trade labels, weights or offsets, and not with the order of the rows: the size,
-        the share of the second class, means of the columns (p,), and ``offset_facts`` or None; by name."""
-        rows = facts = None
-        if self.offset is not None:
-            facts = offset_facts(self.offset, self.y, self.weight)
-            rows = self._all_rows._replace(weight=times_offset(self.weight, self.offset, facts))
+        """Facts that change where rows trade labels, weights, offsets or groups, and not with the order of the rows:
+        the size, the share of the second class, means of the columns (p,), and those of ``facts_beside``; by name."""
+        levels = None if self.groups is None else self.groups.levels_of_rows()
+        facts, weight = facts_beside(self.y, self.weight, self.offset, levels)
+        rows = None if weight is None else self._all_rows._replace(weight=weight)
         means = self._total(Segment.moments, True, rows=rows)[2]
-        return {"size": float(self._size), "share": float(self.share()), "paired_means": means, "offset": facts}
+        return {"size": float(self._size), "share": float(self.share()), "paired_means": means, **facts}
 
     def gram(self, beta=None, spare=(), weight=None):
         """X' diag(weight) X of the sampler's columns; (q, q). beta, spare : as in ``Segment.gram``. weight : (n,) in

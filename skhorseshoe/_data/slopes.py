@@ -1,12 +1,11 @@
 """Slopes of groups: columns of X whose effects differ between the levels of a factor."""
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 
 from .._utils.arrays import dense
-from .._utils.names import finder
+from .._utils.names import are_names, finder
 from .factors import Factors, called
 
 
@@ -57,7 +56,7 @@ def _by_factor(group_slopes, labels, names):
                 f"group_slopes has the factor {factor!r:.80}, and groups {known}: give slopes of one of its factors, "
                 "and groups as a table or a dict, groups=frame[['patient']] with group_slopes={'patient': ['time']}."
             )
-        if isinstance(columns, str | bytes | Mapping) or not np.iterable(columns) or not len(columns):
+        if not are_names(columns) or not len(columns):
             raise ValueError(f"group_slopes[{factor!r}] is {columns!r:.80}: give a list of columns of X.")
         numbers = [find(column, f"group_slopes[{factor!r}]") for column in columns]
         if len({*numbers}) < len(numbers):

@@ -121,17 +121,21 @@ def choose_kind(params, data):
             f"group_slopes are not for more columns than rows ({data.shape[1]} and {data.shape[0]}) yet: select "
             "columns first, as with a fit without group_slopes, or leave these out."
         )
-    if not params.likelihood.has_latents:
+    has_classes = params.likelihood.n_classes > 2
+    if not params.likelihood.has_latents or (has_classes and too_wide):
         taking = ("hmc",)
+    elif has_classes:
+        taking = ("hmc", "gibbs")
     elif data.extras:
         taking = ("hmc",) if has_factors or (data.groups is not None and too_wide) else ("hmc", "gibbs")
     if sampler == "auto":
         can_repeat = data.whole_weights and (too_wide or data.expansion <= _LARGEST_EXPANSION)
-        sampler = "hmc" if in_prior_coordinates or (can_tune(params) and not too_wide) or not can_repeat else taking[-1]
+        is_hmc = has_classes or in_prior_coordinates or (can_tune(params) and not too_wide) or not can_repeat
+        sampler = "hmc" if is_hmc else taking[-1]
     elif sampler not in taking:
         here = " with slopes" if has_slopes else " of several factors" * has_factors
         here = here or " with so many columns" * (sampler == "gibbs")
-        what = f"{data.extras}{here}" if params.likelihood.has_latents else _named(params.likelihood)
+        what = f"{data.extras}{here}" if params.likelihood is PROBIT else f"{_named(params.likelihood)}{here}"
         raise ValueError(f"sampler={sampler!r} does not take {what}. Use sampler={taking[0]!r} or 'auto'.")
     return PRIOR_COORDINATES if in_prior_coordinates and sampler == "hmc" else sampler
 

@@ -12,6 +12,7 @@ from .._backends.line_moves import line_interval, line_widths
 from . import conjugate_gradients, gibbs
 from .adaptation_window import chosen_points
 from .burn_in import BurnIn, untuned_phases
+from .class_contrasts import PrecisionOfContrasts
 
 
 class Chains:
@@ -92,6 +93,7 @@ class GibbsChains(PlainChains):
 
     def __init__(self, problem, start, burn_in, saved=None, blocks=()):
         super().__init__(problem, start, burn_in, saved, blocks)
+        self.d = problem.rows.columns.n_contrasts
         self.precision, self.line_interval = self._precision(), line_interval(problem.rows)
 
     def _precision(self):
@@ -99,12 +101,16 @@ class GibbsChains(PlainChains):
         if limits.needs_conjugate_gradients(rows.shape[1]):
             return conjugate_gradients.precision(rows, fixed, key)
         precision = rows.ops.Precision(fixed.add_to(rows.gram()), rows.threads)
+        if self.d > 1:
+            return PrecisionOfContrasts(precision, self.d, rows.ops)
         for block in self.blocks:
             precision = block.precision(precision)
         return precision
 
     def _sweep(self, state):
         rows, _, tau_0, key = self.problem
+        if self.d > 1:
+            return gibbs.sweep_of_contrasts(state, rows, self.precision, tau_0, rows.ops, key)
         lines = self.lines if state.sweep % self.line_interval == 0 else None
         fixed = {"precision": self.precision, "tau_0": tau_0, "ops": rows.ops, "key": key}
         sweep = partial(gibbs.sweep, **fixed, expand=self.expand, lines=lines)

@@ -57,6 +57,20 @@ def _by_column(values, d):
     return np.ascontiguousarray(values.reshape(m, d, -1).transpose(0, 2, 1)).reshape(m, -1)
 
 
+class PrecisionOfContrasts:
+    """Draws of d contrasts given latents, by one Cholesky factor for each chain. whole : ``Precision`` of all
+    contrasts, which are alike and independent."""
+
+    def __init__(self, whole, d, ops):
+        self.of_one, self.d = ops.Precision(np.ascontiguousarray(whole.H[::d, ::d]), whole.threads), d
+        self.noise, self.work = whole.noise, whole.work
+
+    def draw(self, b, precisions, noise):
+        """As of ``Precision``, all (n_chains, q d)."""
+        b, noise = side_by_side(b, self.d), side_by_side(noise, self.d)
+        return _by_column(self.of_one.draw(b, np.ascontiguousarray(precisions[:, :: self.d]), noise), self.d)
+
+
 class RowsOfContrasts:
     """``Rows`` whose coefficients are (m, q d)."""
 
@@ -82,6 +96,11 @@ class RowsOfContrasts:
     def gram(self):
         """X'X for each contrast; (q d, q d)."""
         return np.kron(self.rows.gram(), np.eye(self.d))
+
+    def latent(self, beta, sweep, key):
+        """As of ``Rows``."""
+        xtz, ztz = self.rows.latent(side_by_side(beta, self.d), sweep, key)
+        return _by_column(xtz, self.d), ztz
 
     def information(self, beta, spare=()):
         """The Fisher information averaged over some of the rows of beta (m, q d)."""

@@ -12,6 +12,7 @@ state, because a sweep begins by drawing it. The arrays may be on any device.
 from typing import NamedTuple
 
 from .._backends import EXPAND_PURPOSE, LAMBDA_PURPOSE, NU_PURPOSE, TAU_PURPOSE, XI_PURPOSE
+from .hmc import draw_scales
 
 
 class State(NamedTuple):
@@ -60,6 +61,16 @@ def sweep(state, rows, precision, tau_0, ops, key, expand=False, lines=None):
     xi_inv = ops.exponential(tau_0**-2 + tau_sq_inv, key, t, XI_PURPOSE)  # Exp(tau_0^-2 + tau^-2)
 
     return State(beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, t + 1)
+
+
+def sweep_of_contrasts(state, rows, precision, tau_0, ops, key):
+    """As ``sweep``, of several classes, whose utilities are latent. tau is drawn given beta, and lambda, which the
+    contrasts of a column share, given both: nu and xi stay as they are."""
+    t = state.sweep
+    xtz, _ = rows.latent(state.beta, t, key)
+    noise = precision.noise(ops, state.beta.shape, key, t)
+    beta = precision.draw(xtz, prior_precision(state, ops), noise)
+    return draw_scales(state._replace(beta=beta), rows, tau_0, key)._replace(sweep=t + 1)
 
 
 def prior_precision(state, ops):

@@ -41,7 +41,7 @@ class MultinomialProbit(Probit):
     """For K classes without an order."""
 
     name = "multinomial probit"
-    has_latents = averages_exactly = False
+    averages_exactly = False
     # The largest eigenvalue of the information of a row is hardly above that of probit, where two classes alone compete
     # (numerical optimisation gave 0.63674 for K = 6).
     largest_information = 0.64

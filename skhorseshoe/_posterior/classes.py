@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from .._utils.names import printable
+from .._utils.names import Outcome, printable
 from .ordered import average_of_ordered, in_order_of_classes, is_ordered
 
 
@@ -111,3 +111,13 @@ def needs_one_score(model, what):
 def event_of(model):
     """What the probability of the second of two classes is of, in words."""
     return getattr(model, "_event", f"y = {printable(model.classes_[1])}")
+
+
+def shown_classes(model):
+    """The labels of the classes to show: ``classes_``, or what False and True stand for where another model was asked
+    for one of its classes."""
+    if not hasattr(model, "_event"):
+        return model.classes_
+    y, relation, label = model._event.split(" ", 2)
+    other = {"=": "!=", ">=": "<"}[relation]
+    return np.array([Outcome(f"{y} {other} {label}"), Outcome(model._event)], dtype=object)

@@ -15,10 +15,10 @@ import pandas as pd
 from .._utils.arrays import dense
 from .._utils.errstate import guarded
 from .._utils.memory import check_matrices
-from .._utils.names import names_of, printable
+from .._utils.names import names_of
 from . import predict
 from . import terms as _terms
-from .classes import needs_one_score, refuse_classes
+from .classes import event_of, needs_one_score, refuse_classes
 from .estimates import ends_of, interval, means
 from .grouped_prediction import GivenRows, on_average, population, refuse_offset
 from .input_rows import InputRows, classifier_rows, input_names, row_like
@@ -165,7 +165,7 @@ def _table_of_columns(model, X, differences, level):
     weights, intercept = means(model)
     whose = "the average row" if reference is None else "the reference"
     frame.attrs["header"] = in_lines(
-        f"Score of P(y = {printable(model.classes_[1])}): {whose} has {origin @ weights + intercept:.3g}, and each "
+        f"Score of P({event_of(model)}): {whose} has {origin @ weights + intercept:.3g}, and each "
         f"column moves a row away from that by its contribution{on_average(model)}"
     )
     return frame
@@ -299,7 +299,7 @@ def _about(model, differences, proba, level):
     mean, _, low, high = map(float, proba)
     return {
         "header": in_lines(
-            f"P(y = {printable(model.classes_[1])}) of each row, and what its values add to the score beside {whose}, "
+            f"P({event_of(model)}) of each row, and what its values add to the score beside {whose}, "
             f"which has a probability of {mean:.3g} ({100 * level:g} % interval {low:.3g} to {high:.3g})"
             f"{on_average(model)}"
         ),

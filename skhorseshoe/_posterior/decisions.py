@@ -14,7 +14,7 @@ from .._data.input_table import refuse_lazy, warn_if_reordered
 from .._data.labels import is_second
 from .._utils.errstate import guarded
 from .._utils.warn import warn
-from .classes import event_of, refuse_classes
+from .classes import event_of, refuse_classes, shown_classes
 from .estimates import interval
 from .grouped_prediction import is_grouped, matched_groups
 from .mixin import level_of
@@ -103,7 +103,7 @@ def net_benefit(
         draws = samples @ (acts * (1 + odds)) / len(p) - odds * acts.mean(axis=0)
         means = draws.mean(axis=0)
     else:
-        values = acts * np.where(is_second(y, p, classifier.classes_)[:, None], 1, -odds)
+        values = acts * np.where(is_second(y, p, classifier)[:, None], 1, -odds)
         codes, draws, means = _codes(classifier, matched, len(p)), [], values.mean(axis=0)
         totals = np.array([np.bincount(codes, column) for column in [np.ones(len(p)), *values.T]]).T
         for weights in _weights(len(totals), len(totals), random_state):
@@ -123,7 +123,7 @@ def net_benefit(
     expected = "expected" if y is None else "observed"
     what = f"P({event_of(classifier)}) >= threshold"
     frame.attrs["header"] = in_lines(f"Net benefit of acting on {what}, {expected}, {len(p)} rows")
-    frame.attrs["about"] = {"label": classifier.classes_[1], "level": level}
+    frame.attrs["about"] = {"label": shown_classes(classifier)[1], "level": level}
     return frame
 
 
@@ -165,7 +165,7 @@ def calibration(
     """
     classifier, matched, arguments = matched_rows(model, X, y, groups, offset, new_groups, "calibration")
     p = classifier.predict_proba(**arguments)[:, 1]
-    y, codes = is_second(y, p, classifier.classes_), _codes(classifier, matched, len(p))
+    y, codes = is_second(y, p, classifier), _codes(classifier, matched, len(p))
     frame = calibration_of(p, y, codes, level_of(classifier, level), random_state)
     if frame is None:
         raise ValueError(
@@ -210,7 +210,7 @@ def matched_rows(model, X, y, groups, offset, new_groups, what="A display of pro
     refuse_classes(classifier, what)
     refuse_lazy(X)
     warn_if_reordered(X, y=y)
-    rows = prepared(steps, X)
+    rows = prepared(steps, X, groups=groups, offset=offset)
     matched = matched_groups(classifier, None if groups is None else _num_samples(rows), groups, new_groups)
     return classifier, matched, {"X": rows, "groups": groups, "offset": offset, "new_groups": bool(new_groups)}
 

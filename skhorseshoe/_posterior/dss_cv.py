@@ -88,7 +88,7 @@ def compare(model, supports, splits, task, X, y, owners, sample_weight=None, gro
         fold = population(fold)
         X_fit, weight_fit = weighted(fold, X_train, y[train], train_weight)
         held_out = device.to_host(validation.check_X(fold, _safe_indexing(X, test), reset=False))
-        positive = labels.is_second(y[test], held_out, fold.classes_)
+        positive = labels.is_second(y[test], held_out, fold)
         np.add.at(scores, test, _fold_scores(fold, X_fit, weight_fit, sizes[:-1], held_out, positive, owners))
         np.add.at(times, test, 1)
     _warn(messages, len(splits))

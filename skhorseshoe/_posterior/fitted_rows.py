@@ -1,11 +1,13 @@
-"""Check that rows are those of the fit, by number, weights and moments, with the labels and offsets of the fit."""
+"""Check that rows are those of the fit, by number, weights and moments, with its labels, offsets and groups."""
 
 import numpy as np
 from scipy.sparse import issparse
 
 from .._backends import device
-from .._data.row_pairs import offset_facts, times_label, times_offset
-from .._utils.names import names_of
+from .._data.factors import called
+from .._data.row_pairs import facts_beside, times_label
+from .._utils.names import names_of, plain
+from .grouped_prediction import by_factor
 
 _CLOSE = 1e-5  # relative difference of means and standard deviations: rounding to float32 is less, other rows are more
 _CURE = (
@@ -13,8 +15,9 @@ _CURE = (
     "the weights of the fit, times its class weights, in the order of X."
 )
 _REORDERED = (
-    "The rows are those that the model was fitted on, but not what goes with each: in the fit y, the weights or the "
-    "offset went with other rows of X. Give all of them in one order; with pandas, y.loc[X.index] is y in that of X."
+    "The rows are those that the model was fitted on, but not what goes with each: in the fit y, the weights, the "
+    "offset or the groups went with other rows of X. Give all of them in one order; with pandas, y.loc[X.index] is y "
+    "in that of X."
 )
 
 
@@ -33,11 +36,14 @@ def check_fitted_on(model, rows, place, weight):
     if not np.isclose(ones := counts @ (y > 0) / total, share := of_fit["share"], rtol=_CLOSE):
         which = f"{model.classes_.tolist()[1]!r}" if len(model.classes_) == 2 else "classes above the lowest"
         _refuse(f"the share of {which} among them is {ones:.4g}, and was {share:.4g} in the fit")
-    paired = times_label(counts, y)
-    if (facts := of_fit.get("offset")) is not None:
-        given = offset_facts(offset, y, counts)
-        _check_offset(given, facts)
-        paired = times_offset(paired, offset, given)
+    if rows.codes is not None:
+        _check_labels(model, rows.codes, counts)
+    beside = {"offset": offset, "groups": rows.codes}
+    beside = {name: values for name, values in beside.items() if of_fit.get(name) is not None}  # older models lack some
+    given, paired = facts_beside(y, counts, **beside)
+    for name in beside:
+        _check_facts(name, given[name], of_fit[name])
+    paired = times_label(counts if paired is None else paired, y)
     ops, name, _ = device.resolve(device.device_for("auto", X) if device.on_gpu(X) else "cpu", sparse=issparse(X))
     with ops.using(name):
         X, _, held = ops.hold(X, y, np.empty(0) if weight is None else weight)
@@ -52,16 +58,25 @@ def check_fitted_on(model, rows, place, weight):
         raise ValueError(_REORDERED)
 
 
-def _check_offset(given, of_fit):
-    """Raise a ValueError unless the ``offset_facts`` are those of the fit."""
+def _check_labels(model, codes, counts):
+    """Raise a ValueError unless rows that count have the labels of the fit, all of these and no others."""
+    for (name, labels), own in zip(by_factor(model, "groups_").items(), codes.T, strict=True):
+        unknown, left = np.flatnonzero((own < 0) & (counts > 0)), np.setdiff1d(np.arange(len(labels)), own[counts > 0])
+        if len(unknown) or len(left):
+            why = f"no row has {plain(labels[left[0]])!r}" if len(left) else f"that of row {unknown[0]} is new"
+            raise ValueError(f"{called(name)} must be those of the fit, a label for each row: {why}.")
+
+
+def _check_facts(name, given, of_fit):
+    """Raise a ValueError unless facts of ``facts_beside`` are those of the fit."""
     differs = np.abs(given - of_fit) > _CLOSE * (of_fit[1] + np.abs(of_fit[0]))
-    if differs[:2].any():
+    if name == "offset" and differs[:2].any():
         mean, sd = (f"{a:.6g}, in the fit {b:.6g}" for a, b in zip(given[:2], of_fit[:2], strict=True))
         raise ValueError(
             "The offset must be that of the fit, with the weights that it had there, and this is another: its mean is "
             f"{mean}; its standard deviation is {sd}."
         )
-    if differs[2]:
+    if differs.any():
         raise ValueError(_REORDERED)
 
 

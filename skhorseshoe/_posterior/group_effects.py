@@ -18,6 +18,7 @@ def effects_frame(model, name, level):
     if not is_grouped(model):
         raise ValueError("This model was fitted without groups: fit(X, y, groups=...) gives each group an effect.")
     labels = by_factor(model, "groups_")
+    name = next(iter(labels)) if name is None and len(labels) == 1 else name
     if name not in labels:
         known = (
             "one factor, which has no name: leave factor out"

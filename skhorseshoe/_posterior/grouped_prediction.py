@@ -84,11 +84,14 @@ def given_rows(model, X, groups, offset, new_groups=None):
     new_groups : see ``HorseshoeProbitClassifier.predict_proba``.
     """
     refuse_dask(X, groups=groups, offset=offset)
-    has_offset = hasattr(model, "_has_offset")
+    has_offset, classes = hasattr(model, "_has_offset"), _classes_with_utilities(model)
     if has_offset and offset is None:
+        entry, shape = "a number for each row", "len(X)"
+        if len(classes):
+            entry, shape = "numbers for each row, one of each class of the fit", f"(len(X), {len(classes)})"
         raise ValueError(
-            "This model was fitted with an offset, without which its scores are not known: give offset= here too, a "
-            "number for each row (np.zeros(len(X)) for none), or of classes without an order one for each class."
+            "This model was fitted with an offset, without which its scores are not known: give offset= here too, "
+            f"{entry} (np.zeros({shape}) for none)."
         )
     if offset is not None and not has_offset:
         raise ValueError("This model was fitted without an offset: leave offset out, or fit with one.")
@@ -98,7 +101,7 @@ def given_rows(model, X, groups, offset, new_groups=None):
         warn_once(_KNOWN.format(matched.told), UserWarning, "known groups")
     if matched is not None and not hasattr(model, "group_effect_draws_") and matched.counts[0]:
         raise ValueError("The effects of groups are known when the fit has ended: leave groups out until then.")
-    offset = None if offset is None else check_offset(offset, n, _classes_with_utilities(model))
+    offset = None if offset is None else check_offset(offset, n, classes)
     return GivenRows(X, None if matched is None else matched.codes, offset)
 
 

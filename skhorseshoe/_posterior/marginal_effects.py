@@ -13,7 +13,7 @@ from .._utils.errstate import guarded
 from .._utils.names import printable
 from ..diagnostics import ess_bulk
 from .average_changes import Parts, average_changes
-from .classes import event_of, refuse_classes
+from .classes import event_of, refuse_classes, shown_classes
 from .comparisons import COMPARISONS, SIGNS, check_comparison, contrast_draws, statistics
 from .feature_changes import Number, changes_of, check_change, levels_to_part
 from .grouped_prediction import by_row, given_rows, on_average
@@ -202,7 +202,7 @@ def marginal_effects(
     out = f"; left out: {', '.join(map(printable, left_out[:3]))}{more}" if left_out else ""
     frame.attrs["header"] = in_lines(f"{text}{by_sd}{out}{on_average(model)}")
     whose = {str(label): str(item.name) for label, (item, _, _) in zip(labels, rows, strict=True)}
-    frame.attrs |= {"features": whose, "classes": model.classes_.tolist(), "comparison": comparison}
+    frame.attrs |= {"features": whose, "classes": shown_classes(model).tolist(), "comparison": comparison}
     is_between = [suffix in where[parts.sizes().size :] for *_, suffix in rows]
     frame.attrs["between"] = [label for label, between in zip(labels, is_between, strict=True) if between]
     return frame

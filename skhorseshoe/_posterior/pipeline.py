@@ -8,9 +8,11 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from .._data.input_table import warn_if_reordered
 from .._utils.arrays import refuse_masked
 from .._utils.names import names_of
 from .mixin import PosteriorMixin
+from .slopes import name_slopes
 
 
 def unfrozen(estimator):
@@ -49,10 +51,16 @@ def joined(steps):
     return make_pipeline(*steps) if (steps := [step for step in steps if hasattr(step, "transform")]) else None
 
 
-def prepared(steps, X):
-    """X behind the steps. Masked values are refused, since scikit-learn's steps would take them for data."""
+def prepared(steps, X, **by_row):
+    """X behind the steps. Masked values are refused, since scikit-learn's steps would take them for data.
+
+    by_row : what goes with the rows, by name, of which the classifier could not tell an order that differs from that of
+    X, since few steps hand on an index."""
     refuse_masked(X, "X")
-    return X if steps is None else steps.transform(X)
+    made = X if steps is None else steps.transform(X)
+    if not hasattr(made, "index"):
+        warn_if_reordered(X, **by_row)
+    return made
 
 
 def where_it_is(estimator):
@@ -79,4 +87,5 @@ def named(steps, classifier):
     with suppress(AttributeError, ValueError):  # the steps have no names to give
         names = steps.get_feature_names_out()
     named.feature_names_in_ = np.asarray(names, dtype=object)
+    name_slopes(named, names)
     return named

@@ -143,21 +143,13 @@ def rows_of_fit(model, X, y, sample_weight, offset, groups=None):
     """The same, with their groups."""
     X = model._check_rows(X)
     rows = given_rows(model, X, groups, offset, new_groups=False)
-    if groups is not None and not all(own.min() == 0 and len(np.unique(own)) == n for own, n in _codes(model, rows)):
-        raise ValueError(
-            "groups must be those of the fit, a label for each row: these are not all of its labels alone."
-        )
     place = places_of(y, X, model)
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, X)
     check_fitted_on(model, rows, place, sample_weight)
+    if groups is not None:  # rows of weight 0 may be of groups that fit has not seen
+        rows = rows._replace(codes=np.maximum(rows.codes, 0))
     return rows, place, sample_weight
-
-
-def _codes(model, rows):
-    """Pairs of the codes of rows, and the number of labels of the fit, for each factor."""
-    numbers = [len(labels) for labels in by_factor(model, "groups_").values()]
-    return zip(rows.codes.T, numbers, strict=True)
 
 
 def each_log_likelihood(model, rows, place, weight, coef, intercept, use):

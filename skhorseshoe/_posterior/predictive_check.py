@@ -17,6 +17,7 @@ from .._utils.errstate import guarded
 from .._utils.memmap import cut
 from .._utils.names import class_texts, printable
 from .._utils.warn import warn
+from .classes import shown_classes
 from .decisions import ALONE, matched_rows
 from .estimates import interval
 from .grouped_prediction import draws_with_effects, evenly, is_grouped, scale_draws
@@ -137,7 +138,7 @@ def predictive_check(
     classifier, matched, arguments = matched_rows(model, X, y, groups, offset, new_groups, "A predictive check")
     counts = np.bincount(codes, minlength=len(labels))
     proba = classifier.predict_proba(**arguments)[:, 1]
-    y = is_second(y, codes, classifier.classes_)
+    y = is_second(y, codes, classifier)
     if matched is None and is_grouped(classifier):
         warn(ALONE.format("band is"))
     repeated = _repeated(classifier, arguments, matched, codes, len(labels), n_draws, rng) / counts
@@ -152,8 +153,8 @@ def predictive_check(
     # Counts do not weigh: how far apart shares are.
     spread, expected = observed.std(), interval(repeated.std(axis=1)[None], level)
     frame.attrs |= {"spread": (float(spread), *map(float, expected)), "level": level}
-    frame.attrs["classes"] = classifier.classes_.tolist()
-    second, share = getattr(classifier, "_event", class_texts(classifier.classes_)[1]), f"{100 * level:g} %"
+    frame.attrs["classes"] = shown_classes(classifier).tolist()
+    second, share = class_texts(frame.attrs["classes"])[1], f"{100 * level:g} %"
     frame.attrs["header"] = in_lines(
         f"Shares of {second} by {printable(name)}: {frame['outside'].sum()} of {len(frame)} are outside the {share} "
         f"band in which they are if the model is right. Their standard deviation is {spread:.3f}, and would be "

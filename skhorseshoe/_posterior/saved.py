@@ -7,7 +7,7 @@ import numpy as np
 
 from .. import _version
 from .._mcmc.draws import STORED
-from .._utils.names import plain
+from .._utils.names import are_names, plain
 from .._utils.warn import warn
 from .mixin import PosteriorMixin
 
@@ -110,6 +110,8 @@ def _plain_state(name, value):
     value = fspath(value) if isinstance(value, PathLike) else value
     if name == "prior_scale" and hasattr(value, "items"):
         return {plain(key): plain(number) for key, number in value.items()}
+    if name == "group_slopes" and isinstance(value, dict):
+        return {factor: [*map(plain, names)] if are_names(names) else names for factor, names in value.items()}
     return np.asarray(value).tolist() if hasattr(value, "to_numpy") else value
 
 

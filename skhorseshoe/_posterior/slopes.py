@@ -94,6 +94,26 @@ def slopes_of(model, name):
     return {one[len(name) + 1 :]: one for one, k in _by_number(model, names) if k == name and one != name}
 
 
+def name_slopes(model, names):
+    """Call the slopes of a copied model by these names of columns, unless two effects would have the same name."""
+    if not has_slopes(model):
+        return
+    effects, own, factors = [*model.group_scale_draws_], model._group_slopes, [*model.groups_]
+    places = zip(effects, own["factor"], own["column"], strict=True)
+    known = {one: one if column < 0 else f"{factors[k]}:{names[column]}" for one, k, column in places}
+    if len({*known.values()}) < len(known):
+        return
+    pairs = combinations(effects, 2)
+    known |= {CORRELATION.format(a, b): CORRELATION.format(known[a], known[b]) for a, b in pairs}
+
+    def renamed(values):
+        return {known.get(name, name): renamed(v) if isinstance(v, dict) else v for name, v in values.items()}
+
+    for name in ("group_scale_draws_", "group_effect_draws_", "group_effect_moments_", "group_correlation_draws_"):
+        setattr(model, name, renamed(getattr(model, name)))
+    model.prior_ = {**model.prior_, "group_scale": renamed(model.prior_["group_scale"])}
+
+
 def _by_number(model, names):
     factors = [*model.groups_]
     return [(one, factors[k]) for one, k in zip(names, model._group_slopes["factor"] if names else (), strict=True)]

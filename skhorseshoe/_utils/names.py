@@ -1,7 +1,7 @@
 """Names of features."""
 
 from collections import Counter
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from difflib import get_close_matches
 from numbers import Integral, Real
 from types import SimpleNamespace
@@ -25,6 +25,10 @@ class Unnamed(str):
     """What a warning calls a column that has no name: x0, x1, ..."""
 
 
+class Outcome(str):
+    """What takes the place of a label where a class of a model stands for others of the fit: "y >= 2"."""
+
+
 def names_to_warn_of(columns):
     """Names of the columns of a fit, ``Unnamed`` ones if they have none. columns : attributes of a model about them."""
     names = names_of(SimpleNamespace(**columns))
@@ -39,6 +43,11 @@ def plain(label):
         label = pd.Timestamp(label) if isinstance(label, np.datetime64) else pd.Timedelta(label)
     label = label.item() if isinstance(label, np.generic) else label
     return label if isinstance(label, _PLAIN) or not isinstance(label, Hashable) else str(label)
+
+
+def are_names(values):
+    """Whether these are several values as columns are given by: a list, an array, a pandas Index, ..."""
+    return np.iterable(values) and hasattr(values, "__len__") and not isinstance(values, str | bytes | Mapping)
 
 
 def shorten(name, letters):
@@ -71,9 +80,12 @@ def with_article(words):
 
 
 def class_texts(labels, letters=20):
-    """Labels of classes for print: texts in quotes, others after the word "class"."""
-    texts = zip(labels, printables(labels, letters), strict=True)
-    return [f"'{text}'" if isinstance(label, str) else f"class {text}" for label, text in texts]
+    """Labels of classes for print: texts in quotes, others after the word "class", and an ``Outcome`` as it is."""
+
+    def quoted(label, text):
+        return text if isinstance(label, Outcome) else f"'{text}'" if isinstance(label, str) else f"class {text}"
+
+    return list(map(quoted, labels, printables(labels, letters)))
 
 
 def _unprintable_escaped(name):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
+from .._posterior.classes import shown_classes
 from .._posterior.contributions import contributions
 from .._posterior.mixin import level_of
 from .._posterior.pipeline import unwrap
@@ -125,7 +126,7 @@ class ContributionsDisplay(AxesDisplay):
             score=about["score"],
             probability=np.array([about["probability"], [means[-1], *ends[:, -1]]]),
             level=level,
-            classes=classifier.classes_,
+            classes=shown_classes(classifier),
             predictor=classifier._likelihood.predictor,
         ).plot(ax=ax)
 

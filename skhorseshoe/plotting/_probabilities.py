@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 from .._data.labels import is_second
 from .._posterior import estimates
 from .._posterior.claim_errors import check_share
+from .._posterior.classes import shown_classes
 from .._posterior.decisions import ALONE, calibration_of, matched_rows, round_limit
 from .._posterior.grouped_prediction import is_grouped
 from .._posterior.mixin import level_of
@@ -88,16 +89,16 @@ class ProbabilityIntervalDisplay(IntervalsDisplay):
             The groups of the rows, and their offsets. The label of the axis says how many groups the fit has seen.
         """
         classifier, matched, arguments = matched_rows(estimator, X, y, groups, offset, new_groups)
-        level = level_of(classifier, level)
+        level, shown = level_of(classifier, level), shown_classes(classifier)
         mean = classifier.predict_proba(**arguments)[:, 1]
         if y is not None:
-            y = classifier.classes_[is_second(y, mean, classifier.classes_).astype(int)]
+            y = shown[is_second(y, mean, classifier).astype(int)]
         return cls(
             names=list(X.index) if hasattr(X, "index") and hasattr(X, "columns") else list(range(len(mean))),
             mean=mean,
             interval=classifier.predict_interval(**arguments, level=level).T,
             level=level,
-            classes=classifier.classes_,
+            classes=shown,
             y=y,
             known_groups=matched and matched.counts,
         ).plot(order=order, threshold=threshold, ax=ax)
@@ -229,7 +230,7 @@ class PosteriorCalibrationDisplay(AxesDisplay):
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         proba = classifier.predict_proba(**arguments)[:, 1]
         predicted, place, counts = np.unique(proba, return_inverse=True, return_counts=True)
-        y = is_second(y, place, classifier.classes_)
+        y = is_second(y, place, classifier)
         codes = np.arange(len(y)) if matched is None else matched.coarsest
         if matched is not None:
             outcomes = outcomes_of_groups(classifier, arguments, n_draws, matched, rng)
@@ -245,7 +246,7 @@ class PosteriorCalibrationDisplay(AxesDisplay):
             band=estimates.interval(np.array(curves)[None], level),
             counts=counts,
             level=level,
-            label=classifier.classes_[1],
+            label=shown_classes(classifier)[1],
             known_groups=matched and matched.counts,
             calibration=calibration_of(proba, y, codes, level, 0),
         ).plot(limit=limit, ax=ax)

@@ -24,7 +24,10 @@ def class_names(labels):
 
 
 def _on_one_line(name):
-    return re.sub(r"\s", " ", name) if isinstance(name, str) else name
+    if not isinstance(name, str):
+        return name
+    on_one_line = re.sub(r"\s", " ", name)
+    return _names.Outcome(on_one_line) if isinstance(name, _names.Outcome) else on_one_line
 
 
 def _literal(text):

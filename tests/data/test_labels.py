@@ -3,14 +3,16 @@
 import enum
 import warnings
 from decimal import Decimal
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, terms
-from skhorseshoe.inspection import marginal_effects
+from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector, inspection, terms
 
 X = np.random.default_rng(0).standard_normal((30, 3))
 Y = np.arange(30) % 2
@@ -168,20 +170,25 @@ def test_what_is_asked_of_a_model_tells_an_order_that_differs():
     moved = np.roll(np.arange(30), 1)
     model = HorseshoeProbitClassifier(n_iter=10, burn_in=5).fit(frame, y)
     with_offset = clone(model).fit(frame, y, offset=np.zeros(30))
+    behind = [make_pipeline(StandardScaler().set_output(transform=kind), with_offset) for kind in ("default", "pandas")]
+    behind = [pipe.fit(frame, y, horseshoeprobitclassifier__offset=np.zeros(30)) for pipe in behind]
+    of_pipes = inspection.predict_interval, inspection.predict_proba_samples, partial(inspection.calibration, y=y)
     uses = {
         "y": [
             lambda v: model.score(frame, v),
             lambda v: HorseshoeSelector(model, prefit=True, rule="interval").fit(frame, v),
+            lambda v: inspection.select(behind[0], frame, v, rule="interval"),
         ],
         "sample_weight": [
             lambda v: model.score(frame, y, v),
-            lambda v: marginal_effects(model, frame, sample_weight=v),
+            lambda v: inspection.marginal_effects(model, frame, sample_weight=v),
             lambda v: terms.summary(model, X=frame, sample_weight=v),
             lambda v: HorseshoeSelector(model, prefit=True, rule="interval").fit(frame, sample_weight=v),
         ],
         "offset": [
             lambda v: with_offset.score(frame, y, offset=v),
-            lambda v: marginal_effects(with_offset, frame, offset=v),
+            lambda v: inspection.marginal_effects(with_offset, frame, offset=v),
+            *(lambda v, ask=ask, pipe=pipe: ask(pipe, frame, offset=v) for ask in of_pipes for pipe in behind),
         ],
     }
     for name, asked in uses.items():

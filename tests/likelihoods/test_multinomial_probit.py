@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from laws import ALONE, in_full, sparse_cpu
 from scipy.special import log_ndtr, logsumexp
+from scipy.stats import kstest
 
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.rows import Rows
@@ -144,6 +145,43 @@ def test_predictors_without_bounds_give_finite_answers():
     for k in range(4):
         for values in by_the_core(law, eta, np.full(4, k)):
             assert np.isfinite(values).all()
+
+
+def drawn(law, eta, y, n_sweeps, n_chains=100):
+    """Latent utilities of rows, in contrasts; (n_sweeps n_chains, n, d)."""
+    X, y, key = np.eye(len(y)), y.astype(np.uint8), np.array([3, 4], np.uint32)
+    coef, ends = np.tile(eta.T, (n_chains, 1)), np.array([0, len(y)])
+    z = [cpu.latent(X, y, coef, ends, t, key, ALONE, likelihood=law)[0] for t in range(n_sweeps)]
+    return np.reshape(z, (-1, law.n_predictors, len(y))).swapaxes(1, 2)
+
+
+@pytest.mark.parametrize("K", [3, 5, 10])
+def test_utilities_have_the_mean_that_the_score_tells(K, seed):
+    """E[w | y] - m is the derivative of log P, and y has the largest utility."""
+    rng, law = np.random.default_rng(seed), MultinomialProbit(K)
+    above = extreme_places(K, rng)
+    y = rng.integers(0, K, len(above))
+    eta = predictors(law, above, y)
+    w = drawn(law, eta, y, 20)
+    assert ((w @ law.contrasts).argmax(axis=2) == y).all()
+    moved = w - eta
+    off = (moved.mean(axis=0) - by_the_core(law, eta, y)[1]) / (moved.std(axis=0) / np.sqrt(len(w)) + 1e-9 * abs(eta))
+    assert abs(off).max() < 5.0
+
+
+@pytest.mark.parametrize("K", [2, 3, 6])
+def test_utilities_have_the_law_of_those_whose_largest_is_y(K, seed):
+    rng, law, n = np.random.default_rng(seed), MultinomialProbit(K), 400_000
+    eta = rng.standard_normal((4, K - 1))
+    for m in eta:
+        normal = m + rng.standard_normal((n, K - 1))
+        first = (normal @ law.contrasts).argmax(axis=1)
+        y = int(rng.choice(first))
+        w = drawn(law, m[None], np.array([y]), 40)[:, 0]
+        for a in range(K - 1):
+            assert kstest(w[:, a], normal[first == y, a]).pvalue > 1e-4
+        if K > 2:
+            assert kstest(w[:, 0] * w[:, 1], normal[first == y, 0] * normal[first == y, 1]).pvalue > 1e-4
 
 
 @pytest.fixture(params=["float64", "float32", "sparse", "on disk", "weights"])

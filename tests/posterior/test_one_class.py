@@ -6,6 +6,8 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import pyplot as plt
+from matplotlib.text import Text
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -129,6 +131,8 @@ def test_a_class_beside_the_rest_is_judged_by_its_labels(fit):
         np.testing.assert_allclose(shown.calibration, inspection.calibration(one, X, is_one))
         assert abs(inspection.calibration(one, X, is_one).loc["intercept", "estimate"]) < 0.5  # of the rows of the fit
         assert len(plotting.DecisionCurveDisplay.from_estimator(one, X, is_one).net_benefit)
+        with pytest.raises(ValueError, match=rf"whether y = {label}: y must be True or False for each row"):
+            inspection.net_benefit(one, X, y)
 
 
 def test_coefficients_are_those_of_the_class(fit):
@@ -151,6 +155,33 @@ def test_coefficients_are_those_of_the_class(fit):
             plotting.CredibleSetsDisplay.from_sets(sets.credible_sets(one[-1], columns)),
         ):
             assert display.ax_.get_xlabel().endswith(f"(positive {words.replace('favour', 'favours')})")
+
+
+def test_tables_and_displays_name_the_class_that_they_are_of(fit):
+    model, X, y = fit
+    cases = [(inspection.one_vs_rest(model, y[0]), y == y[0], f"y = {y[0]}", f"y != {y[0]}")]
+    if model[-1].coef_draws_.ndim == 3:
+        cases.append((inspection.at_least(model, 2), y >= 2, "y >= 2", "y < 2"))
+    for one, truth, event, other in cases:
+        effects = inspection.marginal_effects(one, X, max_draws=40)
+        displays = {
+            plotting.EffectsDisplay.from_frame(effects): [event],
+            plotting.ProbabilityIntervalDisplay.from_estimator(one, X, truth): [f"in truth {event}", f"truth {other}"],
+            plotting.PosteriorCalibrationDisplay.from_estimator(one, X, truth): [f"observed share of {event}"],
+            plotting.DecisionCurveDisplay.from_estimator(one, X, truth): [f"the probability of {event} from which"],
+            plotting.PredictiveCheckDisplay.from_estimator(one, X, truth, by="age"): [f"share of {event}: observed"],
+        }
+        tables = [inspection.number_needed_to_treat(effects, adverse=True)]
+        if not hasattr(one[-1], "_predictors"):
+            displays[plotting.ContributionsDisplay.from_estimator(one, X[:1])] = [f"probability of {event}"]
+            tables += [inspection.contributions(one, X[:1], terms=terms) for terms in ("auto", None)]
+        written = {tuple(words): [t.get_text() for t in d.figure_.findobj(Text)] for d, words in displays.items()}
+        plt.close("all")
+        for words, texts in written.items():
+            assert all(any(word in text for text in texts) for word in words)
+        headers = [" ".join(table.attrs["header"].split()) for table in tables]
+        assert all(event in header for header in headers)
+        assert "True" not in " ".join([*headers, *(text for texts in written.values() for text in texts)])
 
 
 def test_what_one_class_does_not_tell_is_refused(fit, problem, fitted):

@@ -116,9 +116,11 @@ def latent(X, y, coef, bounds, sweep, key, threads, first_row=0, shift=None, lik
 
     One pass over X. bounds : edges of the blocks of rows. Sums of blocks are added in pairs, so that the result does
     not depend on the number of threads. Row i has the random numbers of row first_row + i. shift : ``Shift``, or None.
+    With d linear predictors a row there are d latents, and coef and X'z are (n_chains d, q).
     """
     n_blocks, by_columns = len(bounds) - 1, by_column(coef)
-    sums, squares = np.zeros((n_blocks, *by_columns.shape)), np.zeros((n_blocks, len(coef)))
+    sums, n_chains = np.zeros((n_blocks, *by_columns.shape)), len(coef) // likelihood.n_predictors
+    squares = np.zeros((n_blocks, n_chains))
 
     def add_blocks(first, last):
         for x, rows, edges, blocks in pieces_of_X(X, bounds, first, last):

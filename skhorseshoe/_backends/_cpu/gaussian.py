@@ -34,21 +34,23 @@ class Precision:
     def draw(self, b, d, noise, total=None, gamma=None):
         """beta_c = g_c Q_c^-1 b_c + L_c^-T noise_c with Q_c = L_c L_c'; (n_chains, q) float64, as b, d and noise.
 
-        g_c is 1, or with total and gamma (n_chains,) that of g_c^2 = 2 gamma_c / (total_c - b_c' Q_c^-1 b_c).
+        g_c is 1, or with total and gamma (n_chains,) that of g_c^2 = 2 gamma_c / (total_c - b_c' Q_c^-1 b_c). b
+        and noise may have several rows for each one of d, those of a chain one after the other.
         """
-        beta = np.empty_like(b)
+        beta, n_rows = np.empty_like(b), len(b) // len(d)
 
         def draw_chain(w, c):
             factor = _lower_cholesky_factor(self.H, d[c], self.work[w])
-            half = dtrsv(factor, b[c], lower=1)
-            if total is not None:
-                residual = total[c] - half @ half
-                if residual > LEAST_RESIDUAL * total[c]:
-                    half *= np.sqrt(2.0 * gamma[c] / residual)
-            half += noise[c]
-            beta[c] = dtrsv(factor, half, lower=1, trans=1, overwrite_x=1)
+            for row in range(c * n_rows, (c + 1) * n_rows):
+                half = dtrsv(factor, b[row], lower=1)
+                if total is not None:
+                    residual = total[row] - half @ half
+                    if residual > LEAST_RESIDUAL * total[row]:
+                        half *= np.sqrt(2.0 * gamma[row] / residual)
+                half += noise[row]
+                beta[row] = dtrsv(factor, half, lower=1, trans=1, overwrite_x=1)
 
-        share_out(self.threads, self.work, len(b), draw_chain)
+        share_out(self.threads, self.work, len(d), draw_chain)
         return beta
 
     def inverse_diagonal(self, d, sweep):

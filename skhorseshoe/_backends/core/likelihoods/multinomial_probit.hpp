@@ -14,9 +14,10 @@
 #pragma once
 #include "likelihood.hpp"
 #include "likelihoods/normal_tail.hpp"
+#include "likelihoods/truncated_normal.hpp"
 
 template <bool BY_LAPLACE> struct MultinomialProbitBy {
-    static constexpr bool HAS_LATENTS = false;
+    static constexpr bool HAS_LATENTS = !BY_LAPLACE;
     // Rows at a time, padded to a multiple of PAD.
     static constexpr i64 SIDE = 64, PAD = 16;
     // The mode is near enough within so many s, and found after few of these steps.
@@ -313,6 +314,51 @@ template <bool BY_LAPLACE> struct MultinomialProbitBy {
                 if (k) out[(k - 1) * stride + r] = R(scale(k - 1) * (double(k) * slope - sum[r]));
                 sum[r] += slope;
             }
+    }
+
+    // Replaces the contrasts m (d, stride) of n_rows rows by those of utilities given y: w ~ N(m, I) where class y has the
+    // largest. Row i has the random numbers of row first_row + i.
+    template <class R>
+    void draw_latents(i64 n_rows, i64 stride, R* __restrict m, const u8* y, i64 first_row, u32 chain, Key key) const {
+        Part part;
+        for (i64 first = 0; first < n_rows; first += SIDE) {
+            const i64 n = least(SIDE, n_rows - first);
+            R* to = m + first;
+            see_differences(n, y + first, [=](i64 a, i64 r) { return double(to[a * stride + r]); });
+            find_mode(padded(n), part);
+            for (i64 r = 0; r < n; ++r) {
+                const u64 row = u64(first_row + first + r);
+                const Stream stream(key, chain, LATENT_PURPOSE, row);
+                const double step = draw_largest(r, part.slope[r], stream, u32(row));
+                double sum = 0.0;  // of utilities less the largest one, of classes below k
+                for (i64 k = 0; k <= d; ++k) {
+                    const i64 l = k < d ? k : y[first + r];
+                    const double t = places()[l * SIDE + r] + step;
+                    const double z = y[first + r] == k ? 0.0 : -truncated_normal(t, stream, u32(row), u32(k + 1) << 16);
+                    if (k) to[(k - 1) * stride + r] = R(scale(k - 1) * (double(k) * z - sum));
+                    sum += z;
+                }
+            }
+        }
+    }
+
+    // x less the mode of phi(x) prod_l Phi(x + eta_y - eta_l), to which x is proportional. log Phi lies below its tangents, so
+    // that proposals with those at ``mode``, about which x is N(slope, 1), are accepted with the ratio of both. They are in
+    // places, slope the derivative there.
+    double draw_largest(i64 r, double slope, const Stream& stream, u32 row) const {
+        for (u32 attempt = 0; attempt < 1u << 12; ++attempt) {  // of d others hardly 1 in sqrt(1 + d) accepts
+            double u, above = 0.0;
+            const double step = slope + normal(stream, row, attempt, &u);
+            for (i64 l = 0; l < d; ++l) {
+                const double t = places()[l * SIDE + r], below = largest(-t, 0.0), v = cdf_parts(t).v;
+                const double moved = least(step + largest(t, 0.0), below);  // the change of min(t, 0)
+                // Far out phi(t) / Phi(t) is -t - 1 / t, whose difference from -t would be lost.
+                const double along = t < STRAIGHT ? -step / t : ratios()[l * SIDE + r] * step - below * moved;
+                above += along + 0.5 * moved * moved - log(cdf_parts(t + step).v / v);
+            }
+            if (above < -log(u)) return step;
+        }
+        return 0.0;
     }
 
     // sum w log p at eta + step change, (d, stride) each.
