@@ -153,8 +153,7 @@ class HostBackEnd(BackEnd, Protocol):
     def draw_lambda_given_beta(self, beta, tau_sq_inv, key, sweep, n_contrasts=1): ...
 
     ColumnMoves: Any  # column_moves.py
-
-    def move_tau_with_diagonal(self, H, b, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key, threads): ...
+    DiagonalMassMatrix: Any  # diagonal_mass_matrix.py
 
     PriorCoordinates: Any  # prior_coordinates.py
     Exchanges: Any

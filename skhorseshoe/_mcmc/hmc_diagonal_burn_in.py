@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from .._backends import NO_SWEEP
 from . import gibbs, hmc, hmc_diagonal
 from .adaptation_window import mean_of_chains
-from .hmc_diagonal import DiagonalMassMatrix, DiagonalReference
+from .hmc_diagonal import DiagonalReference
 from .shrinkage_by_products import ShrinkageByProducts
 from .tuned_chains import TunedChains, number_of_steps
 
@@ -93,8 +93,8 @@ class DiagonalChains(TunedChains):
     def _take(self, reference):
         self.reference = reference
         rows, fixed, _, _ = self.problem
-        more = (self._sets(), self._unbounded), ((), None)
-        both = (DiagonalMassMatrix(reference, fixed, rows.ops, rows.threads, *given) for given in more)
+        sizes, more = (len(self.state.beta), rows.columns.n_shrunk), ((self._sets(), self._unbounded), ((), None))
+        both = (rows.ops.DiagonalMassMatrix(reference, fixed, *sizes, rows.threads, *given) for given in more)
         self.references = [hmc.Reference(None, None, None, mass_matrix) for mass_matrix in both]
         self.moves.set_reference(reference)
 

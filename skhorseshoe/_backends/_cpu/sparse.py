@@ -11,6 +11,7 @@ from ..centring import centre_gram, uncentred
 from .dense import (  # noqa: F401 - most are part of what a back end offers
     PREDICTORS_AT_ONCE,
     ColumnMoves,
+    DiagonalMassMatrix,
     Exchanges,
     MassMatrix,
     Outbox,
@@ -36,7 +37,7 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     exponential,
     first_inside,
     fused_exchanges,
-    fused_score,
+    fused_score_rows,
     fused_trajectories,
     fused_trajectory_in_prior_coordinates,
     fuses_effects,
@@ -47,7 +48,6 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     metropolis,
     minimum,
     move_along_lines,
-    move_tau_with_diagonal,
     next_hermite,
     normal,
     place,
@@ -64,18 +64,40 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     using,
     where,
 )
-from .passes import product_pass
+from .library import function
+from .mass_matrix import share_ranges
+from .passes import product_pass, score_pass
 from .sparse_passes import column_moments, gram_pass, noise_pass
 
 MOST_FUSED_ROWS = 0  # the core reads CSR rows by passes alone
 SEGMENTED = False  # cutting a CSR matrix would copy its starts of rows
 
+_coefficients_by_column, _add_up_score = function("coefficients_by_column"), function("add_up_score")
 _NUMBERS_AT_A_TIME = 2**18  # float64 numbers that are computed at a time for a block of rows
 _PREDICTED_ROWS = 512  # rows that share a copy of the coefficients that they need
 
 
 def hold(X, y, weight):
     return X, y, weight
+
+
+def fused_score(rows, beta):
+    """Log-likelihood and score at the sampler's coefficients, of two classes and without an offset or effects."""
+    if rows.offset is not None:
+        return None
+    (X, y, weight), made, (n_chains, q), bounds = rows.held, fused_score_rows(rows), beta.shape, rows.bounds
+    width, n_blocks = n_chains + -n_chains % 4, len(bounds) - 1
+    coef, sums, logliks = np.empty((q, width), X.dtype), np.zeros((n_blocks, q, width)), np.zeros((n_blocks, n_chains))
+    _coefficients_by_column(made, np.ascontiguousarray(beta), n_chains, width, coef)
+
+    def add_blocks(first, last):
+        blocks, likelihood = slice(first, last), rows.likelihood
+        score_pass(X, y, weight, coef, bounds[first : last + 1], sums[blocks], logliks[blocks], likelihood=likelihood)
+
+    rows.threads.run(add_blocks, n_blocks)
+    gradient, inputs = np.empty(beta.shape), (made, sums, n_chains, width)
+    share_ranges(rows.threads, (q, n_chains), lambda first, last: _add_up_score(*inputs, first, last, gradient))
+    return add_pairs(logliks), gradient
 
 
 def gram_product(X, weight, vectors, bounds, threads):
