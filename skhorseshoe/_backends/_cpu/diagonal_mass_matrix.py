@@ -2,8 +2,9 @@
 
 import numpy as np
 
+from ..._utils.threads import share_ranges
 from .library import function, record
-from .mass_matrix import Moving, empty_trajectory, share_ranges
+from .mass_matrix import Moving, empty_trajectory
 
 _set_gaussians, _begin = function("set_diagonal_gaussians"), function("begin_diagonal_trajectory")
 _kick_and_rotate, _to_beta = function("kick_and_rotate_chains"), function("beta_of_diagonal_trajectory")

@@ -10,8 +10,6 @@ _begin_trajectory, kick_and_rotate_trajectory = function("begin_trajectory"), fu
 _trajectory_beta, _kick_trajectory = function("trajectory_beta"), function("kick_trajectory")
 _move_scales, _fused_trajectories = function("move_scales"), function("fused_trajectories")
 
-_LEAST_SHARED_COEFFICIENTS = 2**11  # least number of coefficients of all chains that threads share
-
 
 class Moving:
     """Keeps the record of the trajectory that moves, which is the same in all steps."""
@@ -134,11 +132,3 @@ def _moves(tuning, tau_0):
     """The fields of ``ScaleMoves``."""
     slow = np.asarray(tuning.slow, np.int64)
     return tau_0, tuning.tau_step, tuning.tau_moves, slow, len(slow)
-
-
-def share_ranges(threads, shape, task):
-    """Call task(first, last) for ranges of the first axis, chains or columns, of arrays of this shape."""
-    if shape[0] * shape[1] < _LEAST_SHARED_COEFFICIENTS:
-        task(0, shape[0])
-    else:
-        threads.run(task, shape[0])

@@ -4,9 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._utils.threads import share_ranges
 from ..horseshoe_quantile import quantile_table
 from .library import function, record
-from .mass_matrix import Moving, empty_trajectory, kick_and_rotate_trajectory, share_ranges
+from .mass_matrix import Moving, empty_trajectory, kick_and_rotate_trajectory
 
 _coordinates, _begin = function("prior_coordinates"), function("begin_in_prior_coordinates")
 _place, _kick = function("beta_of_prior_coordinates"), function("kick_in_prior_coordinates")

@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ..._model import PROBIT
+from ..._utils.threads import share_ranges
 from ..centring import centre_gram, uncentred
 from .dense import (  # noqa: F401 - most are part of what a back end offers
     PREDICTORS_AT_ONCE,
@@ -65,7 +66,6 @@ from .dense import (  # noqa: F401 - most are part of what a back end offers
     where,
 )
 from .library import function
-from .mass_matrix import share_ranges
 from .passes import product_pass, score_pass
 from .sparse_passes import column_moments, gram_pass, noise_pass
 
