@@ -87,11 +87,12 @@ def fused_score(rows, beta):
         return None
     (X, y, weight), made, (n_chains, q), bounds = rows.held, fused_score_rows(rows), beta.shape, rows.bounds
     width, n_blocks = n_chains + -n_chains % 4, len(bounds) - 1
-    coef, sums, logliks = np.empty((q, width), X.dtype), np.zeros((n_blocks, q, width)), np.zeros((n_blocks, n_chains))
+    coef, sums, logliks = np.empty((q, width), X.dtype), np.empty((n_blocks, q, width)), np.zeros((n_blocks, n_chains))
     _coefficients_by_column(made, np.ascontiguousarray(beta), n_chains, width, coef)
 
     def add_blocks(first, last):
         blocks, likelihood = slice(first, last), rows.likelihood
+        sums[blocks] = 0.0
         score_pass(X, y, weight, coef, bounds[first : last + 1], sums[blocks], logliks[blocks], likelihood=likelihood)
 
     rows.threads.run(add_blocks, n_blocks)
