@@ -72,6 +72,7 @@ class Rows:
         self._all_rows = Segment(held_X, held_y, held_weight, self.bounds, 0, likelihood)
         self.fit_fused_calls = len(y) <= ops.MOST_FUSED_ROWS and not is_on_disk(X)
         self.takes_fused_calls = self.fit_fused_calls and likelihood.n_classes == 2
+        self.fuses_scores = self.takes_fused_calls or (self.is_sparse and likelihood.n_classes == 2)
         if not ops.SEGMENTED:
             self.edges = self.edges[[0, -1]]
         self._see_columns(fit_intercept, unpenalized, standardize, prior_scale)
@@ -372,7 +373,7 @@ class Rows:
     def score(self, beta, shift=None, own=None):
         """Log-likelihood (n_chains,) and its gradient (n_chains, q) at beta; with parameters of the likelihood's own
         (n_chains, k) that by these, too. With d linear predictors a row, beta and gradient are (n_chains d, q)."""
-        if self.takes_fused_calls and shift is None and (answer := self.ops.fused_score(self, beta)) is not None:
+        if self.fuses_scores and shift is None and (answer := self.ops.fused_score(self, beta)) is not None:
             return answer
         of_X, shift = self._translate.of_X(beta), self._shifted(shift)
         loglik, score, *by_own = self._total(Segment.score, of_X, shift=shift, own=own)

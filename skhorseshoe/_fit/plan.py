@@ -296,6 +296,8 @@ def _forecast_of(plan, n_threads, groups):
     needed = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, _has_no_matrix(plan), stored)
     if plan.n_contrasts > 1:  # draws are kept by class, one more than the contrasts
         needed = needed[0] * (plan.n_contrasts + 1) / plan.n_contrasts, needed[1]
+    if plan.stored is not None:  # at the end they are copied to where the other columns have a place
+        needed = needed[0] * (1 + len(plan.stored) / plan.shape[1]), needed[1]
     if groups is None:
         return needed
     more = forecast_of_groups(n, p, n_chains, n_draws, groups.n_effects, sampler, groups.n_by_row)

@@ -69,15 +69,16 @@ class BurnIn:
         may_be_extended = self.asked == AUTO and sweep < self.phases.stop
         return self.schedule(AUTO, MOST_EXTENSIONS).ends[-1] if may_be_extended else self.end
 
-    def add(self, sweep, beta, ops):
-        """Add the judged unknowns (n_chains, q) after a sweep; at ``stop`` burn-in is extended if chains disagree."""
+    def add(self, sweep, judged, ops):
+        """Add what ``judged()`` gives, (n_chains, k), after a sweep; at ``stop`` burn-in goes on if chains disagree."""
         _, start, stop, agreed = self.phases
         if self.asked != AUTO or not start < sweep <= stop:
             return
+        values = judged()
         if self.halves is None:
-            origin = beta.mean(axis=0)
-            self.halves = Halves(origin, 0 * beta, 0 * beta, 0 * origin)
-        self.halves = self.halves.with_next(beta, half=int(2 * (sweep - start) > stop - start))
+            origin = values.mean(axis=0)
+            self.halves = Halves(origin, 0 * values, 0 * values, 0 * origin)
+        self.halves = self.halves.with_next(values, half=int(2 * (sweep - start) > stop - start))
         if sweep == stop:
             if self.extensions < MOST_EXTENSIONS and not ops.to_host(self.halves).agree(stop - start, agreed):
                 self.extensions += 1

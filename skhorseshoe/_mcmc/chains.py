@@ -66,7 +66,7 @@ class PlainChains(Chains):
         if n_seen >= 0 and sweep <= end:
             points = chosen_points(beta, n_seen, (end - end // 2) * len(beta))
             self.points = (*(self.points if n_seen else ()), *(point.copy() for point in points))
-        self.burn_in.add(sweep, self._judged(), self.problem.rows.ops)
+        self.burn_in.add(sweep, self._judged, self.problem.rows.ops)
 
     def shrinkage(self):
         """kappa_j (n_chains, n_shrunk) given the scales of the state."""

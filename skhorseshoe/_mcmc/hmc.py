@@ -96,9 +96,8 @@ def _trajectories(state, rows, reference, tuning, tau_0, ops, key, with_scales):
 def draw_scales(state, rows, tau_0, key):
     """The state with scales drawn given beta."""
     shrunk, t, ops, d = state.beta[:, : state.lambda_sq_inv.shape[1]], state.sweep, rows.ops, rows.columns.n_contrasts
-    of_contrasts = (d,) if d > 1 else ()
-    tau_sq_inv = ops.draw_tau_given_beta(shrunk, state.tau_sq_inv, tau_0, key, t, *of_contrasts)  # tau | beta
-    lambda_sq_inv = ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, t, *of_contrasts)  # lambda | beta, tau
+    tau_sq_inv = ops.draw_tau_given_beta(shrunk, state.tau_sq_inv, tau_0, key, t, d, rows.threads)  # tau | beta
+    lambda_sq_inv = ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, t, d, rows.threads)  # lambda | beta, tau
     return state._replace(lambda_sq_inv=lambda_sq_inv, tau_sq_inv=tau_sq_inv)
 
 

@@ -83,7 +83,7 @@ class HmcChains(Chains):
             total, count = self.accepted
             self.accepted = total + mean_of_chains(self.state.acceptance), count + 1
         if t < ends[-1]:
-            self.burn_in.add(t + 1, self._judged(), ops)
+            self.burn_in.add(t + 1, self._judged, ops)
             if t + 1 in ends:
                 self._next_phase()
 

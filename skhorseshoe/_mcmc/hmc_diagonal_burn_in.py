@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from .._backends import NO_SWEEP
 from . import gibbs, hmc, hmc_diagonal
 from .adaptation_window import mean_of_chains
-from .hmc_diagonal import DiagonalMassMatrix, DiagonalReference
+from .hmc_diagonal import DiagonalReference
 from .shrinkage_by_products import ShrinkageByProducts
 from .tuned_chains import TunedChains, number_of_steps
 
@@ -22,6 +22,7 @@ _TAU_MOVES = 8, 0.3  # number of moves of tau in a sweep, and their standard dev
 _MOST_MODE_STEPS = 100  # of the search for the first reference, which need not be exact
 _REFERENCE = DiagonalReference._fields
 _SEEN = "n", "points"  # names in saved arrays of the entries of ``seen``
+_MOST_JUDGED_ROWS = 1000  # whose linear predictors burn-in waits for where columns outnumber rows
 _SWEEPS_BETWEEN_POINTS, _MOST_POINTS = 5, 32  # from one state at which the information is computed to the next; states
 
 
@@ -61,9 +62,19 @@ class DiagonalChains(TunedChains):
         return (state.acceptance,)
 
     def _judged(self):
-        """As for all chains, without what the data do not bound: sampling does not wait for it either."""
+        """As for all chains, without what the data do not bound: sampling does not wait for it either. Of more columns
+        than rows log tau and linear predictors: of so many columns some always disagree in so few sweeps."""
+        if self._some_rows is not None:
+            coef, intercept = self.problem.rows.columns.coefficients(self.state.beta)
+            predictors = (self._some_rows @ coef.T).T + intercept[:, None]
+            return np.column_stack([np.log(self.state.tau_sq_inv), predictors])
         judged = super()._judged()
         return judged if self._unbounded is None else judged[:, self._unbounded == 0.0]
+
+    @cached_property
+    def _some_rows(self):
+        rows = self.problem.rows
+        return rows.sampled(_MOST_JUDGED_ROWS) if rows.columns.n_shrunk > rows.n else None
 
     def _add(self):
         """Add some states to the points from which the next reference comes."""
@@ -93,8 +104,8 @@ class DiagonalChains(TunedChains):
     def _take(self, reference):
         self.reference = reference
         rows, fixed, _, _ = self.problem
-        more = (self._sets(), self._unbounded), ((), None)
-        both = (DiagonalMassMatrix(reference, fixed, rows.ops, rows.threads, *given) for given in more)
+        sizes, more = (len(self.state.beta), rows.columns.n_shrunk), ((self._sets(), self._unbounded), ((), None))
+        both = (rows.ops.DiagonalMassMatrix(reference, fixed, *sizes, rows.threads, *given) for given in more)
         self.references = [hmc.Reference(None, None, None, mass_matrix) for mass_matrix in both]
         self.moves.set_reference(reference)
 

@@ -124,7 +124,7 @@ class PriorCoordinateChains(TunedChains):
         rows, fixed, _, key = self.problem
         beta, tau_sq_inv, d = self.state.beta, self.state.tau_sq_inv, rows.columns.n_contrasts
         shrunk = np.ascontiguousarray(beta[:, : rows.columns.n_shrunk])
-        lambda_sq_inv = rows.ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, self.state.sweep, d)
+        lambda_sq_inv = rows.ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, self.state.sweep, d, rows.threads)
         precision = tau_sq_inv[:, None] * lambda_sq_inv + fixed.slab_precision
         return self.information(precision[:, ::d]).repeat(d, axis=1)
 

@@ -21,6 +21,7 @@ from joblib.parallel import get_active_backend
 from .shared_context import Shared
 
 _TRIES = 5  # attempts to set a limit, since another thread may set one in the same microsecond
+_LEAST_SHARED = 2**11  # least size of arrays that threads share
 _CLEAR = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)  # None before threadpoolctl 3.8
 _controller = functools.cache(threadpoolctl.ThreadpoolController)
 
@@ -68,6 +69,17 @@ class Threads:
         except RuntimeError:  # another attempt would leave its work in the queue of the pool
             self._most = len(futures)
         return futures
+
+
+ONE_THREAD = Threads(1)
+
+
+def share_ranges(threads, shape, task):
+    """Call task(first, last) for ranges of the first axis, chains or columns, of arrays of this shape."""
+    if shape[0] * shape[1] < _LEAST_SHARED:
+        task(0, shape[0])
+    else:
+        threads.run(task, shape[0])
 
 
 @contextmanager

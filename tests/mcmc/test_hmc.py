@@ -114,7 +114,7 @@ def test_a_start_without_burn_in_has_random_numbers_of_its_own(weak_problem, mon
     X, y = weak_problem
     drawn, draw_lambda_given_beta = [], cpu.draw_lambda_given_beta
     monkeypatch.setattr(
-        cpu, "draw_lambda_given_beta", lambda *given: drawn.append(given[-1]) or draw_lambda_given_beta(*given)
+        cpu, "draw_lambda_given_beta", lambda *given: drawn.append(given[3]) or draw_lambda_given_beta(*given)
     )
     chains_of(Rows(X, y.astype(np.uint8), True, cpu, ALONE), "hmc", 0).advance()
     assert len(set(drawn)) == len(drawn) == 2

@@ -14,9 +14,10 @@ from whole_runs import check_uniform, ended, ranks
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse as sparse_cpu
+from skhorseshoe._backends._cpu.diagonal_mass_matrix import DiagonalMassMatrix
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import hmc, hmc_diagonal
-from skhorseshoe._mcmc.hmc_diagonal import DiagonalMassMatrix, DiagonalReference
+from skhorseshoe._mcmc.hmc_diagonal import DiagonalReference
 from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._mcmc.run import DIAGONAL
 from skhorseshoe._mcmc.shrinkage_by_products import ShrinkageByProducts
@@ -67,7 +68,7 @@ def geweke(ops=cpu, given=PLAIN, n_batches=8, mass_matrix=DiagonalMassMatrix):
     rng, rows, acceptance = np.random.default_rng(5), laws.RowsOfManyDataSets(given.ops, given), []
     assert not rows.columns.centre.any()  # else y would have another intercept
     fixed = prior_of(rows.columns)
-    both = (mass_matrix(REFERENCE, fixed, ops, ALONE, *more) for more in ((SETS, UNBOUNDED), ((), None)))
+    both = (mass_matrix(REFERENCE, fixed, N_CHAINS, 3, ALONE, *more) for more in ((SETS, UNBOUNDED), ((), None)))
     references = [hmc.Reference(None, None, None, matrix) for matrix in both]
     tuning, moved = hmc.Tuning(0.5, 3, 4, 0.5), MovesOfManyDataSets(rows, ops)
 
@@ -99,15 +100,21 @@ class NoForceOfThePrior(DiagonalMassMatrix):
     """The energy without the fixed prior."""
 
     def __init__(self, reference, fixed, *rest):
-        super().__init__(reference, SimpleNamespace(force=lambda beta: 0.0 * beta), *rest)
+        super().__init__(reference, SimpleNamespace(anchor=0.0 * fixed.anchor, diagonal=0.0 * fixed.diagonal), *rest)
 
 
 class EnergyOfTheIntercept(DiagonalMassMatrix):
     """An energy that the gradient does not have."""
 
-    def _with_force(self, trajectory, beta, loglik, score):
-        moved = super()._with_force(trajectory, beta, loglik, score)
-        return moved._replace(energy=moved.energy + 0.3 * self._centred(beta)[:, -1])
+    def begin(self, reference, state, *rest):
+        return self._with_more(super().begin(reference, state, *rest), state.beta)
+
+    def kick(self, trajectory, angle, reference, beta, *rest):
+        return self._with_more(super().kick(trajectory, angle, reference, beta, *rest), beta)
+
+    def _with_more(self, trajectory, beta):
+        trajectory.energy[:] += 0.3 * (beta[:, -1] + beta @ REFERENCE.centre)
+        return trajectory
 
 
 class AnotherGaussianOnTheWay(DiagonalMassMatrix):
@@ -115,8 +122,9 @@ class AnotherGaussianOnTheWay(DiagonalMassMatrix):
 
     def to_beta(self, trajectory):
         beta = super().to_beta(trajectory)
-        if self.softness is not None:
-            self._soften(1.0 + 9.0 * abs(beta))
+        if self.chains["soft"] is not None:
+            f = 1 / (1 + 0.3 * UNBOUNDED * (self.diagonal / (1 + 9 * abs(beta))) ** 0.5)
+            self.chains["soft"][:], self.chains["soft_v"][:] = f * self.diagonal, f[:, SETS[0][0]] * self.v
         return beta
 
 
@@ -156,29 +164,42 @@ def one_hot(seed, n=500):
     return X, y
 
 
+def information_of(matrix, sets, f):
+    """H of a mass matrix, with the f of unbounded columns."""
+    H = np.diag(f * matrix.diagonal)
+    for places, v in sets:
+        H[np.ix_(places, places)] -= np.outer(f[places] * v, f[places] * v)
+    return H
+
+
+def check_root(matrix, state, H):
+    """u'u is what M = H + D makes of the distance from its mean, and u leads back to beta."""
+    trajectory, d = matrix.begin(None, state, KEY), np.zeros(9)
+    np.testing.assert_allclose(matrix.to_beta(trajectory), state.beta, rtol=1e-9, atol=1e-9)
+    p = state.lambda_sq_inv.shape[1]
+    for c, (beta, mean) in enumerate(zip(state.beta, matrix.chains["mean"], strict=True)):
+        d[:p] = state.tau_sq_inv[c] * state.lambda_sq_inv[c]
+        away = beta + (matrix.record.given["centre"] @ beta) * np.eye(9)[8] - mean
+        np.testing.assert_allclose((trajectory.u[c] ** 2).sum(), away @ (H + np.diag(d)) @ away, rtol=1e-9)
+
+
 @pytest.mark.parametrize("settings", [{}, {"standardize": True}, {"unpenalized": np.arange(8) == 2}])
 def test_the_root_is_that_of_the_matrix_with_the_sets(seed, settings):
     X, y = one_hot(seed)
     rows = Rows(X, y, True, cpu, ALONE, **settings)
-    fixed, beta = FixedPrior(rows.columns, 1.0), np.random.default_rng(seed).normal(0, 0.3, (2, 9))
+    fixed, beta = FixedPrior(rows.columns, 1.0), np.random.default_rng(seed).normal(0, 0.3, (3, 9))
     chains = laws.chains_of(rows, "diagonal", 0, slab=1.0)
-    matrix = chains.references[0].mass_matrix
-    assert len(chains._sets()) == 2
-    state = chains.state._replace(beta=beta, lambda_sq_inv=chains.state.lambda_sq_inv[:2], loglik=np.zeros(2))
-    state = state._replace(tau_sq_inv=chains.state.tau_sq_inv[:2], score=np.zeros((2, 9)))
-    trajectory = matrix.begin(None, state, KEY)
-    np.testing.assert_allclose(matrix.to_beta(trajectory), beta, rtol=1e-9, atol=1e-9)
+    matrix, sets = chains.references[0].mass_matrix, chains._sets()
+    assert len(sets) == 2
+    H = information_of(matrix, sets, np.ones(9))
+    check_root(matrix, chains.state._replace(beta=beta), H)
     # Within a category it is the whole information, up to the prior of the intercept.
     weight = np.eye(9) - np.outer(np.eye(9)[8], chains.reference.centre)  # of beta by the centred coefficients
     want = weight.T @ rows.information(chains._mode()[1]) @ weight
-    H = matrix._times_information(np.eye(9)) - np.diag(fixed.diagonal)
-    for places, _ in chains._sets():
+    for places, _ in sets:
         within = np.ix_(places, places)
-        np.testing.assert_allclose(H[within], want[within], rtol=1e-3, atol=1e-3 * H.max())
-    d = np.zeros(9)
-    d[: rows.columns.n_shrunk] = state.tau_sq_inv[0] * state.lambda_sq_inv[0]
-    away, M = matrix._centred(beta) - matrix.mean, matrix._times_information(np.eye(9)) + np.diag(d)
-    np.testing.assert_allclose((trajectory.u[0] ** 2).sum(), away[0] @ M @ away[0], rtol=1e-9)
+        H_within = H[within] - np.diag(fixed.diagonal[places])
+        np.testing.assert_allclose(H_within, want[within], rtol=1e-3, atol=1e-3 * H.max())
 
 
 def test_the_information_of_unbounded_columns_falls_with_their_scales(seed):
@@ -187,18 +208,11 @@ def test_the_information_of_unbounded_columns_falls_with_their_scales(seed):
     rows = Rows(X, y, True, cpu, ALONE)
     fixed, unbounded = FixedPrior(rows.columns, None), np.r_[1.0, 1.0, np.zeros(5), 1.0, 0.0]
     chains = laws.chains_of(rows, "diagonal", 0, n_chains=1)
-    matrix = DiagonalMassMatrix(chains.reference, fixed, cpu, ALONE, chains._sets(), unbounded)
-    d, beta = 0.09 * matrix.whole, np.random.default_rng(seed).normal(0, 0.3, (1, 9))
-    d[8] = 0.0
+    sets = chains._sets()
+    matrix = DiagonalMassMatrix(chains.reference, fixed, 1, 8, ALONE, sets, unbounded)
+    d, beta = 0.09 * matrix.diagonal, np.random.default_rng(seed).normal(0, 0.3, (1, 9))
     state = chains.state._replace(beta=beta, tau_sq_inv=np.ones(1), lambda_sq_inv=d[None, :8])
-    trajectory = matrix.begin(None, state, KEY)
-    np.testing.assert_allclose(matrix.to_beta(trajectory), beta, rtol=1e-9, atol=1e-9)
-    H, whole = (each._times_information(np.eye(9)) for each in (matrix, chains.references[0].mass_matrix))
-    f = 1.0 - 0.5 * unbounded
-    in_sets = np.outer(f, f) * (whole - np.diag(matrix.whole))
-    np.testing.assert_allclose(H - np.diag(f * matrix.whole), in_sets, atol=1e-9)
-    away, M = matrix._centred(beta) - matrix.mean, H + np.diag(d)
-    np.testing.assert_allclose((trajectory.u[0] ** 2).sum(), away[0] @ M @ away[0], rtol=1e-9)
+    check_root(matrix, state, information_of(matrix, sets, 1.0 - 0.5 * unbounded))
 
 
 def test_burn_in_does_not_wait_for_what_the_data_do_not_bound(seed):
@@ -209,6 +223,16 @@ def test_burn_in_does_not_wait_for_what_the_data_do_not_bound(seed):
     chains.advance()
     (place,) = chains.problem.rows.columns.place[[1]]
     np.testing.assert_array_equal(chains._judged(), np.delete(chains.state.beta, place, axis=1))
+
+
+def test_with_more_columns_than_rows_burn_in_waits_for_what_rows_predict(seed):
+    """Of tens of thousands of columns some always disagree in few sweeps."""
+    X, y = rare(seed, 30, 60)
+    chains = laws.chains_of(Rows(X, y.astype(np.uint8), True, sparse_cpu, ALONE, standardize=True), "diagonal", 0)
+    chains.advance()
+    judged, rows = chains._judged(), chains.problem.rows
+    np.testing.assert_allclose(judged[:, 0], np.log(chains.state.tau_sq_inv))
+    np.testing.assert_allclose(judged[:, 1:], rows.predictors(chains.state.beta).T)
 
 
 def test_the_diagonal_is_that_of_the_information(seed):

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 from .library import function, record
 from .passes import or_none, rows_of
 
-_move_columns, _move_tau = function("move_columns"), function("move_tau_with_diagonal")
+_move_columns = function("move_columns")
 # Shares of the numbers of X, of an array and of sparse X, that are in columns that move in a sweep.
 _SHARES_MOVED = 0.1, 0.4
 _TOGETHER, _GOLDEN = 8, 0.6180339887498949  # neighbours that move in the same sweeps; golden ratio less 1
@@ -86,14 +86,6 @@ def _rates(sizes, share):
     full = np.flatnonzero(below - ordered + at_least * ordered <= budget)
     most = (budget - (below[full[-1]] - ordered[full[-1]])) / at_least[full[-1]] if len(full) else budget / len(sizes)
     return np.minimum(1.0, most / np.maximum(sizes, 1))
-
-
-def move_tau_with_diagonal(H, b, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key, threads):
-    """As ``MassMatrix.move_scales``, of tau alone, for a diagonal H; H, b : (q,)."""
-    scales = lambda_sq_inv.copy(), tau_sq_inv.copy(), np.empty(len(tau_sq_inv))
-    inputs = H, b, lambda_sq_inv.shape[1], tau_0, tuning.tau_step, tuning.tau_moves, sweep, key
-    threads.run(lambda first, last: _move_tau(*inputs, first, last, *scales), len(tau_sq_inv))
-    return scales
 
 
 def _in_order(value):

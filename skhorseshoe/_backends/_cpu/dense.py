@@ -13,7 +13,8 @@ from ..._model import PROBIT
 from ..._utils.memmap import cut, is_on_disk, read_ahead
 from .. import line_moves
 from ..moments import combine_moments
-from .column_moves import ColumnMoves, move_tau_with_diagonal  # noqa: F401 - part of what a back end offers
+from .column_moves import ColumnMoves  # noqa: F401 - part of what a back end offers
+from .diagonal_mass_matrix import DiagonalMassMatrix  # noqa: F401
 from .fused_line_moves import fused_line_moves, fused_line_rows
 from .gaussian import Precision, Root  # noqa: F401 - part of what a back end offers
 from .library import function, record
@@ -206,7 +207,7 @@ def fused_trajectories(state, rows, reference, tuning, tau_0, key, with_scales):
     many that threads share them or that calls of Python take little of the time, or where rows have an offset."""
     if len(reference.point) > _MOST_FUSED_COLUMNS or not _one_thread_suffices(rows):
         return None
-    score_rows = _fused_score_rows(rows)
+    score_rows = fused_score_rows(rows)
     return reference.mass_matrix.fused_trajectories(state, score_rows, reference, tuning, tau_0, key, with_scales)
 
 
@@ -214,14 +215,14 @@ def fused_trajectory_in_prior_coordinates(state, rows, coordinates, step, n_step
     """``_trajectory`` of ``hmc_prior_coordinates.py`` in one call, or None as for ``fused_trajectories``."""
     if not _one_thread_suffices(rows, _MOST_FUSED_BLOCKS):
         return None
-    return coordinates.fused_trajectory(state, _fused_score_rows(rows), step, n_steps, key)
+    return coordinates.fused_trajectory(state, fused_score_rows(rows), step, n_steps, key)
 
 
 def fused_exchanges(state, rows, exchanges, numbers, stride, key):
     """``_exchange`` of ``hmc_prior_coordinates.py`` in one call of the core, or None as for ``fused_trajectories``."""
     if not _one_thread_suffices(rows, _MOST_FUSED_BLOCKS):
         return None
-    return exchanges.fused(state, _fused_score_rows(rows), numbers, stride, key)
+    return exchanges.fused(state, fused_score_rows(rows), numbers, stride, key)
 
 
 def fused_score(rows, beta):
@@ -229,7 +230,7 @@ def fused_score(rows, beta):
     if not _one_thread_suffices(rows, 1 if rows.groups is None else _MOST_FUSED_BLOCKS):
         return None
     loglik, score = np.empty(len(beta)), np.empty(beta.shape)
-    _fused_score(_fused_score_rows(rows), np.ascontiguousarray(beta), len(beta), loglik, score)
+    _fused_score(fused_score_rows(rows), np.ascontiguousarray(beta), len(beta), loglik, score)
     return loglik, score
 
 
@@ -257,7 +258,7 @@ def give_effects(given, rows, effects, X, level, pull, curvature):
     _records[given] = record("FusedScoreRows", fields)
 
 
-def _fused_score_rows(rows):
+def fused_score_rows(rows):
     """The record ``FusedScoreRows`` of rows."""
     if rows not in _records:
         _records[rows] = record("FusedScoreRows", _fields_of_fused(rows))

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..._utils.threads import share_ranges
 from ..horseshoe_quantile import quantile_table
 from .library import function, record
 from .mass_matrix import Moving, empty_trajectory, kick_and_rotate_trajectory
@@ -13,8 +14,6 @@ _place, _kick = function("beta_of_prior_coordinates"), function("kick_in_prior_c
 _propose_leaving, _propose_entering = function("propose_leaving"), function("propose_entering")
 _minus_log_ratio = function("minus_log_ratio")
 _fused_trajectory, _fused_exchanges = function("fused_trajectory_in_prior_coordinates"), function("fused_exchanges")
-
-_LEAST_SHARED_COEFFICIENTS = 2**11  # least number of coefficients of all chains for which threads share the chains
 
 
 class PriorCoordinates(Moving):
@@ -46,7 +45,7 @@ class PriorCoordinates(Moving):
         trajectory = empty_trajectory(self.shape)
         beta, *others = map(np.ascontiguousarray, state[:4])
         inputs = self.record, (beta, None, *others), state.sweep, key
-        _share_chains(self.threads, self.shape, lambda first, last: _begin(*inputs, first, last, trajectory))
+        share_ranges(self.threads, self.shape, lambda first, last: _begin(*inputs, first, last, trajectory))
         return trajectory
 
     def kick_and_rotate(self, trajectory, step):
@@ -58,14 +57,14 @@ class PriorCoordinates(Moving):
         """beta and tau^-2."""
         beta, tau_sq_inv = np.empty((len(trajectory.u), trajectory.u.shape[1] - 1)), np.empty(len(trajectory.u))
         inputs = self.record, trajectory.u
-        _share_chains(self.threads, beta.shape, lambda first, last: _place(*inputs, first, last, beta, tau_sq_inv))
+        share_ranges(self.threads, beta.shape, lambda first, last: _place(*inputs, first, last, beta, tau_sq_inv))
         return beta, tau_sq_inv
 
     def kick(self, trajectory, step, beta, loglik, score):
         """A half-kick of v at beta, with the force and the energy there."""
         at, moving = (beta, None, None, loglik, np.ascontiguousarray(score)), self._record_of(trajectory)
         inputs = self.record, step, at
-        _share_chains(self.threads, trajectory.u.shape, lambda first, last: _kick(*inputs, first, last, moving))
+        share_ranges(self.threads, trajectory.u.shape, lambda first, last: _kick(*inputs, first, last, moving))
         return trajectory
 
     def fused_trajectory(self, state, rows, step, n_steps, key):
@@ -104,13 +103,13 @@ class Exchanges:
         """An ``Exchange`` with the columns that leave, and the coefficients without them."""
         columns, logs, both = np.empty((2, len(beta)), np.int64), np.empty((2, len(beta))), np.empty((2, *beta.shape))
         exchange, inputs = Exchange(*columns, *logs, *both), (self.record, beta, np.ascontiguousarray(uniform))
-        _share_chains(self.threads, beta.shape, lambda first, last: _propose_leaving(*inputs, first, last, exchange))
+        share_ranges(self.threads, beta.shape, lambda first, last: _propose_leaving(*inputs, first, last, exchange))
         return exchange
 
     def propose_entering(self, exchange, beta, score, uniform, standard):
         """Complete an exchange by the columns that enter. score : without those that leave."""
         inputs = self.record, beta, *map(np.ascontiguousarray, (score, uniform, standard))
-        _share_chains(self.threads, beta.shape, lambda first, last: _propose_entering(*inputs, first, last, exchange))
+        share_ranges(self.threads, beta.shape, lambda first, last: _propose_entering(*inputs, first, last, exchange))
 
     def minus_log_ratio(self, state, exchange, loglik, score):
         """Minus the logarithm of the Metropolis ratio (n_chains,). loglik : of the new coefficients. score : without
@@ -118,7 +117,7 @@ class Exchanges:
         change, at = np.empty(len(loglik)), (state.beta, None, state.tau_sq_inv, state.loglik, None)
         arrays = map(np.ascontiguousarray, (loglik, score))
         inputs = self.record, at, exchange, *arrays
-        _share_chains(self.threads, score.shape, lambda first, last: _minus_log_ratio(*inputs, first, last, change))
+        share_ranges(self.threads, score.shape, lambda first, last: _minus_log_ratio(*inputs, first, last, change))
         return change
 
     def fused(self, state, rows, numbers, stride, key):
@@ -132,12 +131,3 @@ class Exchanges:
 
 def _copies(state):
     return tuple(np.array(values, order="C") for values in state[:4])
-
-
-def _share_chains(threads, shape, task):
-    """Call task(first, last) for ranges of chains. shape : (n_chains, n_columns)."""
-    n_chains, n_columns = shape
-    if n_chains * n_columns < _LEAST_SHARED_COEFFICIENTS:
-        task(0, n_chains)
-    else:
-        threads.run(task, n_chains)

@@ -7,29 +7,98 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ..._model import PROBIT
+from ..._utils.threads import share_ranges
 from ..centring import centre_gram, uncentred
-from .passes import product_pass
+from .dense import (  # noqa: F401 - most are part of what a back end offers
+    PREDICTORS_AT_ONCE,
+    ColumnMoves,
+    DiagonalMassMatrix,
+    Exchanges,
+    MassMatrix,
+    Outbox,
+    Precision,
+    PriorCoordinates,
+    Root,
+    RowGroups,
+    ScaleLines,
+    Shift,
+    ShrinkageByRows,
+    Watch,
+    add_pairs,
+    average_class_probabilities,
+    average_probabilities,
+    by_chain,
+    by_column,
+    class_probabilities,
+    concatenate,
+    draw_lambda_given_beta,
+    draw_tau_given_beta,
+    empty_like,
+    exp,
+    exponential,
+    first_inside,
+    fused_exchanges,
+    fused_score_rows,
+    fused_trajectories,
+    fused_trajectory_in_prior_coordinates,
+    fuses_effects,
+    gamma,
+    give_effects,
+    latent,
+    line,
+    metropolis,
+    minimum,
+    move_along_lines,
+    next_hermite,
+    normal,
+    place,
+    proposals,
+    quantiles,
+    score,
+    special,
+    sum_of_shards,
+    sums_by_group,
+    times_symmetric,
+    to_device,
+    to_host,
+    uniform,
+    using,
+    where,
+)
+from .library import function
+from .passes import product_pass, score_pass
 from .sparse_passes import column_moments, gram_pass, noise_pass
-
-from .dense import (  # isort: skip  # noqa: F401 - most are part of what a back end offers
-    PREDICTORS_AT_ONCE, ColumnMoves, Exchanges, MassMatrix, Outbox, Precision, PriorCoordinates, Root, RowGroups,
-    ScaleLines, Shift, ShrinkageByRows, Watch, add_pairs, average_class_probabilities, average_probabilities,
-    by_chain, by_column, class_probabilities, concatenate, draw_lambda_given_beta, draw_tau_given_beta, empty_like,
-    exp, exponential, first_inside, fused_exchanges, fused_score, fused_trajectories,
-    fused_trajectory_in_prior_coordinates, fuses_effects, gamma, give_effects, latent, line, metropolis, minimum,
-    move_along_lines, move_tau_with_diagonal, next_hermite, normal, place, proposals, quantiles, score, special,
-    sum_of_shards, sums_by_group, times_symmetric, to_device, to_host, uniform, using, where,
-)  # fmt: skip
 
 MOST_FUSED_ROWS = 0  # the core reads CSR rows by passes alone
 SEGMENTED = False  # cutting a CSR matrix would copy its starts of rows
 
+_coefficients_by_column, _add_up_score = function("coefficients_by_column"), function("add_up_score")
 _NUMBERS_AT_A_TIME = 2**18  # float64 numbers that are computed at a time for a block of rows
 _PREDICTED_ROWS = 512  # rows that share a copy of the coefficients that they need
 
 
 def hold(X, y, weight):
     return X, y, weight
+
+
+def fused_score(rows, beta):
+    """Log-likelihood and score at the sampler's coefficients, of two classes and without an offset or effects."""
+    if rows.offset is not None:
+        return None
+    (X, y, weight), made, (n_chains, q), bounds = rows.held, fused_score_rows(rows), beta.shape, rows.bounds
+    width, n_blocks = n_chains + -n_chains % 4, len(bounds) - 1
+    coef, sums, logliks = np.empty((q, width), X.dtype), np.empty((n_blocks, q, width)), np.zeros((n_blocks, n_chains))
+    _coefficients_by_column(made, np.ascontiguousarray(beta), n_chains, width, coef)
+
+    def add_blocks(first, last):
+        blocks, likelihood = slice(first, last), rows.likelihood
+        sums[blocks] = 0.0
+        score_pass(X, y, weight, coef, bounds[first : last + 1], sums[blocks], logliks[blocks], likelihood=likelihood)
+
+    rows.threads.run(add_blocks, n_blocks)
+    gradient, inputs = np.empty(beta.shape), (made, sums, n_chains, width)
+    share_ranges(rows.threads, (q, n_chains), lambda first, last: _add_up_score(*inputs, first, last, gradient))
+    return add_pairs(logliks), gradient
 
 
 def gram_product(X, weight, vectors, bounds, threads):

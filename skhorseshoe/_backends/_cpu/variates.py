@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ..._utils.threads import ONE_THREAD, share_ranges
 from .library import function
 
 _fill_normal, _fill_uniform = function("fill_normal"), function("fill_uniform")
@@ -37,19 +38,19 @@ def gamma(shape, rate, key, sweep, purpose):
     return out
 
 
-def draw_tau_given_beta(beta, tau_sq_inv, tau_0, key, sweep, n_contrasts=1):
+def draw_tau_given_beta(beta, tau_sq_inv, tau_0, key, sweep, n_contrasts=1, threads=ONE_THREAD):
     """tau^-2 given beta (n_chains, p n_contrasts), column by column, with every lambda_j integrated out: a slice step
     from the current value."""
-    out, n_columns = np.empty_like(tau_sq_inv), beta.shape[1] // n_contrasts
-    inputs = np.ascontiguousarray(beta), tau_sq_inv, tau_0, out, len(beta), n_columns, n_contrasts, sweep, key
-    _draw_tau_given_beta(*inputs)
+    beta, out, n_columns = np.ascontiguousarray(beta), np.empty_like(tau_sq_inv), beta.shape[1] // n_contrasts
+    inputs = beta, tau_sq_inv, tau_0, out, n_columns, n_contrasts, sweep, key
+    share_ranges(threads, beta.shape, lambda first, last: _draw_tau_given_beta(*inputs, first, last))
     return out
 
 
-def draw_lambda_given_beta(beta, tau_sq_inv, key, sweep, n_contrasts=1):
+def draw_lambda_given_beta(beta, tau_sq_inv, key, sweep, n_contrasts=1, threads=ONE_THREAD):
     """lambda_j^-2 given beta (n_chains, p n_contrasts), column by column, and tau; independent of the current values.
     Each stands n_contrasts times."""
-    out, n_columns = np.empty(beta.shape), beta.shape[1] // n_contrasts
-    inputs = np.ascontiguousarray(beta), tau_sq_inv, out, len(beta), n_columns, n_contrasts, sweep, key
-    _draw_lambda_given_beta(*inputs)
+    beta, out, n_columns = np.ascontiguousarray(beta), np.empty(beta.shape), beta.shape[1] // n_contrasts
+    inputs = beta, tau_sq_inv, out, n_columns, n_contrasts, sweep, key
+    share_ranges(threads, beta.shape, lambda first, last: _draw_lambda_given_beta(*inputs, first, last))
     return out

@@ -29,8 +29,9 @@ def gamma(shape, rate, key, sweep, purpose):
     return _filled("fill_gamma", cp.empty_like(rate), (np.float64(shape), rate), random_arguments(key, sweep, purpose))
 
 
-def draw_tau_given_beta(beta, tau_sq_inv, tau_0, key, sweep):
-    """tau^-2 given beta (n_chains, p), with every lambda_j integrated out: a slice step from the current value."""
+def draw_tau_given_beta(beta, tau_sq_inv, tau_0, key, sweep, n_contrasts=1, threads=None):
+    """tau^-2 given beta (n_chains, p), with every lambda_j integrated out: a slice step from the current value.
+    n_contrasts : 1 here."""
     beta, out = cp.ascontiguousarray(beta), cp.empty_like(tau_sq_inv)
     function = kernel("chains", "draw_taus_given_beta")
     arguments = beta, tau_sq_inv, np.float64(tau_0), out, i32(beta.shape[1]), random_arguments(key, sweep)
@@ -38,7 +39,7 @@ def draw_tau_given_beta(beta, tau_sq_inv, tau_0, key, sweep):
     return out
 
 
-def draw_lambda_given_beta(beta, tau_sq_inv, key, sweep):
+def draw_lambda_given_beta(beta, tau_sq_inv, key, sweep, n_contrasts=1, threads=None):
     """lambda_j^-2 given beta (n_chains, p) and tau; independent of the current values."""
     beta = cp.ascontiguousarray(beta)
     return _filled("draw_lambdas_given_beta", cp.empty_like(beta), (beta, tau_sq_inv), random_arguments(key, sweep))

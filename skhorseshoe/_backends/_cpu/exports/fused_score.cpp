@@ -5,17 +5,27 @@
 // a chain side by side.
 template <class R>
 static void by_column(const FusedScoreRows& rows, const double* beta, i64 n_chains, i64 width, R* coef) {
-    const i64 d = rows.n_contrasts;
-    for (i64 c = 0; c < width; ++c) {
-        double own = 0.0, shift = 0.0;
-        for (i64 j = 0; j < rows.q; ++j) {
-            const i64 from = (c / d * rows.q + (rows.translated ? rows.place[j] : j)) * d + c % d;
-            own = c < n_chains * d ? beta[from] : 0.0;
-            if (rows.translated) own = own / rows.unit[j] + 0.0, shift += own * rows.centre[j];
-            coef[j * width + c] = R(own);
+    const i64 q = rows.q, d = rows.n_contrasts;
+    for (i64 c = 0; c < width; c += 4) {
+        double own[4] = {}, shift[4] = {};
+        const double* of_chain[4];
+        for (i64 k = 0; k < 4; ++k) of_chain[k] = c + k < n_chains * d ? beta + (c + k) / d * q * d + (c + k) % d : nullptr;
+        for (i64 j = 0; j < q; ++j) {
+            const i64 from = (rows.translated ? rows.place[j] : j) * d;
+            for (i64 k = 0; k < 4; ++k) {
+                own[k] = of_chain[k] ? of_chain[k][from] : 0.0;
+                if (rows.translated) own[k] = own[k] / rows.unit[j] + 0.0, shift[k] += own[k] * rows.centre[j];
+                coef[j * width + c + k] = R(own[k]);
+            }
         }
-        if (rows.translated && rows.fit_intercept) coef[(rows.q - 1) * width + c] = R(own - shift);
+        for (i64 k = 0; k < 4 && rows.translated && rows.fit_intercept; ++k)
+            coef[(q - 1) * width + c + k] = R(own[k] - shift[k]);
     }
+}
+
+static void by_column(const FusedScoreRows& rows, const double* beta, i64 n_chains, i64 width, void* coef) {
+    if (rows.X.kind % 2) by_column(rows, beta, n_chains, width, static_cast<double*>(coef));
+    else by_column(rows, beta, n_chains, width, static_cast<float*>(coef));
 }
 
 // The sum of m arrays of ``size`` numbers as a tree, in the first of them: ``add_pairs`` of ``_cpu/dense.py``.
@@ -25,6 +35,33 @@ static void add_pairs(double* sums, i64 m, i64 size) {
             double *out = sums + i / 2 * size, *left = sums + i * size, *right = left + size;
             for (i64 k = 0; k < size; ++k) out[k] = i + 1 < m ? left[k] + right[k] : left[k];
         }
+}
+
+// The gradient by the sampler's coefficients (n_chains, q d), for the columns ``first`` to ``last - 1`` of X, from the sums of
+// all blocks (n_blocks, q, width). NO_MEMORY or 0.
+static i32 add_up(const FusedScoreRows& rows, const double* sums, i64 n_chains, i64 width, i64 first, i64 last,
+                  double* score) {
+    const i64 q = rows.q, d = rows.n_contrasts, m = rows.of_pass.n_blocks, tile = 64;
+    Scratch<double> held(m * tile * width), of_intercept(m * width);
+    if (held.failed() || of_intercept.failed()) return NO_MEMORY;
+    const auto total = [&](i64 start, i64 n, double* out) {
+        for (i64 i = 0; i < m; ++i) memcpy(out + i * n * width, sums + (i * q + start) * width, sizeof(double) * n * width);
+        add_pairs(out, m, n * width);
+    };
+    total(q - 1, 1, of_intercept);
+    const bool is_centred = rows.translated && rows.fit_intercept;
+    for (i64 start = first; start < last; start += tile) {
+        const i64 stop = least(start + tile, last);
+        total(start, stop - start, held);
+        for (i64 c = 0; c < n_chains * d; ++c)
+            for (i64 j = start; j < stop; ++j) {
+                double value = held[(j - start) * width + c];
+                if (is_centred) value -= of_intercept[c] * rows.centre[j];
+                if (rows.translated) value /= rows.unit[j];
+                score[(c / d * q + (rows.translated ? rows.place[j] : j)) * d + c % d] = value;
+            }
+    }
+    return 0;
 }
 
 // Subtracts what effects add to minus the log-density of a chain.
@@ -44,8 +81,7 @@ i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, doubl
     const i64 q = rows.q, d = rows.n_contrasts, width = (n_chains * d + 3) / 4 * 4, m = rows.of_pass.n_blocks;
     Scratch<double> coef(q * width), sums(m * q * width), logliks(m * n_chains);
     if (coef.failed() || sums.failed() || logliks.failed()) return NO_MEMORY;
-    if (rows.X.kind == 1) by_column(rows, beta, n_chains, width, coef.data);
-    else by_column(rows, beta, n_chains, width, reinterpret_cast<float*>(coef.data));
+    by_column(rows, beta, n_chains, width, static_cast<void*>(coef.data));
     memset(sums, 0, sizeof(double) * m * q * width);
     memset(logliks, 0, sizeof(double) * m * n_chains);
     const Coefficients coefficients = {coef, q, width};
@@ -53,15 +89,9 @@ i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, doubl
     if (is_quick) of_pass.likelihood = rows.quick;
     const i32 status = score_pass(&rows.X, &of_pass, &coefficients, n_chains, sums, logliks);
     if (status) return status;
-    add_pairs(sums, m, q * width), add_pairs(logliks, m, n_chains);
+    if (const i32 no_memory = add_up(rows, sums, n_chains, width, 0, q, score)) return no_memory;
+    add_pairs(logliks, m, n_chains);
     memcpy(loglik, logliks, sizeof(double) * n_chains);
-    for (i64 c = 0; c < n_chains * d; ++c)
-        for (i64 k = 0; k < q; ++k) {
-            const i64 j = rows.translated ? rows.order[k] : k;
-            double value = sums[j * width + c];
-            if (rows.translated && rows.fit_intercept) value -= sums[(q - 1) * width + c] * rows.centre[j];
-            score[(c / d * q + k) * d + c % d] = rows.translated ? value / rows.unit[j] : value;
-        }
     for (i64 c = 0; c < n_chains && rows.level; ++c)
         subtract_effects(rows, c, beta + c * q, loglik[c], score + c * q);
     return 0;
@@ -69,4 +99,15 @@ i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, doubl
 
 EXPORT i32 fused_score(const FusedScoreRows* rows, const double* beta, i64 n_chains, double* loglik, double* score) {
     return score_at(*rows, beta, n_chains, loglik, score);
+}
+
+// The parts of a score before and after its pass. coef : (q, width), of the type of X.
+EXPORT i32 coefficients_by_column(const FusedScoreRows* rows, const double* beta, i64 n_chains, i64 width, void* coef) {
+    by_column(*rows, beta, n_chains, width, coef);
+    return 0;
+}
+
+EXPORT i32 add_up_score(const FusedScoreRows* rows, const double* sums, i64 n_chains, i64 width, i64 first, i64 last,
+                        double* score) {
+    return add_up(*rows, sums, n_chains, width, first, last, score);
 }

@@ -32,10 +32,10 @@ EXPORT i32 fill_gamma(double shape, const double* rate, double* out, i64 n_chain
     return 0;
 }
 
-// beta : (n_chains, p n_contrasts).
-EXPORT i32 draw_taus_given_beta(const double* beta, const double* tau_sq_inv, double tau_0, double* out, i64 n_chains,
-                                i64 p, i64 n_contrasts, u32 sweep, const u32* key) {
-    for (i64 c = 0; c < n_chains; ++c) {
+// Of the chains ``first`` to ``last - 1``. beta : (n_chains, p n_contrasts).
+EXPORT i32 draw_taus_given_beta(const double* beta, const double* tau_sq_inv, double tau_0, double* out, i64 p,
+                                i64 n_contrasts, u32 sweep, const u32* key, i64 first, i64 last) {
+    for (i64 c = first; c < last; ++c) {
         const Stream stream({sweep, key[0], key[1]}, u32(c), TAU_PURPOSE);
         const double* of_chain = beta + c * p * n_contrasts;
         out[c] = draw_tau_given_beta(OneThread(), of_chain, p, tau_sq_inv[c], tau_0, stream, n_contrasts);
@@ -43,9 +43,9 @@ EXPORT i32 draw_taus_given_beta(const double* beta, const double* tau_sq_inv, do
     return 0;
 }
 
-EXPORT i32 draw_lambdas_given_beta(const double* beta, const double* tau_sq_inv, double* out, i64 n_chains, i64 p,
-                                   i64 n_contrasts, u32 sweep, const u32* key) {
-    for (i64 c = 0; c < n_chains; ++c) {
+EXPORT i32 draw_lambdas_given_beta(const double* beta, const double* tau_sq_inv, double* out, i64 p, i64 n_contrasts,
+                                   u32 sweep, const u32* key, i64 first, i64 last) {
+    for (i64 c = first; c < last; ++c) {
         const Stream stream({sweep, key[0], key[1]}, u32(c), LAMBDA_PURPOSE);
         const i64 start = c * p * n_contrasts;
         draw_lambdas_of_chain(beta + start, p, tau_sq_inv[c], stream, out + start, n_contrasts);
