@@ -205,6 +205,7 @@ WIDE = {
     "200 x 2765, sparse counts": (counts, 200, 2765),
     "300 x 2000, genotypes": (genotypes, 300, 2000),
     "1000 x 2^18, hashed": (hashed, 1000, 2**18),
+    "5000 x 2^16, hashed": (hashed, 5000, 2**16),
     "300 x 2000, genotypes in CSR": (sparse_genotypes, 300, 2000),
 }
 

@@ -50,6 +50,7 @@ DEFAULT_FITS = {
     "120 x 3000, blocks": 60,
     "200 x 2765, sparse counts": 120,
     "1000 x 2^18, hashed": 900,
+    "5000 x 2^16, hashed": 600,
     "300 x 2000, genotypes": 60,
     "300 x 2000, genotypes in CSR": 60,
 }
