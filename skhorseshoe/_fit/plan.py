@@ -135,7 +135,8 @@ def choose_kind(params, data):
     elif sampler not in taking:
         here = " with slopes" if has_slopes else " of several factors" * has_factors
         here = here or " with so many columns" * (sampler == "gibbs")
-        what = f"{data.extras}{here}" if params.likelihood is PROBIT else f"{_named(params.likelihood)}{here}"
+        what = data.extras if params.likelihood is PROBIT else _named(params.likelihood)
+        what += here if params.likelihood.has_latents else ""
         raise ValueError(f"sampler={sampler!r} does not take {what}. Use sampler={taking[0]!r} or 'auto'.")
     return PRIOR_COORDINATES if in_prior_coordinates and sampler == "hmc" else sampler
 

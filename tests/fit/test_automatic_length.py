@@ -78,7 +78,8 @@ def test_burn_in_is_extended_until_the_chains_agree(schedule, seed):
         while sweep < length.end:
             sweep += 1
             where = np.arange(4)[:, None] if sweep <= apart else 0
-            length.add(sweep, where + 0.1 * rng.standard_normal((4, 3)), cpu)
+            judged = where + 0.1 * rng.standard_normal((4, 3))
+            length.add(sweep, lambda judged=judged: judged, cpu)
         ends[apart] = length.end
     assert ends[0] == schedule("auto").ends[-1]
     assert 700 < ends[700] <= 2500
@@ -89,7 +90,8 @@ def test_one_chain_that_drifts_does_not_agree(seed):
     rng = np.random.default_rng(seed)
     length = BurnIn("auto", untuned_phases)
     for sweep in range(1, 201):
-        length.add(sweep, np.array([[0.01 * sweep]]) + 0.1 * rng.standard_normal((1, 1)), cpu)
+        judged = np.array([[0.01 * sweep]]) + 0.1 * rng.standard_normal((1, 1))
+        length.add(sweep, lambda judged=judged: judged, cpu)
     assert length.end == 400
 
 
