@@ -108,9 +108,10 @@ def test_products_that_are_not_kept_are_computed(seed, sizes):
     np.testing.assert_allclose(model.fit(X, y, groups=group).coef_draws_, expected, rtol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("sampler", "n", "p", "n_groups"),
-    [pytest.param("hmc", 100_000, 3, 300, marks=pytest.mark.slow), ("gibbs", 20_000, 200, 500)],
+    [("hmc", 100_000, 3, 300), ("gibbs", 20_000, 200, 500)],
 )
 def test_memory_is_as_forecast(sampler, n, p, n_groups, seed):
     """Beside what it is without groups."""

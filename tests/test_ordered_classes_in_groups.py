@@ -130,7 +130,10 @@ def test_tables_have_cut_points_and_the_scale_and_the_rest_of_the_library_takes_
     np.testing.assert_array_equal(other.predict_proba(X), model.predict_proba(X))
 
 
-@pytest.mark.parametrize("n_columns", [3, 400], ids=["dense", "more columns than rows"])
+@pytest.mark.parametrize(
+    "n_columns",
+    [pytest.param(3, id="dense"), pytest.param(400, id="more columns than rows", marks=pytest.mark.slow)],
+)
 def test_going_on_gives_the_draws_of_one_run(tmp_path, n_columns):
     columns = np.random.default_rng(0).standard_normal((N, n_columns))
     how = {**FAST, "burn_in": 60, "max_draws": 16}
@@ -175,6 +178,7 @@ def test_two_classes_in_order_are_the_binary_fit():
         np.testing.assert_array_equal(getattr(two, name), getattr(binary, name))
 
 
+@pytest.mark.slow
 def test_weights_count_rows_and_offsets_are_added():
     weight = np.random.default_rng(1).integers(1, 3, N)
     rows, how = np.repeat(np.arange(N), weight), {**FAST, "n_iter": 3000}

@@ -137,6 +137,7 @@ def test_sparse_rows_have_the_same_posterior(model):
     np.testing.assert_allclose(proba, model.predict_proba(X, groups=GROUPS, new_groups=False), atol=0.08)
 
 
+@pytest.mark.slow
 def test_a_column_in_another_unit_has_slopes_in_that_unit():
     shifted = X.assign(time=60 * X["time"] - 100)
     ours, other = (fit(of, standardize=True, n_iter=300) for of in (X, shifted))

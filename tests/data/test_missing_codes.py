@@ -86,6 +86,7 @@ def test_codes_beside_genotypes_are_found_by_where_they_are(kind, code):
         assert missing_genotypes(kind(rows)) == [(j, [code]) for j in range(0, 100, 5)]
 
 
+@pytest.mark.slow
 def test_scores_counts_and_grades_hold_no_missing_genotypes():
     """Steps from 0 to 3, or from -1 to 2: of 2400 tables but one in a hundred."""
     rng, found = np.random.default_rng(2), 0

@@ -154,7 +154,16 @@ def _row_logs(rows, full, k, beta):
     return rows.likelihood.log_density_of_class(eta, np.full(eta.shape, k), np.cumsum(np.exp(beta[0, 4:])))
 
 
-@pytest.mark.parametrize("case", ["two rows of a class", "one class but for a row", "far apart", "close together"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        "two rows of a class",
+        *(
+            pytest.param(case, marks=pytest.mark.slow)
+            for case in ("one class but for a row", "far apart", "close together")
+        ),
+    ],
+)
 def test_a_fit_has_the_posterior_of_a_grid(case, seed):
     """One unpenalised column without an intercept, so that its coefficient and a cut point are all that is unknown."""
     rng = np.random.default_rng(seed)

@@ -354,6 +354,7 @@ def test_the_posterior_is_that_of_the_dense_reference(p, params, dense, kinds, s
     np.testing.assert_allclose(ours.shrinkage_, theirs.shrinkage_, atol=0.12)
 
 
+@pytest.mark.slow
 def test_many_sparse_rows_of_more_columns_have_the_posterior_of_fewer(sizes, seed):
     """Of the probabilities of the rows, tau and the intercept."""
     (X, y), fits = rare(seed, 30, 60), []

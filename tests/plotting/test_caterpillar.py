@@ -60,6 +60,7 @@ def test_probabilities_are_drawn_of_the_rows_own_groups(of_patients, visits):
     assert own.predicted.std() > 1.1 * new.predicted.std()
 
 
+@pytest.mark.slow
 def test_the_band_of_calibration_is_that_of_rows_that_share_effects(of_patients, visits, seed):
     """Outcomes drawn from the model are in the band of 90 %; a third of the rows are of known groups, the rest of two
     new ones."""

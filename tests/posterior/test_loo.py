@@ -250,6 +250,7 @@ def mean_of_marginals(model, X, y):
     return np.log(weights @ np.exp(total) / weights.sum()).T
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_leaving_out_a_group_is_fitting_without_it(grouped_rows):
     X, y, group = grouped_rows
