@@ -93,7 +93,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         is the class between whose cut points z is. True takes the order of numbers, booleans or an ordered pandas
         Categorical; a list names the classes from lowest to highest. Positive coefficients favour higher classes. False
         takes more than two classes as alike: each has a utility, and y is the class whose utility is the largest. On
-        the CPU, in memory or from disk, with the sampler "hmc", without groups.
+        the CPU, in memory or from disk, without "pxda"; classes in an order without "gibbs", others without groups.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply ``sample_weight``. Rare events do not need them. They change what the
         probabilities mean, and weights above 1 make intervals too narrow and let noise be selected.
@@ -107,8 +107,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         Algorithm; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs; with more than 1.2
         times as many columns as rows and a slab its paths are in coordinates of the prior. "gibbs" is the data
         augmentation of Terenin, Dong & Draper (2019); "pxda" adds moves of all latent variables and of single
-        coefficients. "auto" is "hmc", but "pxda" for more than 8000 columns, unless they are sparse in memory or these
-        coordinates are taken, or for a burn-in below 100; "gibbs" takes its place with groups or an offset.
+        coefficients. "auto" is "hmc", but of two classes "pxda" for more than 8000 columns, unless they are sparse in
+        memory or these coordinates are taken, or for a burn-in below 100; with groups or an offset "gibbs" instead.
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
         Where to fit. "cuda" is the first NVIDIA GPU; if it cannot be used, ``fit`` raises an error. "auto" is a GPU if
         a working one is found and X is dense with more than about four million elements, else the CPU, as always for

@@ -41,7 +41,6 @@ class DaskRows(Rows):
         self._see_columns(fit_intercept, unpenalized, standardize, prior_scale)
 
     X = y = weight = None  # no process has all of them
-    takes_fused_calls = fuses_scores = False
 
     def separation(self, among=None, within=False):
         """None, for not known: linear programmes would have to fetch rows."""

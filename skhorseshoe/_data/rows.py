@@ -55,6 +55,7 @@ class Rows:
     """
 
     offset, groups, numbers, likelihood = None, None, None, PROBIT
+    takes_fused_calls = fuses_scores = False
 
     def __init__(
         self, X, y, fit_intercept, ops, threads, *,

@@ -11,7 +11,7 @@ from .._data.belonging import sign_of
 from .._data.row_blocks import block_bounds
 from .._data.validation import copied_bytes
 from .._data.weights import arrange
-from .._mcmc.burn_in import AUTO
+from .._mcmc.burn_in import AUTO, MOST_JUDGED_ROWS
 from .._mcmc.group_draws import forecast_of_groups
 from .._mcmc.prior import PER_CONTRAST
 from .._mcmc.run import DIAGONAL, PRIOR_COORDINATES, Settings
@@ -26,7 +26,6 @@ from . import group_findings
 from .parameters import DRAWS_PER_EFFECTIVE, sweeps_or_default, target_ess_or_default
 from .sparse_input import array_if_as_small, stored_columns, take_columns
 from .warning_texts import Finding
-from .watched import MOST_ROWS
 
 _FEWEST_TUNING_SWEEPS = 100  # fewest sweeps of burn-in in which "hmc" can tune itself
 _LARGEST_EXPANSION = 10  # largest row expansion that "auto" accepts
@@ -242,7 +241,7 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
     q = p + 1
     draws = n_chains * n_draws * (item * q + 16)
     if p > n:  # draws of the watched quantities in float32, twice while they grow; the watched rows and their centre
-        watched = min(n, MOST_ROWS)
+        watched = min(n, MOST_JUDGED_ROWS)
         draws += n_chains * n_draws * 8 * watched + (4 * watched + 16) * q
     if sampler == PRIOR_COORDINATES:
         matrices = 4 * min(n_threads, n_chains) * n * n  # n x n, for the shrinkage factors
@@ -292,9 +291,9 @@ def _forecast_of(plan, n_threads, groups):
     settings, (n, p) = plan.settings, plan.shape
     n_chains, n_draws, sampler = settings.n_chains, _most_draws(settings), settings.kind
     item = np.dtype(settings.draws_dtype).itemsize
-    stored = plan.rows[0].nnz if plan.rows is not None and issparse(plan.rows[0]) else 0
+    n_numbers = plan.rows[0].nnz if plan.rows is not None and issparse(plan.rows[0]) else 0
     p = plan.n_contrasts * (p + 1) - 1 + plan.n_own
-    needed = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, _has_no_matrix(plan), stored)
+    needed = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, _has_no_matrix(plan), n_numbers)
     if plan.n_contrasts > 1:  # draws are kept by class, one more than the contrasts
         needed = needed[0] * (plan.n_contrasts + 1) / plan.n_contrasts, needed[1]
     if plan.stored is not None:  # at the end they are copied to where the other columns have a place

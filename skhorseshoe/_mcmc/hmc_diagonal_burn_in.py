@@ -12,6 +12,7 @@ from scipy.optimize import minimize
 from .._backends import NO_SWEEP
 from . import gibbs, hmc, hmc_diagonal
 from .adaptation_window import mean_of_chains
+from .burn_in import MOST_JUDGED_ROWS
 from .hmc_diagonal import DiagonalReference
 from .shrinkage_by_products import ShrinkageByProducts
 from .tuned_chains import TunedChains, number_of_steps
@@ -22,7 +23,6 @@ _TAU_MOVES = 8, 0.3  # number of moves of tau in a sweep, and their standard dev
 _MOST_MODE_STEPS = 100  # of the search for the first reference, which need not be exact
 _REFERENCE = DiagonalReference._fields
 _SEEN = "n", "points"  # names in saved arrays of the entries of ``seen``
-_MOST_JUDGED_ROWS = 1000  # whose linear predictors burn-in waits for where columns outnumber rows
 _SWEEPS_BETWEEN_POINTS, _MOST_POINTS = 5, 32  # from one state at which the information is computed to the next; states
 
 
@@ -74,7 +74,7 @@ class DiagonalChains(TunedChains):
     @cached_property
     def _some_rows(self):
         rows = self.problem.rows
-        return rows.sampled(_MOST_JUDGED_ROWS) if rows.columns.n_shrunk > rows.n else None
+        return rows.sampled(MOST_JUDGED_ROWS) if rows.columns.n_shrunk > rows.n else None
 
     def _add(self):
         """Add some states to the points from which the next reference comes."""

@@ -11,9 +11,10 @@
 //     double least_fourth(factor, range)         factor times a share of these bounds that holds in a range of t; or
 //     double largest_fourth(factor, range)       just the factor
 //     HAS_LATENTS                                whether there is a latent z given which eta has a Gaussian likelihood of
-//                                                variance 1; if so also, on both devices and for a tile of the host:
+//                                                variance 1. If so, the device also has the first of these, and the host
+//                                                the second, for a tile of rows with d latents each, (d, stride):
 //     R latent(eta, is_one, stream, row)
-//     Latents<R>::draw(z, y, n_rows, first_row, chain, key)
+//     Latents<R>{d, work}.draw(z, stride, y, n_rows, first_row, chain, key)
 #pragma once
 #include "base.hpp"
 

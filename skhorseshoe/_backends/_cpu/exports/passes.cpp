@@ -118,17 +118,20 @@ static MultinomialProbitBy<BY_LAPLACE> law_of_chain(MultinomialProbitBy<BY_LAPLA
 }
 
 // Draws the latents z_i given o_i + x_i beta + u_i, and adds (z_i - o_i) x_i, with the offset o_i and the effect u_i of the
-// group. squares : (n_blocks, n_chains), to which the squares of z_i - o_i are added. draw(z, start, n_rows, c) replaces the
-// means of a chain.
-template <class Rows, class F>
-static i32 sum_latents(const Rows& rows, const PassRows& pass, const Coefficients& coef, i64 n_chains, double* sums,
-                       double* squares, F draw) {
+// group. Row i has the random numbers of row first_row + i. squares : (n_blocks, n_chains), to which the squares of
+// z_i - o_i are added.
+template <class L, class Rows>
+static i32 draw_latents(const Rows& rows, const PassRows& pass, const Coefficients& coef, i64 n_chains, i64 first_row,
+                        Key key, double* sums, double* squares) {
     typedef typename Rows::number R;
     const i64 d = pass.n_predictors;
     const double* offset = shift_of(pass).offset;
+    Scratch<double> work(work_size(pass));
+    if (work.failed()) return NO_MEMORY;
+    typename L::template Latents<R> latents{d, work.data};
     return sum_tiles<R>(rows, pass, coef, sums, [&](i64 block, i64 start, i64 n_rows, R* z) {
         for (i64 c = 0; c < n_chains; ++c) {
-            draw(z, start, n_rows, c);
+            latents.draw(z, rows.tile, pass.y + start, n_rows, first_row + start, u32(c), key);
             for (i64 a = 0; a < d; ++a, z += rows.tile) {
                 for (i64 r = 0; offset && r < n_rows; ++r) z[r] -= R(offset[(start + r) * d + a]);
                 squares[block * n_chains + c] += sum(n_rows, [=](i64 r) { return double(z[r]) * double(z[r]); });
@@ -137,32 +140,15 @@ static i32 sum_latents(const Rows& rows, const PassRows& pass, const Coefficient
     });
 }
 
-template <class L, class Rows, class F> static i32 sum_latents_of(L, const PassRows& pass, const Rows&, F sum_drawn) {
-    if constexpr (!L::HAS_LATENTS) return 0;
-    else if constexpr (HAS_CLASSES<L>) {
-        Scratch<double> work(work_size(pass));
-        if (work.failed()) return NO_MEMORY;
-        return sum_drawn([&](auto* z, i64 tile, const u8* y, i64 n_rows, i64 row, i64 c, Key key) {
-            law_of_chain(L(), pass, c, work.data).draw_latents(n_rows, tile, z, y, row, u32(c), key);
-        });
-    } else {
-        typename L::template Latents<typename Rows::number> latents;
-        return sum_drawn([&](auto* z, i64, const u8* y, i64 n_rows, i64 row, i64 c, Key key) {
-            latents.draw(z, y, n_rows, row, u32(c), key);
-        });
-    }
-}
-
-// Only of a likelihood that has latents. Row i has the random numbers of row first_row + i.
+// Only of a likelihood that has latents.
 EXPORT i32 latent_pass(const StoredX* X, const PassRows* pass, const Coefficients* coef, i64 n_chains, i64 first_row,
                        u32 sweep, const u32* key, double* sums, double* squares) {
     const Key of_sweep = {sweep, key[0], key[1]};
     return on_likelihood_and_rows(*X, *pass, [&](auto law, const auto& rows) {
-        return sum_latents_of(law, *pass, rows, [&](auto draw) {
-            return sum_latents(rows, *pass, *coef, n_chains, sums, squares, [&](auto* z, i64 start, i64 n_rows, i64 c) {
-                draw(z, rows.tile, pass->y + start, n_rows, first_row + start, c, of_sweep);
-            });
-        });
+        typedef decltype(law) L;
+        if constexpr (L::HAS_LATENTS)
+            return draw_latents<L>(rows, *pass, *coef, n_chains, first_row, of_sweep, sums, squares);
+        return i32(0);
     });
 }
 

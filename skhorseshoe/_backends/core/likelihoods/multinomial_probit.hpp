@@ -32,6 +32,8 @@ template <bool BY_LAPLACE> struct MultinomialProbitBy {
     // Below, the second derivative of log Phi is -1, and the third 0.
     static constexpr double STRAIGHT = -1e3, EVEN = -30.0;
 
+    template <class R> using Latents = MultinomialProbitBy;
+
     i64 d;         // number of contrasts
     double* work;  // (work_size(d),)
 
@@ -319,7 +321,7 @@ template <bool BY_LAPLACE> struct MultinomialProbitBy {
     // Replaces the contrasts m (d, stride) of n_rows rows by those of utilities given y: w ~ N(m, I) where class y has the
     // largest. Row i has the random numbers of row first_row + i.
     template <class R>
-    void draw_latents(i64 n_rows, i64 stride, R* __restrict m, const u8* y, i64 first_row, u32 chain, Key key) const {
+    void draw(R* __restrict m, i64 stride, const u8* y, i64 n_rows, i64 first_row, u32 chain, Key key) const {
         Part part;
         for (i64 first = 0; first < n_rows; first += SIDE) {
             const i64 n = least(SIDE, n_rows - first);

@@ -12,8 +12,10 @@ template <class R> struct TruncatedTile {
     R mean[LONGEST_TILE], proposed[LONGEST_TILE];
     float exponential[LONGEST_TILE], log_u[LONGEST_TILE], along[LONGEST_TILE], across[LONGEST_TILE];
 
+    TruncatedTile(i64, double*) {}
+
     // Replaces the means z[r] of rows first_row + r, at most LONGEST_TILE, by truncated normals.
-    void draw(R* z, const u8* y, i64 n_rows, i64 first_row, u32 chain, Key key) {
+    void draw(R* z, i64, const u8* y, i64 n_rows, i64 first_row, u32 chain, Key key) {
         truncate_tile(z, y, n_rows, first_row, chain, key, *this);
     }
 };
