@@ -346,6 +346,20 @@ def test_one_call_of_the_core_has_the_draws_of_many():
     np.testing.assert_array_equal(draws[0].global_scale, draws[1].global_scale)
 
 
+@pytest.mark.parametrize(("n", "p"), [(3000, 4), (90, 200), (3000, 70)])  # a sweep, a path, a score
+def test_chains_that_threads_share_have_the_draws_of_one(n, p):
+    rng = np.random.default_rng(n)
+    x = rng.standard_normal((n, p))
+    y = (x[:, :3] + rng.standard_normal((n, 3))).argmax(axis=1)
+    how = {"n_iter": 10, "burn_in": 45, "random_state": 0, "target_ess": None}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one, two, three = (HorseshoeProbitClassifier(**how, n_jobs=n_jobs).fit(x, y) for n_jobs in (1, 2, 3))
+    for other in (two, three):
+        np.testing.assert_array_equal(other.coef_draws_, one.coef_draws_)
+        np.testing.assert_array_equal(other.global_scale_draws_, one.global_scale_draws_)
+
+
 @pytest.mark.parametrize(
     "how",
     [

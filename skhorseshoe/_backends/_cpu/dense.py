@@ -11,6 +11,7 @@ from scipy import special  # noqa: F401 - part of what a back end offers
 
 from ..._model import PROBIT
 from ..._utils.memmap import cut, is_on_disk, read_ahead
+from ..._utils.threads import ONE_THREAD
 from .. import line_moves
 from ..moments import combine_moments
 from .column_moves import ColumnMoves  # noqa: F401 - part of what a back end offers
@@ -47,7 +48,8 @@ _MOST_FUSED_BLOCKS = 4  # blocks of rows up to which one call is faster than ste
 _MOST_FUSED_COLUMNS = 127  # largest number of columns whose matrices threads do not share
 _records = WeakKeyDictionary()  # by ``Rows``, their ``FusedScoreRows``
 
-_LEAST_SHARED_PREDICTORS = 2**11  # least number of linear predictors of all chains for which threads share line moves
+# Least numbers of linear predictors of all chains for which threads share line moves, and trajectories of classes.
+_LEAST_SHARED_PREDICTORS = 2**15, 2**14
 _PIECES_OF_A_MATRIX = 16  # number of pieces of a large symmetric matrix that threads share
 
 _GRAM_NUMBERS_AT_A_TIME = 2**20  # elements of X converted to float64 at a time
@@ -207,15 +209,18 @@ def fused_trajectories(state, rows, reference, tuning, tau_0, key, with_scales):
     many that threads share them or that calls of Python take little of the time, or where rows have an offset."""
     if len(reference.point) > _MOST_FUSED_COLUMNS or not _one_thread_suffices(rows):
         return None
-    score_rows = fused_score_rows(rows)
-    return reference.mass_matrix.fused_trajectories(state, score_rows, reference, tuning, tau_0, key, with_scales)
+    inputs = fused_score_rows(rows), reference, tuning, tau_0, key, with_scales
+    return reference.mass_matrix.fused_trajectories(
+        state, *inputs, _threads_of_chains(rows, state.beta, tuning.n_steps)
+    )
 
 
 def fused_trajectory_in_prior_coordinates(state, rows, coordinates, step, n_steps, key):
     """``_trajectory`` of ``hmc_prior_coordinates.py`` in one call, or None as for ``fused_trajectories``."""
     if not _one_thread_suffices(rows, _MOST_FUSED_BLOCKS):
         return None
-    return coordinates.fused_trajectory(state, fused_score_rows(rows), step, n_steps, key)
+    threads = _threads_of_chains(rows, state.beta, n_steps)
+    return coordinates.fused_trajectory(state, fused_score_rows(rows), step, n_steps, key, threads)
 
 
 def fused_exchanges(state, rows, exchanges, numbers, stride, key):
@@ -229,9 +234,26 @@ def fused_score(rows, beta):
     """Log-likelihood and score at the sampler's coefficients, or None as for ``fused_trajectories``."""
     if not _one_thread_suffices(rows, 1 if rows.groups is None else _MOST_FUSED_BLOCKS):
         return None
-    loglik, score = np.empty(len(beta)), np.empty(beta.shape)
-    _fused_score(fused_score_rows(rows), np.ascontiguousarray(beta), len(beta), loglik, score)
+    made, beta, loglik, score = (
+        fused_score_rows(rows),
+        np.ascontiguousarray(beta),
+        np.empty(len(beta)),
+        np.empty(beta.shape),
+    )
+
+    def compute(first, last):
+        _fused_score(made, beta[first:last], last - first, loglik[first:last], score[first:last])
+
+    _threads_of_chains(rows, beta).run(compute, len(beta))
     return loglik, score
+
+
+def _threads_of_chains(rows, beta, n_steps=1):
+    """The threads that share the chains of a fused call: several if a chain has several linear predictors a row, since
+    the chains of two classes are computed together, and if there are enough of them."""
+    n_predictors = rows.n * len(beta) * rows.columns.n_contrasts * n_steps
+    shares = rows.columns.n_contrasts > 1 and rows.groups is None and n_predictors >= _LEAST_SHARED_PREDICTORS[1]
+    return rows.threads if shares else ONE_THREAD
 
 
 def _one_thread_suffices(rows, n_blocks=1):
@@ -285,7 +307,7 @@ def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, s
     numbers = line_moves.random_numbers(beta, lines, rows.ops, key, sweep)
     inputs = fused_line_rows(rows, lines, tau_0), np.ascontiguousarray(rows.columns.of_X(beta)), *numbers
     state = *out, None, None
-    if rows.n * len(beta) < _LEAST_SHARED_PREDICTORS:
+    if rows.n * len(beta) < _LEAST_SHARED_PREDICTORS[0]:
         fused_line_moves(*inputs, 0, len(beta), state)
     else:
         rows.threads.run(lambda first, last: fused_line_moves(*inputs, first, last, state), len(beta))

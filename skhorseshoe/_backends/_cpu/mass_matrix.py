@@ -99,15 +99,16 @@ class MassMatrix(Moving):
         self._share(lambda spare, first, last: _move_scales(*inputs, first, last, spare, accepted))
         return *scales, accepted
 
-    def fused_trajectories(self, state, rows, reference, tuning, tau_0, key, with_scales):
-        """The state after the trajectories of a sweep, in one call. rows : their record."""
+    def fused_trajectories(self, state, rows, reference, tuning, tau_0, key, with_scales, threads):
+        """The state after the trajectories of a sweep, in one call for each thread. rows : their record."""
         new, acceptance = tuple(np.array(values, order="C") for values in state[:5]), np.empty(len(state.beta))
         tau_acceptance = np.empty(len(acceptance)) if tuning.tau_moves else None
         if self._planned != (planned := (tuning, tau_0)):
             apart, self._planned = tuning.apart and tuning.tau_moves > 0, planned
             self._plan = record("SweepPlan", (tuning.step, tuning.n_steps, apart, _moves(tuning, tau_0)))
         inputs = self._all, self._reference_record(reference), rows, self._plan, state.sweep, key, with_scales
-        self._check(_fused_trajectories(*inputs, len(new[0]), self.spare[0], new, acceptance, tau_acceptance))
+        out = record("State", new), acceptance, tau_acceptance
+        threads.run(lambda first, last: self._check(_fused_trajectories(*inputs, *out, first, last)), len(acceptance))
         return *new, state.sweep, acceptance, state.tau_acceptance if tau_acceptance is None else tau_acceptance
 
     def _share(self, task):

@@ -67,12 +67,13 @@ class PriorCoordinates(Moving):
         share_ranges(self.threads, trajectory.u.shape, lambda first, last: _kick(*inputs, first, last, moving))
         return trajectory
 
-    def fused_trajectory(self, state, rows, step, n_steps, key):
-        """beta, tau^-2, log-likelihood, score and acceptance after a trajectory and its test, in one call. rows : their
-        record."""
+    def fused_trajectory(self, state, rows, step, n_steps, key, threads):
+        """beta, tau^-2, log-likelihood, score and acceptance after a trajectory and its test, in one call for each
+        thread. rows : their record."""
         new, acceptance = _copies(state), np.empty(len(state.beta))
-        inputs = self.record, rows, step, n_steps, state.sweep, key
-        _fused_trajectory(*inputs, len(acceptance), (new[0], None, *new[1:]), acceptance)
+        moving = record("State", (new[0], None, *new[1:]))
+        inputs = self.record, rows, step, n_steps, state.sweep, key, moving, acceptance
+        threads.run(lambda first, last: _fused_trajectory(*inputs, first, last), len(acceptance))
         return *new, acceptance
 
 

@@ -129,7 +129,7 @@ EXPORT i32 fused_exchanges(const ExchangePrior* prior, const FusedScoreRows* row
         if (status) return status;
         const Key of_exchange{sweep + u32(1 + i) * stride, key[0], key[1]};
         const State proposed = {with, nullptr, state->tau_sq_inv, logliks, scores};
-        metropolis(change, of_exchange, proposed, n_chains, 0, q, *state, own_acceptance);
+        metropolis(change, of_exchange, proposed, 0, n_chains, 0, q, *state, own_acceptance);
         for (i64 c = 0; c < n_chains; ++c) acceptance[c] += own_acceptance[c] / double(n_exchanges);
     }
     return 0;

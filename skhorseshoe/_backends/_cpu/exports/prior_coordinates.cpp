@@ -272,29 +272,30 @@ EXPORT i32 kick_in_prior_coordinates(const PriorCoordinates* coordinates, double
     return 0;
 }
 
-// The state after a trajectory of n_steps and its test, in place: ``_trajectory`` of
-// ``_mcmc/hmc_prior_coordinates.py``. acceptance : (n_chains,). The numbers are, bit for bit, those of the functions
+// The state of the chains ``first`` to ``last - 1`` after a trajectory of n_steps and its test, in place: ``_trajectory``
+// of ``_mcmc/hmc_prior_coordinates.py``. acceptance : (n_chains,). The numbers are, bit for bit, those of the functions
 // above.
 EXPORT i32 fused_trajectory_in_prior_coordinates(const PriorCoordinates* coordinates, const FusedScoreRows* rows, double angle,
-                                                 i64 n_steps, u32 sweep, const u32* key, i64 n_chains,
-                                                 const State* state, double* acceptance) {
-    const i64 q = rows->q * rows->n_contrasts, size = n_chains * (q + 1);
-    Scratch<double> memory(3 * size + 2 * n_chains);
-    Proposal proposal(n_chains, 0, q);
+                                                 i64 n_steps, u32 sweep, const u32* key, const State* state,
+                                                 double* acceptance, i64 first, i64 last) {
+    const i64 q = rows->q * rows->n_contrasts, size = last * (q + 1), n = last - first;
+    Scratch<double> memory(3 * size + 2 * last);
+    Proposal proposal(last, 0, q);
     if (memory.failed() || proposal.memory.failed()) return NO_MEMORY;
     const Trajectory trajectory = {memory, memory + size, memory + 2 * size, memory + 3 * size};
-    double* change = trajectory.energy + n_chains;
+    const Trajectory own = of_chain(trajectory, first, q + 1);
+    double* change = trajectory.energy + last;
     const State& at = proposal.state;
-    i32 status = begin_in_prior_coordinates(coordinates, state, sweep, key, 0, n_chains, &trajectory);
-    for (i64 c = 0; c < n_chains; ++c) change[c] = -trajectory.energy[c];
+    i32 status = begin_in_prior_coordinates(coordinates, state, sweep, key, first, last, &trajectory);
+    for (i64 c = first; c < last; ++c) change[c] = -trajectory.energy[c];
     for (i64 step = 0; step < n_steps && !status; ++step) {
-        kick_and_rotate(angle, trajectory.u, trajectory.v, trajectory.force, size);
-        beta_of_prior_coordinates(coordinates, trajectory.u, 0, n_chains, at.beta, at.tau_sq_inv);
-        status = score_at(*rows, at.beta, n_chains, at.loglik, at.score, step + 1 < n_steps);
-        kick_in_prior_coordinates(coordinates, angle, &at, 0, n_chains, &trajectory);
+        kick_and_rotate(angle, own.u, own.v, own.force, n * (q + 1));
+        beta_of_prior_coordinates(coordinates, trajectory.u, first, last, at.beta, at.tau_sq_inv);
+        status = score_at(*rows, at.beta + first * q, n, at.loglik + first, at.score + first * q, step + 1 < n_steps);
+        kick_in_prior_coordinates(coordinates, angle, &at, first, last, &trajectory);
     }
     if (status) return status;
-    for (i64 c = 0; c < n_chains; ++c) change[c] += trajectory.energy[c];
-    metropolis(change, {sweep, key[0], key[1]}, at, n_chains, 0, q, *state, acceptance);
+    for (i64 c = first; c < last; ++c) change[c] += trajectory.energy[c];
+    metropolis(change, {sweep, key[0], key[1]}, at, first, last, 0, q, *state, acceptance);
     return 0;
 }

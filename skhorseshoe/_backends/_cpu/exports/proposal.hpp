@@ -19,12 +19,12 @@ struct Proposal {
     }
 };
 
-// Chains for which a Metropolis test accepts the change of energy take the proposed state. p : as above. acceptance :
-// (n_chains,) the probabilities.
-static inline void metropolis(const double* change, Key key, const State& proposed, i64 n_chains, i64 p, i64 q,
+// Chains of ``first`` to ``last - 1`` for which a Metropolis test accepts the change of energy take the proposed state. p :
+// as above. acceptance : (n_chains,) the probabilities.
+static inline void metropolis(const double* change, Key key, const State& proposed, i64 first, i64 last, i64 p, i64 q,
                               const State& state, double* acceptance) {
     const auto copy = [](double* to, const double* from, i64 n) { memcpy(to, from, sizeof(double) * n); };
-    for (i64 c = 0; c < n_chains; ++c) {
+    for (i64 c = first; c < last; ++c) {
         if (!accepts(change[c], Stream(key, u32(c), ACCEPT_PURPOSE), acceptance[c])) continue;
         copy(state.beta + c * q, proposed.beta + c * q, q), copy(state.score + c * q, proposed.score + c * q, q);
         if (p) copy(state.lambda_sq_inv + c * p, proposed.lambda_sq_inv + c * p, p);
