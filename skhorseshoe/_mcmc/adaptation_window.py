@@ -16,8 +16,8 @@ _POINTS = 32  # number of states at which the information is averaged
 # Acceptance with moves of the scales relative to that without: the least with which they go on, within a trajectory and
 # after it; and the least with which moves within are as good as moves after it, which take one more pass.
 _LEAST_RATIO, _GOOD_RATIO = (0.5, 0.6), 0.8
-# Number of columns whose lambda_j move with u held: the least, and the most that is a quarter of all.
-_SLOW_COLUMNS = 32, 256
+# Number of coefficients whose lambda_j move with u held: the least, and the most that are a share of all.
+_SLOW_COEFFICIENTS = 32, 256
 _LEAST_NOVELTY = 0.6  # 1 less the autocorrelation at lag 1, above which a coefficient forgets quickly
 _WIDTH_IN_LOG_DEVIATIONS = 20.0  # width of a slice, in standard deviations of a logarithm
 _WINDOW_SHARES = (0.15, 0.2, 0.25)  # windows, as shares of burn-in; the rest tunes steps for the last reference
@@ -126,11 +126,13 @@ class Window:
         without, with_moves = self.rates / n_rates
         return with_moves / without
 
-    def slowest(self, p):
-        """Of the p shrunk coefficients, those with the largest autocorrelation at lag 1."""
-        least, most = _SLOW_COLUMNS
-        n_slow = max(least, min(most, p // 4), p // 16)
-        return tuple(sorted(np.argsort(self._novelty()[:p])[:n_slow].tolist()))
+    def slowest(self, p, d=1):
+        """Of the columns, with d of the p shrunk coefficients each, those with the largest autocorrelation at lag 1."""
+        least, most = _SLOW_COEFFICIENTS
+        share = p // 4 if d == 1 else p  # several coefficients hold their lambda fast, so of these all are slow
+        n_slow = max(least, min(most, share), p // 16) // d
+        novelty = self._novelty()[:p].reshape(-1, d).mean(axis=1)
+        return tuple(sorted(np.argsort(novelty)[:n_slow].tolist()))
 
     def forgets(self, p):
         """Whether each of the p shrunk coefficients has a small autocorrelation at lag 1."""

@@ -136,7 +136,7 @@ class HmcChains(Chains):
             self._set_reference(reference, window.spread(information, p))
         if n_left == 1:
             n_steps = steps_for_angle(tuning.step, self._least_angle())
-            slow = window.slowest(p) if rows.columns.n_contrasts == 1 else ()
+            slow = window.slowest(p, rows.columns.n_contrasts)
             tuning = tuning._replace(n_steps=n_steps, slow=slow, apart=n_steps > 1)
         elif n_left == 0:
             if tuning.n_steps > 1:  # the last reference may need more steps

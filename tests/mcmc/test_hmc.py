@@ -159,6 +159,7 @@ def test_the_slowest_have_the_largest_autocorrelation():
     assert len(slow) == 32
     assert set(range(0, 60, 2)) < set(slow)
     assert window.slowest(5) == tuple(range(5))
+    assert window.slowest(60, 3) == tuple(range(20))  # of columns with several coefficients, as many as are cheap
 
 
 @pytest.mark.parametrize("start", ["usual", "far"])

@@ -40,3 +40,30 @@ HD void transposed_product(const double* L, const double* x, double* out, i64 q)
 HD void add_square(double* P, double factor, const double* g, i64 q) {
     for (i64 i = 0; i < q; ++i) add_multiple(P + i * q, factor * g[i], g, q);
 }
+
+// Eigenvalues (d,) and eigenvectors, the columns of (d, d), of a symmetric matrix of few columns whose rows are ``stride``
+// apart, by Jacobi's rotations. work : (d, d) scratch.
+HD void diagonalise(const double* matrix, i64 stride, i64 d, double* values, double* vectors, double* work) {
+    for (i64 i = 0; i < d; ++i)
+        for (i64 j = 0; j < d; ++j) work[i * d + j] = matrix[i * stride + j], vectors[i * d + j] = i == j;
+    bool has_turned = true;
+    for (i64 round = 0; round < 50 && has_turned; ++round) {
+        has_turned = false;
+        for (i64 i = 0; i < d; ++i)
+            for (i64 j = i + 1; j < d; ++j) {
+                const double across = work[i * d + j], a = work[i * d + i], b = work[j * d + j];
+                if (!(fabs(across) > 1e-17 * sqrt(fabs(a * b)))) continue;
+                has_turned = true;
+                const double ratio = (b - a) / (2.0 * across), away = fabs(ratio) + sqrt(1.0 + ratio * ratio);
+                const double tangent = (ratio < 0.0 ? -1.0 : 1.0) / away, cosine = 1.0 / sqrt(1.0 + tangent * tangent);
+                const auto turn = [=](double& first, double& second) {
+                    const double old = first;
+                    first = cosine * (old - tangent * second), second = cosine * (tangent * old + second);
+                };
+                for (i64 k = 0; k < d; ++k) turn(work[k * d + i], work[k * d + j]);
+                for (i64 k = 0; k < d; ++k) turn(work[i * d + k], work[j * d + k]);
+                for (i64 k = 0; k < d; ++k) turn(vectors[k * d + i], vectors[k * d + j]);
+            }
+    }
+    for (i64 i = 0; i < d; ++i) values[i] = work[i * d + i];
+}

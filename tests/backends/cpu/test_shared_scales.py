@@ -81,3 +81,57 @@ def test_moves_of_tau_with_u_held_leave_the_law_of_shared_scales_invariant():
     for axis, grid in enumerate((log_tau, log_lambda)):
         marginal = of_law(grid, np.log(share.sum(axis=1 - axis)))
         assert stats.kstest(drawn[axis], marginal).pvalue > P_VALUE
+
+
+GRID = np.linspace(-18, 18, 289)  # of log lambda
+
+
+def drawn_scales(H, b, tau, d):
+    """log lambda of both columns after moves with u held, tau fixed; (2, n). The last coefficient is not shrunk."""
+    q, drawn, x = len(b), [], np.ones((N_CHAINS, 2 * d))
+    gauss, zero = cpu.MassMatrix(H, b, N_CHAINS, 2 * d, ALONE, n_contrasts=d), np.zeros((N_CHAINS, q))
+    for t in range(120):
+        state = HmcState(zero, x, np.full(N_CHAINS, tau**-2.0), zero[:, 0], zero, t, None, None)
+        gauss.begin(Reference(np.zeros(q), np.zeros(q), 0 * H, None), state, KEY)
+        x, taus, _ = gauss.move_scales(*state[1:3], TAU_0, Tuning(1.0, 1, 2, 0.0, slow=(0, 1)), t, KEY)
+        np.testing.assert_allclose(taus, tau**-2.0, rtol=1e-12)
+        assert (x.reshape(N_CHAINS, 2, d) == x.reshape(N_CHAINS, 2, d)[..., :1]).all()
+        if t >= 20 and t % 10 == 0:
+            drawn.append(-0.5 * np.log(x[:, ::d].T))
+    return np.concatenate(drawn, axis=1)
+
+
+def grid_of_scales(H, b, tau, d):
+    """The log-density of both on the grid, by determinants: |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log lambda)."""
+    one, two = np.meshgrid(GRID, GRID, indexing="ij")
+    log_d = -2 * np.repeat(np.dstack([one, two]) + np.log(tau), d, axis=-1)
+    M = H + np.eye(len(b)) * np.concatenate([np.exp(log_d), np.zeros((*one.shape, 1))], axis=-1)[..., None]
+    density = (log_d.sum(axis=-1) - np.linalg.slogdet(M)[1] + np.linalg.solve(M, b[:, None])[..., 0] @ b) / 2
+    return density + sum(each - np.log1p(np.exp(2 * each)) for each in (one, two))
+
+
+def shared_problem(d, strength, seed=0):
+    """H and b of two correlated columns and an intercept, one contrast of the first of which is less informed."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((2 * d + 1, 2 * d + 1))
+    A[:, 0] *= 0.05
+    return A.T @ A + 1e-9 * np.eye(len(A)), strength * A.T @ rng.standard_normal(len(A))
+
+
+@pytest.mark.parametrize("tau", [0.1, 1e3])
+@pytest.mark.parametrize(("d", "strength"), [(2, 0.1), (2, 5.0), (3, 1.5), (5, 0.0)])
+def test_moves_of_shared_scales_with_u_held_have_their_law(d, strength, tau):
+    H, b = shared_problem(d, strength)
+    share = np.exp((density := grid_of_scales(H, b, tau, d)) - density.max())
+    for axis, drawn in enumerate(drawn_scales(H, b, tau, d)):
+        assert stats.kstest(drawn, of_law(GRID, np.log(share.sum(axis=1 - axis)))).pvalue > P_VALUE
+
+
+@pytest.mark.parametrize("error", ["LARGER_MEAN", "SMALLER_TAU"])
+def test_quadrature_catches_errors_in_moves_of_shared_scales(error, plant):
+    H, b = shared_problem(3, 1.5)
+    share = np.exp((density := grid_of_scales(H, b, 0.3, 3)) - density.max())
+    plant(error)
+    marginals = [of_law(GRID, np.log(share.sum(axis=1 - axis))) for axis in range(2)]
+    found = [stats.kstest(*given).pvalue for given in zip(drawn_scales(H, b, 0.3, 3), marginals, strict=True)]
+    assert min(found) < 1e-8

@@ -33,22 +33,23 @@ static inline i32 begin_chain(const Gaussians& all, const Reference& reference, 
 // Slice steps of the lambda_j in ``slow`` (k,), and the Gaussian that follows. work : (2 q,). A minor, NO_MEMORY or 0.
 static inline i32 move_slow_lambda(const Gaussians& all, const i64* slow, i64 k, const Stream& stream,
                                    const Scales& scales, const Gaussian& gaussian, double* work) {
-    const i64 q = all.q;
-    Scratch<double> units(q * k), P(k * k), slow_work(3 * k);
+    const i64 q = all.q, d = all.n_contrasts, size = k * d;
+    Scratch<double> units(q * size), P(size * size), slow_work(k + size + d * (size + 2 * d + 4));
     if (units.failed() || P.failed() || slow_work.failed()) return NO_MEMORY;
-    double *m = slow_work, *x = slow_work + k, *column = slow_work + 2 * k;
-    memset(units, 0, sizeof(double) * q * k);
-    memset(P, 0, sizeof(double) * k * k);
-    for (i64 i = 0; i < k; ++i) {
-        units[slow[i] * k + i] = 1.0;
-        m[i] = gaussian.mean[slow[i]], x[i] = scales.lambda_sq_inv[slow[i]];
+    double *x = slow_work, *m = x + k, *rows = m + size;
+    memset(units, 0, sizeof(double) * q * size);
+    memset(P, 0, sizeof(double) * size * size);
+    for (i64 i = 0; i < size; ++i) {
+        const i64 j = slow[i / d] * d + i % d;
+        units[j * size + i] = 1.0;
+        m[i] = gaussian.mean[j], x[i / d] = scales.lambda_sq_inv[j];
     }
-    solve_all(gaussian.L, q, units, k);
-    add_products(units, q, k, P, true);
-    for (i64 a = 0; a < k; ++a)
-        for (i64 e = 0; e < a; ++e) P[e * k + a] = P[a * k + e];
-    move_lambda_marginally(Lapack(), P, m, x, k, *scales.tau_sq_inv, stream, column);
-    for (i64 i = 0; i < k; ++i) scales.lambda_sq_inv[slow[i]] = x[i];
+    solve_all(gaussian.L, q, units, size);
+    add_products(units, q, size, P, true);
+    for (i64 a = 0; a < size; ++a)
+        for (i64 e = 0; e < a; ++e) P[e * size + a] = P[a * size + e];
+    move_lambda_marginally(Lapack(), P, m, x, k, d, *scales.tau_sq_inv, stream, rows, rows + d * size);
+    for (i64 i = 0; i < size; ++i) scales.lambda_sq_inv[slow[i / d] * d + i % d] = x[i / d];
 #ifdef PLANT_GAUSSIAN_FORGOTTEN
     double ignored;
     return factorise_mass_matrix(Lapack(), all, gaussian.b, scales.lambda_sq_inv, *scales.tau_sq_inv, gaussian.L, work,
@@ -58,7 +59,8 @@ static inline i32 move_slow_lambda(const Gaussians& all, const i64* slow, i64 k,
 #endif
 }
 
-// Moves of the scales with u held: n moves of tau, an even number, and in their middle those of lambda_j, j in ``slow``.
+// Moves of the scales with u held: n moves of tau, an even number, and in their middle those of lambda_j, of the k columns in
+// ``slow``.
 struct ScaleMoves {  // filled by Python
     double tau_0, tau_step;
     i64 n;

@@ -51,10 +51,11 @@ draw_taus_given_beta(const double* beta, const double* tau_sq_inv, double tau_0,
 // P (n_chains, k, k), m and x (n_chains, k). Shared memory: k numbers.
 extern "C" __global__ void __launch_bounds__(THREADS, 4)
 move_slow_lambda(double* P, double* m, double* x, const double* tau_sq_inv, int k, u32 sweep, u32 k0, u32 k1) {
-    DYNAMIC_SHARED(double, column);
+    DYNAMIC_SHARED(double, row);
     const i64 c = blockIdx.x;
     const Stream stream({sweep, k0, k1}, u32(c), LAMBDA_MOVE_PURPOSE);
-    move_lambda_marginally(Block{nullptr}, P + c * k * k, m + c * k, x + c * k, k, tau_sq_inv[c], stream, column);
+    double work[6];
+    move_lambda_marginally(Block{nullptr}, P + c * k * k, m + c * k, x + c * k, k, 1, tau_sq_inv[c], stream, row, work);
 }
 
 // Proposals of tau^-2, the level that ``log_norm`` of each must exceed, its x (n_chains, p) = lambda^-2, and its diagonal d
