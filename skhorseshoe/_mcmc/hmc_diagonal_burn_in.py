@@ -20,6 +20,7 @@ from .tuned_chains import TunedChains, number_of_steps
 MEAN_ANGLE = 2.0  # mean angle of a trajectory, over sweeps
 _MOST_LEAPFROG_STEPS = 100
 _TAU_MOVES = 8, 0.3  # number of moves of tau in a sweep, and their standard deviation, in log tau
+_LINES = 2, 3.0  # number of split moves along lines in their place, and the width of their slices, in log units
 _MOST_MODE_STEPS = 100  # of the search for the first reference, which need not be exact
 _REFERENCE = DiagonalReference._fields
 _SEEN = "n", "points"  # names in saved arrays of the entries of ``seen``
@@ -39,7 +40,10 @@ class DiagonalChains(TunedChains):
         # The scales begin as beta tells: a large tau would take long to come down.
         state = hmc.draw_scales(state, rows, tau_0, key)._replace(sweep=0)
         super().__init__(problem, state, burn_in, saved, blocks)
-        self.moves = ops.ColumnMoves(rows, fixed)
+        self.moves, self.lines = ops.ColumnMoves(rows, fixed), None
+        if self._some_rows is not None:
+            n_splits, width = _LINES
+            self.lines = rows.lines(fixed, np.full(1 + len(fixed.anchor), width), n_splits, n_columns=0)
         self.seen = None  # number of sweeps, and points among their states
         if saved is None:
             self._set_reference(*self._mode())
@@ -56,7 +60,8 @@ class DiagonalChains(TunedChains):
         rows, _, tau_0, key = self.problem
         n_steps = number_of_steps(state.sweep, self.step, _MOST_LEAPFROG_STEPS, MEAN_ANGLE)
         tuning = hmc.Tuning(self.step, n_steps, *_TAU_MOVES)
-        return hmc_diagonal.sweep(state, rows, self.references, tuning, self.moves, tau_0, rows.ops, key)
+        references, moves = self.references, self.moves
+        return hmc_diagonal.sweep(state, rows, references, tuning, moves, tau_0, rows.ops, key, lines=self.lines)
 
     def _rates(self, state):
         return (state.acceptance,)

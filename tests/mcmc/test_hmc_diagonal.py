@@ -63,20 +63,25 @@ class MovesOfManyDataSets:
         return beta, lambda_sq_inv
 
 
-def geweke(ops=cpu, given=PLAIN, n_batches=8, mass_matrix=DiagonalMassMatrix):
-    """``laws.geweke`` for whole sweeps, whose proposals are neither all accepted nor all rejected."""
+def geweke(ops=cpu, given=PLAIN, n_batches=8, mass_matrix=DiagonalMassMatrix, with_lines=False):
+    """``laws.geweke`` for whole sweeps, whose proposals are neither all accepted nor all rejected.
+
+    with_lines : whether tau moves along lines."""
     rng, rows, acceptance = np.random.default_rng(5), laws.RowsOfManyDataSets(given.ops, given), []
     assert not rows.columns.centre.any()  # else y would have another intercept
     fixed = prior_of(rows.columns)
     both = (mass_matrix(REFERENCE, fixed, N_CHAINS, 3, ALONE, *more) for more in ((SETS, UNBOUNDED), ((), None)))
     references = [hmc.Reference(None, None, None, matrix) for matrix in both]
-    tuning, moved = hmc.Tuning(0.5, 3, 4, 0.5), MovesOfManyDataSets(rows, ops)
+    tuning, moved, lines = hmc.Tuning(0.5, 3, 4, 0.5), MovesOfManyDataSets(rows, ops), None
+    if with_lines:
+        lines = rows.whole.lines(fixed, np.full(5, 3.0), 2, n_columns=0)
+        lines = lines._replace(square=lines.square * 20)  # as of so many more rows, so that columns are held
 
     def advance(parameters, y, k):
         rows.y = y
         state = hmc.HmcState(*parameters, *rows.score(parameters[0]), 2 * k, None, None)
         for _ in range(2):
-            state = hmc_diagonal.sweep(state, rows, references, tuning, moved, TAU_0, ops, KEY)
+            state = hmc_diagonal.sweep(state, rows, references, tuning, moved, TAU_0, ops, KEY, lines)
             acceptance.append(state.acceptance.mean())
         return state[:3]
 
@@ -92,8 +97,20 @@ def geweke(ops=cpu, given=PLAIN, n_batches=8, mass_matrix=DiagonalMassMatrix):
 
 
 @pytest.mark.parametrize("given", mostly_slow([PLAIN, SPARSE]))
-def test_sweeps_pass_geweke(given):
-    assert geweke(given.ops, given) < 4
+@pytest.mark.parametrize("with_lines", [False, True])
+def test_sweeps_pass_geweke(with_lines, given):
+    assert geweke(given.ops, given, with_lines=with_lines) < 4
+
+
+def lines_of_a_wider_prior(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
+    return cpu.move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, 3 * tau_0, key, sweep)
+
+
+@pytest.mark.slow
+def test_geweke_catches_another_prior_of_tau_along_lines():
+    only_there = {"draw_tau_given_beta": lambda beta, tau_sq_inv, *rest: tau_sq_inv}
+    wrong = planted(move_along_lines=lines_of_a_wider_prior, **only_there)
+    assert geweke(wrong, n_batches=24, with_lines=True) > 6
 
 
 class NoForceOfThePrior(DiagonalMassMatrix):
