@@ -161,7 +161,7 @@ def _move_all(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, uniform, hold
         held = hold_uniform * (1.0 + odds) < odds
         direction[:, :p] = where(held, 0.0, beta[:, :p])
         of_columns = r * held.sum(axis=1)[:, None]
-        for some in cut(0, r.shape[1], max(1, _NUMBERS_AT_A_TIME // odds.size)):
+        for some in cut(0, r.shape[1], max(1, _NUMBERS_AT_A_TIME // max(1, odds.size))):
             growth = np.exp(2.0 * r[:, some])[:, :, None]
             factor = where(held[:, None], 1.0 / (lambda_sq_inv[:, None] * growth), odds[:, None] * growth)
             of_columns[:, some] += np.log1p(factor).sum(axis=2)
