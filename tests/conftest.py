@@ -181,7 +181,7 @@ SIZES = {
     "untuned_burn_in": "_mcmc.burn_in._UNTUNED_SWEEPS",
     "window": "_utils.memmap.WINDOW",
     "work_of_a_factor": "_fit.plan._FACTOR_WORK",
-    "rows_in_prior_coordinates": "_fit.plan._MOST_ROWS_IN_PRIOR_COORDINATES",
+    "rows_factored": "_backends.limits.MOST_FACTORED_ROWS",
 }
 
 

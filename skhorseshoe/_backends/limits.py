@@ -2,6 +2,7 @@
 
 MOST_LEAPFROG_STEPS = 47  # of a trajectory of "hmc", but in the coordinates of the prior
 MOST_CHOLESKY_COLUMNS = 8000  # most columns of which Q is factorised in every sweep: seconds for each chain
+MOST_FACTORED_ROWS = 4000  # most sparse rows of which the shrinkage of more columns comes from a Cholesky factor
 
 
 def needs_conjugate_gradients(n_columns):

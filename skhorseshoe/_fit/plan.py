@@ -6,6 +6,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .._backends import device as _device
+from .._backends import limits
 from .._backends.limits import is_without_matrix, needs_conjugate_gradients
 from .._data.belonging import sign_of
 from .._data.row_blocks import block_bounds
@@ -32,7 +33,6 @@ _LARGEST_EXPANSION = 10  # largest row expansion that "auto" accepts
 _FEWEST_DIAGONAL_COLUMNS = 2000, 50  # fewest columns with a diagonal mass matrix, of an array and of sparse rows
 _FACTOR_WORK = 16  # numbers of X whose passes take as long as a factor, which takes the cube of the columns
 _SPARSE_SHARE = 0.1  # largest share of numbers that are stored with which columns hardly correlate, in so few rows each
-_MOST_ROWS_IN_PRIOR_COORDINATES = 4000  # most rows of a sparse X whose matrices over the rows take less than passes
 _DEFAULT_BYTES_OF_DRAWS = 2**30  # bytes of draws that n_iter="auto" keeps
 
 
@@ -152,15 +152,8 @@ def can_tune(params):
 
 def fits_prior_coordinates(params, data):
     """Whether "hmc" takes the coordinates of the prior: with a slab and clearly more columns than rows, but not on a
-    cluster, nor with so many sparse rows that it ``fits_diagonal``."""
-    fits = data.more_columns and params.slab_scale is not None
-    return fits and not (_are_many_sparse(params, data.rows[0]) and fits_diagonal(params, data, data.rows[0]))
-
-
-def _are_many_sparse(params, X):
-    """Whether rows with a slab are too many for the coordinates of the prior."""
-    is_bounded = params.slab_scale is not None and can_tune(params)
-    return is_bounded and issparse(X) and X.shape[0] > _MOST_ROWS_IN_PRIOR_COORDINATES
+    cluster."""
+    return data.more_columns and params.slab_scale is not None
 
 
 def fits_diagonal(params, data, X):
@@ -169,7 +162,8 @@ def fits_diagonal(params, data, X):
     each column, and hardly any of its numbers."""
     if data.groups is not None or params.likelihood.n_classes > 2 or is_on_disk(X):
         return False
-    if data.outnumber and not _are_many_sparse(params, X):
+    is_bounded = issparse(X) and params.slab_scale is not None and can_tune(params)
+    if data.outnumber and not (is_bounded and X.shape[0] > limits.MOST_FACTORED_ROWS):
         return False
     (n, p), is_sparse = X.shape, issparse(X)
     numbers = X.nnz if is_sparse else X.size
@@ -235,8 +229,8 @@ def _choose_device(params, kind, X, extras):
 def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False, stored=0):
     """Bytes that a fit allocates in addition to X: its draws, with ``item`` bytes a coefficient, and its working set.
 
-    no_matrix : whether data augmentation makes passes over X in place of X'X. stored : numbers of a sparse X, and 0 of
-    an array.
+    no_matrix : whether data augmentation makes passes over X in place of X'X. stored : numbers of a sparse X, without
+    groups and of two classes, and 0 elsewhere.
     """
     q = p + 1
     draws = n_chains * n_draws * (item * q + 16)
@@ -244,8 +238,9 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
         watched = min(n, MOST_JUDGED_ROWS)
         draws += n_chains * n_draws * 8 * watched + (4 * watched + 16) * q
     if sampler == PRIOR_COORDINATES:
-        matrices = 4 * min(n_threads, n_chains) * n * n  # n x n, for the shrinkage factors
-        vectors = (40 * n_chains + 40) * q
+        by_products = stored > 0 and n > limits.MOST_FACTORED_ROWS
+        n_matrices = 0 if by_products else 4 * min(n_threads, n_chains)  # n x n, for the shrinkage factors
+        matrices, vectors = n_matrices * n * n, (40 * n_chains + 40) * q
         blocks = 4 * min(n_threads, n_chains) * max(min(2**20, 3 * n * p), n)
         return draws, 8 * (matrices + vectors + blocks) + _bytes_of_blas(n, 16 * 2**20)
     if sampler == DIAGONAL:
@@ -291,7 +286,8 @@ def _forecast_of(plan, n_threads, groups):
     settings, (n, p) = plan.settings, plan.shape
     n_chains, n_draws, sampler = settings.n_chains, _most_draws(settings), settings.kind
     item = np.dtype(settings.draws_dtype).itemsize
-    n_numbers = plan.rows[0].nnz if plan.rows is not None and issparse(plan.rows[0]) else 0
+    is_plain = plan.rows is not None and issparse(plan.rows[0]) and groups is None and plan.n_contrasts == 1
+    n_numbers = plan.rows[0].nnz if is_plain else 0
     p = plan.n_contrasts * (p + 1) - 1 + plan.n_own
     needed = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, _has_no_matrix(plan), n_numbers)
     if plan.n_contrasts > 1:  # draws are kept by class, one more than the contrasts

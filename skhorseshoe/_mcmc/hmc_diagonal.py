@@ -3,8 +3,8 @@
 Of the information of the reference only the diagonal is kept, in coordinates in which it is nearly all: the intercept
 is that at the means of the columns, weighted by the information of the rows, and what the levels of a category have in
 common is added (``core/diagonal_gaussian.hpp``). The reference is at the median of the posterior; at a mode, or with
-another intercept, steps are half as long. After each trajectory tau moves with u held, or where columns outnumber rows,
-so that it hardly could, along lines; and single coefficients move with their local scales (``core/column_moves.hpp``).
+another intercept, steps are half as long. After each trajectory tau moves with u held, and single coefficients move
+with their local scales (``core/column_moves.hpp``), both with tests of their own.
 """
 
 from typing import NamedTuple
@@ -24,23 +24,18 @@ class DiagonalReference(NamedTuple):
     size: float  # the sum of the informations of the rows
 
 
-def sweep(state, rows, references, tuning, moves, tau_0, ops, key, lines=None):
+def sweep(state, rows, references, tuning, moves, tau_0, ops, key):
     """Draw every unknown once from its law given the others; returns the new state.
 
     references : ``hmc.Reference`` with its mass matrix, and with one without sets for moves of tau. tuning :
-    ``hmc.Tuning``, whose moves of tau are apart. moves : ``ColumnMoves``. lines : ``Lines`` along which tau moves with
-    beta in their place, or none.
+    ``hmc.Tuning``, whose moves of tau are apart. moves : ``ColumnMoves``.
     """
     t = state.sweep
     state = hmc.along_trajectory(state, rows, references[0], tuning._replace(tau_moves=0), tau_0, ops, key)
-    if lines is None:
-        acceptance, scales_only = state.acceptance, tuning._replace(step=0.0, n_steps=1)
-        state = state._replace(sweep=t + SECOND_TRAJECTORY)
-        state = hmc.along_trajectory(state, rows, references[1], scales_only, tau_0, ops, key)  # tau | u
-        state = state._replace(acceptance=acceptance, sweep=t)
-    else:
-        beta, *scales = ops.move_along_lines(*state[:3], rows, lines, tau_0, key, t)
-        state = hmc.HmcState(beta, *scales, *state[3:])  # of loglik and score no more is asked
+    acceptance, scales_only = state.acceptance, tuning._replace(step=0.0, n_steps=1)
+    state = state._replace(sweep=t + SECOND_TRAJECTORY)
+    state = hmc.along_trajectory(state, rows, references[1], scales_only, tau_0, ops, key)  # tau | u
+    state = state._replace(acceptance=acceptance, sweep=t)
     beta, lambda_sq_inv = moves.move(state, key)  # (beta_j, lambda_j) | u_j
     loglik, score = rows.score(beta)
     state = state._replace(beta=beta, lambda_sq_inv=lambda_sq_inv, loglik=loglik, score=score)

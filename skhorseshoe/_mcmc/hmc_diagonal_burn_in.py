@@ -12,7 +12,6 @@ from scipy.optimize import minimize
 from .._backends import NO_SWEEP
 from . import gibbs, hmc, hmc_diagonal
 from .adaptation_window import mean_of_chains
-from .burn_in import MOST_JUDGED_ROWS
 from .hmc_diagonal import DiagonalReference
 from .shrinkage_by_products import ShrinkageByProducts
 from .tuned_chains import TunedChains, number_of_steps
@@ -20,7 +19,6 @@ from .tuned_chains import TunedChains, number_of_steps
 MEAN_ANGLE = 2.0  # mean angle of a trajectory, over sweeps
 _MOST_LEAPFROG_STEPS = 100
 _TAU_MOVES = 8, 0.3  # number of moves of tau in a sweep, and their standard deviation, in log tau
-_LINES = 2, 3.0  # number of split moves along lines in their place, and the width of their slices, in log units
 _MOST_MODE_STEPS = 100  # of the search for the first reference, which need not be exact
 _REFERENCE = DiagonalReference._fields
 _SEEN = "n", "points"  # names in saved arrays of the entries of ``seen``
@@ -40,10 +38,7 @@ class DiagonalChains(TunedChains):
         # The scales begin as beta tells: a large tau would take long to come down.
         state = hmc.draw_scales(state, rows, tau_0, key)._replace(sweep=0)
         super().__init__(problem, state, burn_in, saved, blocks)
-        self.moves, self.lines = ops.ColumnMoves(rows, fixed), None
-        if self._some_rows is not None:
-            n_splits, width = _LINES
-            self.lines = rows.lines(fixed, np.full(1 + len(fixed.anchor), width), n_splits, n_columns=0)
+        self.moves = ops.ColumnMoves(rows, fixed)
         self.seen = None  # number of sweeps, and points among their states
         if saved is None:
             self._set_reference(*self._mode())
@@ -60,26 +55,15 @@ class DiagonalChains(TunedChains):
         rows, _, tau_0, key = self.problem
         n_steps = number_of_steps(state.sweep, self.step, _MOST_LEAPFROG_STEPS, MEAN_ANGLE)
         tuning = hmc.Tuning(self.step, n_steps, *_TAU_MOVES)
-        references, moves = self.references, self.moves
-        return hmc_diagonal.sweep(state, rows, references, tuning, moves, tau_0, rows.ops, key, lines=self.lines)
+        return hmc_diagonal.sweep(state, rows, self.references, tuning, self.moves, tau_0, rows.ops, key)
 
     def _rates(self, state):
         return (state.acceptance,)
 
     def _judged(self):
-        """As for all chains, without what the data do not bound: sampling does not wait for it either. Of more columns
-        than rows log tau and linear predictors: of so many columns some always disagree in so few sweeps."""
-        if self._some_rows is not None:
-            coef, intercept = self.problem.rows.columns.coefficients(self.state.beta)
-            predictors = (self._some_rows @ coef.T).T + intercept[:, None]
-            return np.column_stack([np.log(self.state.tau_sq_inv), predictors])
+        """As for all chains, without what the data do not bound: sampling does not wait for it either."""
         judged = super()._judged()
         return judged if self._unbounded is None else judged[:, self._unbounded == 0.0]
-
-    @cached_property
-    def _some_rows(self):
-        rows = self.problem.rows
-        return rows.sampled(MOST_JUDGED_ROWS) if rows.columns.n_shrunk > rows.n else None
 
     def _add(self):
         """Add some states to the points from which the next reference comes."""

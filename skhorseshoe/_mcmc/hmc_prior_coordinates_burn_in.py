@@ -8,7 +8,9 @@ from math import log
 
 import numpy as np
 
+from .._backends import limits
 from . import hmc_prior_coordinates
+from .shrinkage_by_products import ShrinkageByProducts
 from .tuned_chains import TunedChains, number_of_steps
 
 _FIRST_SWEEPS = 20, 10  # number of sweeps at the start, and the largest number of steps of a trajectory in them
@@ -115,8 +117,17 @@ class PriorCoordinateChains(TunedChains):
         self.size = np.concatenate([np.where(is_signal, size, 1.0), others, tau_size])
         self.centre = np.concatenate([np.where(is_signal, mean[:p], 0.0), mean[p:]])
 
+    @property
+    def _by_products(self):
+        """Whether the shrinkage factors come from products with the rows, in place of a matrix over them."""
+        rows = self.problem.rows
+        is_plain = rows.is_sparse and rows.columns.n_contrasts == 1 and rows.groups is None
+        return is_plain and rows.n > limits.MOST_FACTORED_ROWS
+
     def _information(self, beta):
-        rows, fixed, _, _ = self.problem
+        rows, fixed, _, key = self.problem
+        if self._by_products:
+            return ShrinkageByProducts(rows, fixed, beta.mean(axis=0), rows.information_diagonal(beta), key)
         variances = fixed.variances[:: rows.columns.n_contrasts]  # all contrasts of a column have one prior
         return rows.ops.ShrinkageByRows(*rows.information_by_rows(beta), variances)
 
@@ -125,8 +136,11 @@ class PriorCoordinateChains(TunedChains):
         beta, tau_sq_inv, d = self.state.beta, self.state.tau_sq_inv, rows.columns.n_contrasts
         shrunk = np.ascontiguousarray(beta[:, : rows.columns.n_shrunk])
         lambda_sq_inv = rows.ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, self.state.sweep, d, rows.threads)
-        precision = tau_sq_inv[:, None] * lambda_sq_inv + fixed.slab_precision
-        return self.information(precision[:, ::d]).repeat(d, axis=1)
+        precision = tau_sq_inv[:, None] * lambda_sq_inv
+        if self._by_products:
+            others = np.zeros((len(beta), beta.shape[1] - shrunk.shape[1]))
+            return self.information(np.concatenate([precision, others], axis=1), self.state.sweep)
+        return self.information((precision + fixed.slab_precision)[:, ::d]).repeat(d, axis=1)
 
     def _own_arrays(self):
         """As ``arrays``, without those of blocks."""

@@ -70,6 +70,22 @@ def test_nothing_is_learnt_after_burn_in(wide):
     assert len(set(seen[39:])) == 1
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_shrinkage_of_many_sparse_rows_needs_no_matrix_over_them(weighted, sizes, monkeypatch):
+    rng = np.random.default_rng(4)
+    X = np.where(rng.random((60, 130)) < np.where(np.arange(130) < 2, 0.4, 0.1), 1.0, 0.0)
+    y = (4 * X[:, 0] - 4 * X[:, 1] + rng.standard_normal(60) > 0).astype(int)
+    X = sparse.csr_array(X)
+    weight = rng.integers(1, 4, 60) / 2 if weighted else None
+    by_rows = model(n_iter=300, burn_in=100).fit(X, y, weight)
+    sizes(rows_factored=20)
+    monkeypatch.setattr("skhorseshoe._backends._cpu.sparse.ShrinkageByRows", None)
+    by_products = model(n_iter=300, burn_in=100).fit(X, y, weight)
+    np.testing.assert_array_equal(by_products.coef_draws_, by_rows.coef_draws_)
+    assert by_rows.shrinkage_.min() < 0.7
+    np.testing.assert_allclose(by_products.shrinkage_, by_rows.shrinkage_, atol=0.05)
+
+
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.filterwarnings("ignore:X has more columns")
 def test_a_prior_scale_far_above_the_posterior_leaves_the_step_large(wide, seed):
