@@ -225,16 +225,6 @@ def test_burn_in_does_not_wait_for_what_the_data_do_not_bound(seed):
     np.testing.assert_array_equal(chains._judged(), np.delete(chains.state.beta, place, axis=1))
 
 
-def test_with_more_columns_than_rows_burn_in_waits_for_what_rows_predict(seed):
-    """Of tens of thousands of columns some always disagree in few sweeps."""
-    X, y = rare(seed, 30, 60)
-    chains = laws.chains_of(Rows(X, y.astype(np.uint8), True, sparse_cpu, ALONE, standardize=True), "diagonal", 0)
-    chains.advance()
-    judged, rows = chains._judged(), chains.problem.rows
-    np.testing.assert_allclose(judged[:, 0], np.log(chains.state.tau_sq_inv))
-    np.testing.assert_allclose(judged[:, 1:], rows.predictors(chains.state.beta).T)
-
-
 def test_the_diagonal_is_that_of_the_information(seed):
     X, y = one_hot(seed)
     weight, offset = np.random.default_rng(seed).uniform(0.5, 2, (2, len(y)))
