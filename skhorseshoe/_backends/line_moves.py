@@ -27,7 +27,6 @@ from typing import NamedTuple
 import numpy as np
 
 from .._model.horseshoe import log_half_cauchy
-from .._utils.memmap import cut
 from .constants import (
     LARGEST_ODDS,
     LINE_ALL,
@@ -46,7 +45,6 @@ _WIDTH_IN_DEVIATIONS = 8.0  # width of the slice of a coefficient that is not sh
 CHEAP_LINE_ROWS = 2**15  # number of rows up to which the likelihood costs little relative to matrices over the columns
 LONG_INTERVAL = 8  # sweeps from one with line moves to the next where they cost much or help little
 SEVERAL_INTERVAL = 8, 64  # where they help, and where little, for several classes: a proposal is an integral a row
-_NUMBERS_AT_A_TIME = 2**20  # numbers of columns at proposals that are computed at a time
 SPLIT_MOVES = 2  # number of split moves in a sweep of few rows
 SINGLE_MOVES = 4, 16  # number of coefficients that move by themselves in a sweep: in burn-in; at most after it
 
@@ -160,12 +158,9 @@ def _move_all(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, uniform, hold
         odds = np.minimum(lines.square / (tau_sq_inv[:, None] * lambda_sq_inv * LINE_HALF_HELD), LARGEST_ODDS)
         held = hold_uniform * (1.0 + odds) < odds
         direction[:, :p] = where(held, 0.0, beta[:, :p])
-        of_columns = r * held.sum(axis=1)[:, None]
-        for some in cut(0, r.shape[1], max(1, _NUMBERS_AT_A_TIME // max(1, odds.size))):
-            growth = np.exp(2.0 * r[:, some])[:, :, None]
-            factor = where(held[:, None], 1.0 / (lambda_sq_inv[:, None] * growth), odds[:, None] * growth)
-            of_columns[:, some] += np.log1p(factor).sum(axis=2)
-        prior -= of_columns
+        growth = np.exp(2.0 * r)[:, :, None]
+        factor = where(held[:, None], 1.0 / (lambda_sq_inv[:, None] * growth), odds[:, None] * growth)
+        prior -= np.log1p(factor).sum(axis=2) + r * held.sum(axis=1)[:, None]
     step = _first_in_slice(steps, prior, beta, direction, rows, lines.prior, uniform)
     square = (1.0 + step) ** 2
     if hold_uniform is not None:

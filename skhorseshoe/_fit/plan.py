@@ -12,7 +12,7 @@ from .._data.belonging import sign_of
 from .._data.row_blocks import block_bounds
 from .._data.validation import copied_bytes
 from .._data.weights import arrange
-from .._mcmc.burn_in import AUTO, MOST_JUDGED_ROWS
+from .._mcmc.burn_in import AUTO
 from .._mcmc.group_draws import forecast_of_groups
 from .._mcmc.prior import PER_CONTRAST
 from .._mcmc.run import DIAGONAL, PRIOR_COORDINATES, Settings
@@ -27,6 +27,7 @@ from . import group_findings
 from .parameters import DRAWS_PER_EFFECTIVE, sweeps_or_default, target_ess_or_default
 from .sparse_input import array_if_as_small, stored_columns, take_columns
 from .warning_texts import Finding
+from .watched import MOST_ROWS
 
 _FEWEST_TUNING_SWEEPS = 100  # fewest sweeps of burn-in in which "hmc" can tune itself
 _LARGEST_EXPANSION = 10  # largest row expansion that "auto" accepts
@@ -229,18 +230,17 @@ def _choose_device(params, kind, X, extras):
 def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False, stored=0):
     """Bytes that a fit allocates in addition to X: its draws, with ``item`` bytes a coefficient, and its working set.
 
-    no_matrix : whether data augmentation makes passes over X in place of X'X. stored : numbers of a sparse X, without
-    groups and of two classes, and 0 elsewhere.
+    no_matrix : whether passes over X replace X'X of data augmentation, or the matrix over the rows that the coordinates
+    of the prior need. stored : numbers of a sparse X, and 0 of an array.
     """
     q = p + 1
     draws = n_chains * n_draws * (item * q + 16)
     if p > n:  # draws of the watched quantities in float32, twice while they grow; the watched rows and their centre
-        watched = min(n, MOST_JUDGED_ROWS)
+        watched = min(n, MOST_ROWS)
         draws += n_chains * n_draws * 8 * watched + (4 * watched + 16) * q
     if sampler == PRIOR_COORDINATES:
-        by_products = stored > 0 and n > limits.MOST_FACTORED_ROWS
-        n_matrices = 0 if by_products else 4 * min(n_threads, n_chains)  # n x n, for the shrinkage factors
-        matrices, vectors = n_matrices * n * n, (40 * n_chains + 40) * q
+        matrices = 0 if no_matrix else 4 * min(n_threads, n_chains) * n * n  # n x n, for the shrinkage factors
+        vectors = (40 * n_chains + 40) * q
         blocks = 4 * min(n_threads, n_chains) * max(min(2**20, 3 * n * p), n)
         return draws, 8 * (matrices + vectors + blocks) + _bytes_of_blas(n, 16 * 2**20)
     if sampler == DIAGONAL:
@@ -286,10 +286,10 @@ def _forecast_of(plan, n_threads, groups):
     settings, (n, p) = plan.settings, plan.shape
     n_chains, n_draws, sampler = settings.n_chains, _most_draws(settings), settings.kind
     item = np.dtype(settings.draws_dtype).itemsize
-    is_plain = plan.rows is not None and issparse(plan.rows[0]) and groups is None and plan.n_contrasts == 1
-    n_numbers = plan.rows[0].nnz if is_plain else 0
+    n_numbers = plan.rows[0].nnz if plan.rows is not None and issparse(plan.rows[0]) else 0
     p = plan.n_contrasts * (p + 1) - 1 + plan.n_own
-    needed = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, _has_no_matrix(plan), n_numbers)
+    no_matrix = _takes_products(plan) if sampler == PRIOR_COORDINATES else _has_no_matrix(plan)
+    needed = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, no_matrix, n_numbers)
     if plan.n_contrasts > 1:  # draws are kept by class, one more than the contrasts
         needed = needed[0] * (plan.n_contrasts + 1) / plan.n_contrasts, needed[1]
     if plan.stored is not None:  # at the end they are copied to where the other columns have a place
@@ -306,6 +306,12 @@ def _most_draws(settings):
 
 def _has_no_matrix(plan):
     return plan.rows is not None and is_without_matrix(plan.rows[0])
+
+
+def _takes_products(plan):
+    """Whether the coordinates of the prior do without a matrix over the rows."""
+    X, _, _, codes, *_ = plan.rows
+    return not limits.factors_rows(X.shape[0], issparse(X), plan.n_contrasts, codes)
 
 
 def _words_of(plan, draws, working_set, has_checkpoint):
@@ -327,7 +333,7 @@ def _cure_of(plan, draws_are_more):
     n, p = plan.shape
     if draws_are_more:
         return "Keep fewer draws: set max_draws, raise thin, or lower n_chains."
-    if _has_no_matrix(plan):
+    if _has_no_matrix(plan) or (plan.settings.kind == PRIOR_COORDINATES and _takes_products(plan)):
         if plan.settings.kind == "hmc":
             return f"sampler='pxda' needs none of the {p} x {p} matrices that take the room."
         return "Select columns first, or lower n_chains."

@@ -6,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csc_array, issparse
 
-from .._mcmc.burn_in import MOST_JUDGED_ROWS
 from .._mcmc.draws import moving
 from .._posterior.correlated import clusters
 from .._posterior.correlations import products_of
 from ..diagnostics import ess_bulk, rhat
 
 WATCHED = "(predictions)", "(predictions and sets)"  # names, without and with sets of columns
+MOST_ROWS = 1000  # largest number of rows whose probabilities are watched
 _THRESHOLD = 0.7  # correlation at which columns form a set, as in ``sets.correlated_sets``
 # Sets are looked for up to so many columns, and products of two numbers in their correlations: a second, 150 MB.
 _MOST_COLUMNS, _MOST_PRODUCTS = 4096, 2**34
@@ -28,7 +28,7 @@ class Watched:
 
     def __init__(self, rows, is_rough):
         self.is_rough, self.likelihood = is_rough, rows.likelihood
-        columns, X = rows.columns, rows.sampled(MOST_JUDGED_ROWS)
+        columns, X = rows.columns, rows.sampled(MOST_ROWS)
         # A column far from zero leaves float32 few digits for its part of eta, so dense X is centred.
         self.centre = np.zeros(X.shape[1]) if issparse(X) else columns.mean_of_X
         self.X = (X if issparse(X) else X - self.centre).astype(np.float32)

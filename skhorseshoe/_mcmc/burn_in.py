@@ -13,7 +13,6 @@ MOST_EXTENSIONS = 4  # largest number of extensions, each twice as long as the o
 # Largest split R-hat of the coefficients at which an automatic burn-in ends, with and without tuning. It comes from few
 # states, so that it is noisy.
 _TUNED_RHAT, _UNTUNED_RHAT = 1.35, 1.2
-MOST_JUDGED_ROWS = 1000  # most rows whose predictions are judged in place of columns, where these outnumber the rows
 
 
 class Phases(NamedTuple):

@@ -8,7 +8,7 @@ from math import log
 
 import numpy as np
 
-from .._backends import limits
+from .._backends.limits import factors_rows
 from . import hmc_prior_coordinates
 from .shrinkage_by_products import ShrinkageByProducts
 from .tuned_chains import TunedChains, number_of_steps
@@ -117,16 +117,9 @@ class PriorCoordinateChains(TunedChains):
         self.size = np.concatenate([np.where(is_signal, size, 1.0), others, tau_size])
         self.centre = np.concatenate([np.where(is_signal, mean[:p], 0.0), mean[p:]])
 
-    @property
-    def _by_products(self):
-        """Whether the shrinkage factors come from products with the rows, in place of a matrix over them."""
-        rows = self.problem.rows
-        is_plain = rows.is_sparse and rows.columns.n_contrasts == 1 and rows.groups is None
-        return is_plain and rows.n > limits.MOST_FACTORED_ROWS
-
     def _information(self, beta):
         rows, fixed, _, key = self.problem
-        if self._by_products:
+        if not factors_rows(rows.n, rows.is_sparse, rows.columns.n_contrasts, rows.groups):
             return ShrinkageByProducts(rows, fixed, beta.mean(axis=0), rows.information_diagonal(beta), key)
         variances = fixed.variances[:: rows.columns.n_contrasts]  # all contrasts of a column have one prior
         return rows.ops.ShrinkageByRows(*rows.information_by_rows(beta), variances)
@@ -137,9 +130,9 @@ class PriorCoordinateChains(TunedChains):
         shrunk = np.ascontiguousarray(beta[:, : rows.columns.n_shrunk])
         lambda_sq_inv = rows.ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, self.state.sweep, d, rows.threads)
         precision = tau_sq_inv[:, None] * lambda_sq_inv
-        if self._by_products:
-            others = np.zeros((len(beta), beta.shape[1] - shrunk.shape[1]))
-            return self.information(np.concatenate([precision, others], axis=1), self.state.sweep)
+        if isinstance(self.information, ShrinkageByProducts):
+            n_others = beta.shape[1] - shrunk.shape[1]
+            return self.information(np.pad(precision, ((0, 0), (0, n_others))), self.state.sweep)
         return self.information((precision + fixed.slab_precision)[:, ::d]).repeat(d, axis=1)
 
     def _own_arrays(self):

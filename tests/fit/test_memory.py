@@ -106,6 +106,15 @@ def test_the_forecast_grows_with_the_numbers_of_sparse_rows(short_fit):
     assert taken[2] - taken[1] < forecasts[2] - forecasts[1] < 4 * (taken[2] - taken[1])
 
 
+@pytest.mark.slow
+def test_many_sparse_rows_of_more_columns_take_no_matrix_over_the_rows(short_fit):
+    n, p = 4500, 6000
+    X = sp.random_array((n, p), density=0.002, format="csr", rng=np.random.default_rng(0))
+    taken = peak_memory(partial(short_fit, X, np.arange(n) % 2, n_iter=2, burn_in=1, n_jobs=1, n_chains=1))
+    forecast = sum(plan.forecast(n, p, 1, 2, 1, PRIOR_COORDINATES, no_matrix=True, stored=X.nnz))
+    assert taken < min(forecast, 8 * n * n)
+
+
 def test_matrices_of_a_selection_without_room_are_refused(free_memory):
     for shape, matrix in (((30, 500), (30, 500)), ((30, 20), (20, 20))):  # the rows, if they are fewer than the columns
         free_memory(8 * 6 * matrix[0] * matrix[1] - 1)

@@ -344,6 +344,22 @@ def test_the_posterior_is_that_of_the_dense_reference(p, params, dense, kinds, s
     np.testing.assert_allclose(ours.shrinkage_, theirs.shrinkage_, atol=0.12)
 
 
+@pytest.mark.slow
+def test_many_sparse_rows_of_a_few_more_columns_have_the_posterior_of_fewer(sizes, seed):
+    """Of the probabilities of the rows, tau and the intercept."""
+    (X, y), fits = rare(seed, 50, 58), []
+    for most in (4000, 20):
+        sizes(rows_factored=most)
+        model = HorseshoeProbitClassifier(n_iter=3000, burn_in=400, random_state=most).fit(X, y)
+        assert ("tau_moves" in model.tuning_) == (most > 50)  # the dense reference has them in its report
+        assert model.sampler_ == "hmc"
+        eta = model.intercept_draws_[..., None] + model.coef_draws_ @ X.toarray().T
+        fits.append(np.concatenate([np.tanh(eta / 2), np.log(model.global_scale_draws_)[..., None]], axis=2))
+    error = np.hypot(*(mcse_mean(fit) for fit in fits))
+    ours, theirs = (fit.mean(axis=(0, 1)) for fit in fits)
+    assert (abs(ours - theirs) <= 4.5 * error).all()
+
+
 # Simulation-based calibration (Talts et al. 2018) ---------------------------------------------------------------------
 
 SLAB, WIDE = 2.0, 1.0  # of coefficients, and of the intercept at the means of the columns

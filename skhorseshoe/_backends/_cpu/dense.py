@@ -209,10 +209,8 @@ def fused_trajectories(state, rows, reference, tuning, tau_0, key, with_scales):
     many that threads share them or that calls of Python take little of the time, or where rows have an offset."""
     if len(reference.point) > _MOST_FUSED_COLUMNS or not _one_thread_suffices(rows):
         return None
-    inputs = fused_score_rows(rows), reference, tuning, tau_0, key, with_scales
-    return reference.mass_matrix.fused_trajectories(
-        state, *inputs, _threads_of_chains(rows, state.beta, tuning.n_steps)
-    )
+    made, threads = fused_score_rows(rows), _threads_of_chains(rows, state.beta, tuning.n_steps)
+    return reference.mass_matrix.fused_trajectories(state, made, reference, tuning, tau_0, key, with_scales, threads)
 
 
 def fused_trajectory_in_prior_coordinates(state, rows, coordinates, step, n_steps, key):
@@ -234,12 +232,8 @@ def fused_score(rows, beta):
     """Log-likelihood and score at the sampler's coefficients, or None as for ``fused_trajectories``."""
     if not _one_thread_suffices(rows, 1 if rows.groups is None else _MOST_FUSED_BLOCKS):
         return None
-    made, beta, loglik, score = (
-        fused_score_rows(rows),
-        np.ascontiguousarray(beta),
-        np.empty(len(beta)),
-        np.empty(beta.shape),
-    )
+    made, beta = fused_score_rows(rows), np.ascontiguousarray(beta)
+    loglik, score = np.empty(len(beta)), np.empty(beta.shape)
 
     def compute(first, last):
         _fused_score(made, beta[first:last], last - first, loglik[first:last], score[first:last])

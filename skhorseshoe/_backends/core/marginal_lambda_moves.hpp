@@ -51,14 +51,14 @@ HD void move_lambda_marginally(const Team& team, double* P, double* m, double* x
         const i64 j = step < k ? step : 2 * k - 1 - step;
         const double current = x[j], precision = tau_sq_inv * current;
         diagonalise(P + j * d * (size + 1), size, d, w, vectors, work + d * d);
-        double least_free = 1.0;
+        bool is_free = true;
         for (i64 i = 0; i < d; ++i) {
             const double free = 1.0 - precision * w[i];
             g[i] = 0.0;
             for (i64 a = 0; a < d; ++a) g[i] += vectors[a * d + i] * m[j * d + a];
-            v[i] = w[i] / free, c[i] = g[i] / free, least_free = least(least_free, free);
+            v[i] = w[i] / free, c[i] = g[i] / free, is_free = is_free && free > LEAST_FREE;
         }
-        if (!(least_free > LEAST_FREE)) continue;
+        if (!is_free) continue;
         for (i64 i = 0; i < d; ++i) {  // row i of the block, turned to the eigenvectors
             double* row = rows + i * size;
             team.copy(row, P + j * d * size, size);
