@@ -22,6 +22,7 @@ import build_core
 
 if "PYTEST_XDIST_WORKER" not in os.environ:  # the checkout's own core, before anything imports it
     build_core.refresh()
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # in processes that share the cores: threads that wait spin
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends import device

@@ -49,9 +49,19 @@ REPLIES = {
 }
 
 
+slow = pytest.mark.slow
+
+
 @pytest.mark.parametrize("names", ["manifest.json", ""], ids=["manifest", "all"])
 @pytest.mark.parametrize("is_done", REPLIES.values(), ids=REPLIES)
-@pytest.mark.parametrize("sweep", [SWEEPS - 9, SWEEPS + 9, None], ids=["burn-in", "sampling", "at the end"])
+@pytest.mark.parametrize(
+    "sweep",
+    [
+        pytest.param(SWEEPS - 9, id="burn-in", marks=slow),
+        pytest.param(SWEEPS + 9, id="sampling"),
+        pytest.param(None, id="at the end", marks=slow),
+    ],
+)
 def test_a_renaming_that_is_said_to_have_failed_loses_no_state(
     problem, whole, longer, tmp_path, watched_sampler, ended_at, monkeypatch, names, is_done, sweep
 ):

@@ -70,6 +70,7 @@ def test_rows_that_are_an_array_have_its_draws(seed):
     assert same_draws(fit(X, y), fit(sparse.csr_array(X), y))
 
 
+@pytest.mark.slow
 def test_the_others_have_the_law_that_they_have_with_them(table):
     X, y = table
     kept = np.append(FULL, [P, P + 1])

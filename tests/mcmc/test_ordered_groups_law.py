@@ -90,7 +90,7 @@ def quantiles(name):
     n, at = len(case.y), INTERCEPTS if case.x is None else ROOTS**3
     x = np.ones(n) if case.x is None else case.x
     offset, weight = (np.full(n, k) if v is None else v for k, v in ((0.0, case.offset), (1.0, case.weight)))
-    total = np.zeros((len(at), len(LOG_S), len(case.log_gaps)))
+    total, rows = np.zeros((len(at), len(LOG_S), len(case.log_gaps))), [*zip(x, offset, case.y, strict=True)]
     for k, s in enumerate(np.exp(LOG_S)):
         finest = min(0.1, s / 10)  # of nodes about zero; they are ever farther apart, out to 9 s
         end = np.arcsinh(9 * s / finest)
@@ -98,13 +98,11 @@ def quantiles(name):
         u, nodes = finest * np.sinh(t), finest * np.cosh(t) * end / s
         nodes = nodes * np.exp(-((finest * np.sinh(t) / s) ** 2) / 2)
         for j, gap in enumerate(np.exp(case.log_gaps)):
+            of_row = {(a, b, c): likelihood(b + a * at[:, None] + u, c, gap) for a, b, c in {*rows}}
             for g in np.unique(case.codes):
                 product = np.ones((len(at), NODES))
-                rows = [(x[i], offset[i], case.y[i]) for i in np.flatnonzero(g == case.codes)]
-                powers = weight[g == case.codes]
-                for one in {*rows}:
-                    power = sum(w for row, w in zip(rows, powers, strict=True) if row == one)
-                    product *= likelihood(one[1] + one[0] * at[:, None] + u, one[2], gap) ** power
+                for i in np.flatnonzero(g == case.codes):
+                    product *= of_row[rows[i]] ** weight[i]
                 total[:, k, j] += np.log(np.maximum(product @ nodes, 1e-300))
     gap = np.exp(case.log_gaps)
     if case.x is None:  # the prior of both cut points, -a and gap - a

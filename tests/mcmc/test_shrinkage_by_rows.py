@@ -10,6 +10,7 @@ from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._model import PROBIT
 from skhorseshoe._utils.threads import Threads
 
+pytestmark = pytest.mark.usefixtures("blas_as_in_a_fit")
 N, P = 200, 30  # so many rows that NumPy computes in place, in the order of columns
 RNG = np.random.default_rng(5)
 X = np.where(RNG.random((N, P)) < 0.4, RNG.standard_normal((N, P)) + 1.0, 0.0)

@@ -96,7 +96,7 @@ def overlap(labels):
 
 def outside(figure):
     """Texts and legends that are drawn and do not lie on the page, to a pixel."""
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     parts, hidden = figure.findobj(Text) + figure.findobj(Legend), set()
     for ax in figure.axes:
         for axis, (low, high) in ((ax.xaxis, sorted(ax.get_xlim())), (ax.yaxis, sorted(ax.get_ylim()))):

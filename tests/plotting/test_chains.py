@@ -85,7 +85,7 @@ def test_titles_and_legends_are_those_of_each_quantity(model, clf):
 def test_titles_beside_one_another_do_not_overlap_in_narrow_axes(model):
     figure, (ax, *_) = plt.subplots(1, 3, figsize=(13, 6), layout="constrained")
     traces = TraceDisplay.from_estimator(model, names=["(global scale)", "age"], ax=ax)
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     trace, ranks = (ax._left_title for ax in traces.axes_[0])
     assert trace.get_window_extent().x1 < ranks.get_window_extent().x0
 

@@ -101,7 +101,7 @@ def test_the_twenty_least_shrunk_are_drawn_and_it_is_said():
 @pytest.mark.parametrize("n_rows", [60, 61])
 def test_names_and_numbers_do_not_overlap(many, n_rows):
     display = CoefficientsDisplay(**many).plot(top=n_rows)
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     ax = display.ax_
     for labels in (ax.get_xticklabels(), ax.get_yticklabels()):
         assert not overlap(labels)

@@ -35,7 +35,7 @@ def test_bars_lead_from_the_reference_to_the_row(model, data):
 
 def test_the_upper_axis_has_the_probabilities_of_the_scores(model, data):
     display = ContributionsDisplay.from_estimator(model, data[0].to_numpy()[:1], top=2)
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     ticks = [float(label.get_text().removesuffix(" %")) / 100 for label in display.upper_.get_xticklabels()]
     assert len(ticks) >= 2
     np.testing.assert_allclose(norm.cdf(display.upper_.get_xticks()), ticks)

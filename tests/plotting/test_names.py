@@ -58,12 +58,12 @@ def test_parts_of_a_figure_leave_its_size(display):
 
 
 @pytest.mark.parametrize("display", [*ROWS, EffectsDisplay, CredibleSetsDisplay])
-@pytest.mark.parametrize("size", [(5.5, 7), (6.4, 4.8)])
+@pytest.mark.parametrize("size", [(5.5, 7), pytest.param((6.4, 4.8), marks=pytest.mark.slow)])
 def test_names_legends_and_labels_fit_small_axes(display, size):
     figure, axes = plt.subplots(2, 2, figsize=size, dpi=300, layout="constrained")
     for ax in axes.flat:
         made(display, [f"marker {j}" for j in range(20)], label="malignant").plot(ax=ax)
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     for ax in axes.flat:
         assert not overlap(ax.get_yticklabels())
     for texts in ([ax.legend_ for ax in axes[0]], [ax.xaxis.label for ax in axes[0]]):
@@ -89,7 +89,7 @@ def looks_like(label, text):
 
 def test_names_of_rows_are_literal():
     shown = made(ShrinkageDisplay, STRANGE).plot(order="original")
-    shown.figure_.canvas.draw()
+    shown.figure_.draw_without_rendering()
     for label, name in zip(shown.ax_.get_yticklabels(), STRANGE, strict=True):
         assert looks_like(label, name)
 
@@ -140,7 +140,7 @@ def test_equal_names_stay_equal():
 def test_titles_of_traces_do_not_overlap(names, new):
     ax = None if new else plt.subplots(layout="constrained")[1]
     display = made(TraceDisplay, names).plot(ax=ax)
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     trace, ranks = ([text for text in ax.findobj(plt.Text) if text.get_text()] for ax in display.axes_[0])
     title = next(text for text in trace if "R-hat" in text.get_text())
     beside = next(text for text in ranks if text.get_text().startswith("ranks"))

@@ -58,7 +58,7 @@ def test_columns_that_come_together_and_that_leave():
     display = path_of(supports, [9, 5, 1, 0]).plot()
     assert row_names(display.ax_) == ["no column", "+ age, bmi", "+ dose \N{MINUS SIGN} age", "+ age, pulse"]
     assert texts(display.ax_)[0] == "needed: 2 columns"
-    display.figure_.canvas.draw()
+    display.figure_.draw_without_rendering()
     assert display.ax_.get_xlim()[0] < 0  # a divergence of zero is on the page
     assert texts(path_of(np.eye(2, 8, -1), [9, 1]).plot().ax_)[0] == "needed: 1 column"
     assert texts(path_of(np.zeros((1, 8)), [0], radius=0.0).plot().ax_)[0] == "needed: 0 columns"
