@@ -8,6 +8,8 @@ from sklearn.base import clone
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._data.row_blocks import Segment
+from skhorseshoe._fit import plan
+from skhorseshoe._mcmc import hmc_burn_in
 
 N, LEVELS = 8_000, ["poor", "fair", "good"]  # so many rows of 9 columns are three segments, and are not sorted
 
@@ -57,9 +59,11 @@ HOW = {
 
 
 @pytest.mark.parametrize("name", HOW)
-def test_classes_without_an_order_have_the_draws_of_memory(client, X, labels, weight, name):
+def test_classes_without_an_order_have_the_draws_of_memory(client, X, labels, weight, name, monkeypatch):
+    """Also on trajectories of several steps, of which all but the last ask what stands for the likelihood."""
     k, how = HOW[name]
     w = weight if "weighted" in name else None
+    monkeypatch.setattr(hmc_burn_in, "steps_for_angle", lambda step, angle: 3)
     ours = model(**how).fit(*arrays(X, labels[k], rows=1_500), sample_weight=w)
     theirs = model(**how).fit(X, labels[k], sample_weight=w)
     check_same(ours, theirs)
@@ -135,12 +139,21 @@ def fitted(X, labels, grades):
     return {False: model(**how).fit(X, labels[3]), True: model(ordered=LEVELS, **how).fit(X, grades)}
 
 
+@pytest.mark.parametrize(("ordered", "p"), [(False, 19), (LEVELS, 10)])
+def test_the_forecast_of_memory_counts_the_coefficients_of_a_column(client, X, labels, grades, ordered, p, monkeypatch):
+    asked = []
+    monkeypatch.setattr(plan, "forecast", lambda n, p, *more: asked.append(p) or (2.0**60, 0.0))
+    with pytest.raises(MemoryError):
+        model(ordered=ordered).fit(*arrays(X, grades if ordered else labels[3]))
+    assert {*asked} == {p}
+
+
 def test_a_score_of_collections_is_that_of_memory(fitted, X, grades):
     assert fitted[True].score(*arrays(X, grades)) == fitted[True].score(X, grades)
 
 
 BAD = {
-    "gibbs of ordered": ({"ordered": LEVELS, "sampler": "gibbs"}, "does not take an ordered probit .*Use sampler='hmc'"),
+    "gibbs of ordered": ({"ordered": LEVELS, "sampler": "gibbs"}, "not take an ordered probit .*Use sampler='hmc'"),
     "pxda": ({"sampler": "pxda"}, "does not take a multinomial probit .*Use sampler='hmc'"),
     "gibbs with weights": ({"sampler": "gibbs", "class_weight": "balanced"}, "does not take weights"),
     "a card": ({"device": "cuda"}, "runs on the CPU, and 'cuda' is asked for: set device='cpu'"),
@@ -160,7 +173,7 @@ def test_an_order_that_dask_does_not_know_is_asked_for(client, X, grades):
     """As of categories in parquet files."""
     y = dd.from_pandas(pd.Series(categorical(grades)), npartitions=4).cat.as_unknown()
     few = model(ordered=True, n_iter=2, burn_in=8)
-    with pytest.raises(ValueError, match="Dask does not know its categories, .*: give the list of the classes"):
+    with pytest.raises(ValueError, match=r"Dask does not know its categories, .*: give the list of the classes"):
         few.fit(arrays(X, grades)[0], y)
     few.set_params(ordered=LEVELS)
     check_same(clone(few).fit(arrays(X, grades)[0], y), few.fit(X, grades))
