@@ -110,7 +110,7 @@ def test_whole_numbers_that_are_nullable_are_ordered_and_keep_their_type(client,
     assert ours.classes_.dtype == np.int64
 
 
-@pytest.mark.parametrize("ordered", [False, LEVELS])
+@pytest.mark.parametrize("ordered", [pytest.param(False, marks=pytest.mark.slow), LEVELS])
 def test_draws_are_those_without_a_fault(cluster, client, X, labels, grades, ordered, monkeypatch):
     """The question after the fault is one of information, which takes the likelihood and cut points with it."""
     y, how = grades if ordered else labels[3], {"n_iter": 2, "burn_in": 12, "ordered": ordered}
