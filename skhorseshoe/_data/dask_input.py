@@ -75,7 +75,7 @@ def prepare(params, X, y, sample_weight, dtype):
         has_two = likelihood.n_classes == 2  # others are for the CPU alone
         device = params.device if has_two else "cpu", shape[0] * shape[1]  # so that all workers choose the same
         n_matrices = likelihood.n_predictors * (likelihood.n_predictors + 1) // 2  # of an information
-        weights_of_rows = 0 if has_two else 16 * (n_matrices + likelihood.n_own) * int(np.diff(ends).max())
+        weights_of_rows = 0 if has_two else 32 * (n_matrices + likelihood.n_own) * int(np.diff(ends).max())
         working_set = 32 * n_matrices * (shape[1] + 1) ** 2 + weights_of_rows
         with _seceded(), Shards(client, task_of, sizes.tolist(), chunk, working_set, device) as shards:
             token = _counted.set((original, lengths))  # gives predictions for this X, by callbacks, known lengths
