@@ -19,8 +19,11 @@ from skhorseshoe._data.rows import Rows
 from skhorseshoe._data.separation import COMPLETE, NONE, QUASI, separation
 from skhorseshoe._mcmc import hmc_burn_in
 from skhorseshoe._mcmc.class_contrasts import RowsOfContrasts
+from skhorseshoe._mcmc.cut_points import RowsWithCutPoints
+from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._mcmc.run import PRIOR_COORDINATES
 from skhorseshoe._model.multinomial_probit import MultinomialProbit, simplex
+from skhorseshoe._model.ordered_probit import OrderedProbit
 from skhorseshoe._utils.threads import Threads
 from skhorseshoe.diagnostics import ess_bulk
 
@@ -330,6 +333,32 @@ def test_the_information_of_contrasts_is_the_mean_square_of_scores():
             score = RowsOfContrasts(one).score(beta)[1]
             total += p[label] * score.T @ score
     np.testing.assert_allclose(rows.information(beta), total, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("likelihood", [MultinomialProbit(4), OrderedProbit(4)])
+def test_the_information_of_many_segments_is_that_of_one(likelihood):
+    """With weights and offsets, which go with their rows."""
+    rng, n, p, d = np.random.default_rng(0), 8_000, 9, likelihood.n_predictors
+    X, y, weight = rng.standard_normal((n, p)) + 1, rng.integers(0, 4, n).astype(np.uint8), rng.random(n)
+    offset = rng.standard_normal((n, d)) if d > 1 else rng.standard_normal(n)
+    offset *= np.linspace(0, 1, n)[:, None] if d > 1 else np.linspace(0, 1, n)
+    how = {"weight": weight, "offset": offset, "likelihood": likelihood, "unpenalized": np.arange(p) == 2}
+    beta, found = rng.standard_normal((3, (p + 1) * d + likelihood.n_own)) / 3, []
+    for is_whole in (False, True):
+        inner = Rows(X, y, True, device.resolve("cpu").ops, ALONE, **how)
+        assert len(inner.edges) > 3
+        inner.edges = inner.edges[[0, -1]] if is_whole else inner.edges
+        rows = RowsOfContrasts(inner) if d > 1 else RowsWithCutPoints(inner, FixedPrior(inner.columns, SLAB))
+        found.append(rows.information(beta))
+        np.testing.assert_allclose(inner.shares(), np.bincount(y, weight) / weight.sum(), rtol=1e-12)
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-7)
+
+
+def test_an_offset_that_is_sure_of_the_classes_is_no_plane_between_them():
+    inner = rows_of(1, n=60)
+    sure = 90.0 * np.eye(3)[inner.y] @ simplex(3).T
+    rows = RowsOfContrasts(Rows(inner.X, inner.y, True, inner.ops, ALONE, likelihood=inner.likelihood, offset=sure))
+    assert not rows.separated_by(np.zeros((1, 6)))
 
 
 def run_of(rows, n_iter, kind="hmc"):

@@ -12,7 +12,7 @@ from sklearn.utils.validation import column_or_1d
 from .._utils.arrays import refuse_masked
 from . import weights
 from .input_table import example, is_dask, table_of
-from .labels import check_labels, encode_labels, nullable_type, refuse_missing
+from .labels import check_labels, encode_labels, levels_of, nullable_type, order_of, refuse_missing
 from .row_blocks import block_bounds
 from .validation import refuse_merged
 
@@ -26,7 +26,7 @@ try:
     from dask import compute, delayed
 
     from .dask_rows import DaskRows, Shards, survey, wait_for
-    from .dask_worker import make_segment, without_mask
+    from .dask_worker import Labels, make_segment, without_mask
 except ImportError as error:
     raise ImportError(
         f"Rows of Dask collections need dask and distributed: pip install 'dask[array,dataframe]' distributed ({error})"
@@ -45,12 +45,13 @@ def _seceded():
 
 @_seceded()
 def prepare(params, X, y, sample_weight, dtype):
-    """The facts of ``Data``: the shape of X, the two classes, the ``Excess`` of the weights, and a function that opens
-    ``DaskRows``.
+    """The facts of ``Data``: the shape of X, the classes, the ``Excess`` of the weights, and a function that opens
+    ``DaskRows``; and the classes in their order, of ``levels_of``.
 
     params : has those of the classifier, and the names of the columns. dtype : of X, if it were in memory.
     """
-    client, original, dtype_of_y = _client(), X, nullable_type(getattr(y, "_meta", y))
+    client, original, given_y = _client(), X, y
+    dtype_of_y = nullable_type(getattr(y, "_meta", y))
     X, lengths, y, weight = _aligned(client, X, y, sample_weight, dtype)
     shape, dtype = X.shape, np.dtype(np.float32 if dtype == np.float32 else np.float64)
     bounds, edges = block_bounds(shape)
@@ -59,49 +60,60 @@ def prepare(params, X, y, sample_weight, dtype):
     arrays = (array if array is None else array.rechunk(chunks, method="tasks") for array in (X, y, weight))
     blocks = (repeat(None) if array is None else np.ravel(array.to_delayed()) for array in arrays)
     partitions = list(zip(*blocks, strict=False))
-    classes, class_weights, excess = _classes(client, partitions, ends, params.class_weight)
-    names, weighted = getattr(params, "feature_names_in_", None), weight is not None or class_weights is not None
+    levels, labels, excess = _classes(client, partitions, ends, params, given_y)
+    names, weighted = getattr(params, "feature_names_in_", None), weight is not None or labels.weights is not None
 
     def task_of(i):
-        part, labels, w = partitions[i]
         make = delayed(make_segment, pure=False)
-        return make(part, labels, w, class_weights, classes, names, shape, dtype, ends[i], ends[i + 1])
+        return make(*partitions[i], labels, names, shape, dtype, ends[i], ends[i + 1])
 
     row = shape[1] * dtype.itemsize
     sizes, chunk = np.diff(ends) * (row + 1 + 8 * weighted), max(lengths) * row
 
     @contextmanager
-    def open_rows(fit_intercept, ops, threads, *of_columns):
-        device = params.device, shape[0] * shape[1]  # so that all workers choose the same
-        with _seceded(), Shards(client, task_of, sizes.tolist(), chunk, shape[1], device) as shards:
+    def open_rows(likelihood, *of_rows):
+        has_two = likelihood.n_classes == 2  # others are for the CPU alone
+        device = params.device if has_two else "cpu", shape[0] * shape[1]  # so that all workers choose the same
+        n_matrices = likelihood.n_predictors * (likelihood.n_predictors + 1) // 2  # of an information
+        weights_of_rows = 0 if has_two else 32 * (n_matrices + likelihood.n_own) * int(np.diff(ends).max())
+        working_set = 32 * n_matrices * (shape[1] + 1) ** 2 + weights_of_rows
+        with _seceded(), Shards(client, task_of, sizes.tolist(), chunk, working_set, device) as shards:
             token = _counted.set((original, lengths))  # gives predictions for this X, by callbacks, known lengths
             try:
-                yield DaskRows(shards, shape, dtype, fit_intercept, ops, threads, *of_columns)
+                yield DaskRows(shards, shape, dtype, likelihood, *of_rows)
             finally:
                 _counted.reset(token)
 
-    classes = classes if dtype_of_y is None else classes.astype(dtype_of_y)
-    return {"shape": shape, "classes": classes, "excess": excess, "open_on_cluster": open_rows}
+    classes = labels.classes if dtype_of_y is None else labels.classes.astype(dtype_of_y)
+    return {"shape": shape, "classes": classes, "excess": excess, "open_on_cluster": open_rows}, levels
 
 
-def _classes(client, blocks, ends, class_weight):
-    """The two classes, their weights or None, and the ``Excess`` of the weights."""
+def _classes(client, blocks, ends, params, given_y):
+    """The classes in their order, of ``levels_of``, the ``Labels``, and the ``Excess`` of the weights."""
     tallies = _gather(client, [delayed(_tally)(y, w, start) for (_, y, w), start in zip(blocks, ends, strict=False)])
-    classes, _ = encode_labels(np.unique(np.concatenate([labels for labels, _ in tallies])))
-    if len(classes) > 2:
-        raise ValueError(
-            f"y has {len(classes)} classes, and rows of a Dask cluster can have two so far: fit in memory, or on disk "
-            "(skhorseshoe.disk)."
-        )
+    labels, class_weight = np.unique(np.concatenate([labels for labels, _ in tallies])), params.class_weight
+    levels = levels_of(params.ordered, _with_order(given_y, params.ordered), labels)
+    classes, places = encode_labels(labels, levels=levels)
     sums = np.stack(
         [sum(sums[:, labels == label].sum(axis=1) for labels, sums in tallies) for label in classes], axis=1
     )
-    totals, by_class = sums[1], np.ones(2)
+    totals, by_class = sums[1], np.ones(len(classes))
     if class_weight is not None:
-        by_class = class_weight = weights.of_classes(class_weight, classes, classes, totals)
+        by_class = weights.of_classes(class_weight, classes, classes, totals)
     if (totals > 0).all() and np.isfinite(totals).all():  # otherwise a worker raises an error that names the row
         weights.check_totals(totals * by_class)
-    return classes, class_weight, weights.excess(sums, by_class)
+    by_place = None if class_weight is None else by_class[np.argsort(places)]
+    return levels, Labels(classes, places, by_place), weights.excess(sums, by_class)
+
+
+def _with_order(y, ordered):
+    """What tells the order of labels, as they were given; a ValueError for an order that no process knows yet."""
+    if ordered is True and not getattr(getattr(y, "cat", None), "known", True) and order_of(y._meta):
+        raise ValueError(
+            "y is ordered, and Dask does not know its categories, of which cat.as_known() may lose the order: give the "
+            "list of the classes from lowest to highest, such as ordered=['low', 'high']."
+        )
+    return getattr(y, "_meta", y)
 
 
 def _client():

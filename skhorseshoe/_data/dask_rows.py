@@ -9,6 +9,7 @@ from distributed import CancelledError, wait
 from distributed.metrics import time
 from distributed.scheduler import KilledWorker
 
+from .._model import PROBIT
 from .dask_worker import Shard
 from .row_blocks import ADD, Segment, block_bounds, collapse
 from .rows import Rows
@@ -34,22 +35,26 @@ class DaskRows(Rows):
     shards : ``Shards``. shape, dtype : of all of X. The others are as in ``Rows``.
     """
 
-    def __init__(self, shards, shape, dtype, fit_intercept, ops, threads, unpenalized, standardize, prior_scale):
+    X = y = weight = held = None  # no process has all of them
+    _all_rows, is_sparse = Segment(None, None, None, None, 0), False
+
+    def __init__(
+        self, shards, shape, dtype, likelihood, fit_intercept, ops, threads, unpenalized, standardize, prior_scale
+    ):
         self.shards, self.shape, self.dtype = shards, shape, dtype
-        self.ops, self.threads = ops, threads
+        self.ops, self.threads, self.likelihood = ops, threads, likelihood
         self.bounds, self.edges = block_bounds(shape)
         self._see_columns(fit_intercept, unpenalized, standardize, prior_scale)
-
-    X = y = weight = None  # no process has all of them
 
     def separation(self, among=None, within=False):
         """None, for not known: linear programmes would have to fetch rows."""
 
-    def _total(self, question, *args, rows=None, **options):
+    def _total(self, question, *args, own=None, **options):
         if question is Segment.checksum:  # known since the rows were loaded
             nodes = {(0, number): checksum for number, checksum in self.shards.checksums.items()}
         else:
-            nodes = self.shards.ask(question, *args)
+            likelihood = {} if self.likelihood is PROBIT else {"likelihood": self.likelihood}
+            nodes = self.shards.ask(question, *args, **likelihood, **({} if own is None else {"own": own}))
         (total,) = collapse(nodes, len(self.edges) - 1, ADD[question]).values()
         return total
 
@@ -75,14 +80,14 @@ class Shards:
     """The segments of a collection, each held by one worker. A context, at whose end the workers hold nothing.
 
     task_of : function of a segment's number that returns the Delayed ``Segment``. sizes : bytes of the segments, by
-    number. chunk : bytes of the largest chunk of X. n_columns : of X. device : where workers compute, the first two
-    arguments of ``device.resolve``.
+    number. chunk : bytes of the largest chunk of X. working_set : bytes that an answer takes on a worker. device :
+    where workers compute, the first two arguments of ``device.resolve``.
     """
 
-    def __init__(self, client, task_of, sizes, chunk, n_columns, device):
+    def __init__(self, client, task_of, sizes, chunk, working_set, device):
         self.client, self.task_of, self.sizes, self.device = client, task_of, sizes, device
         self.piece = 2 * max(chunk, max(sizes))  # bytes that a thread needs to make a segment
-        self.working_set = 32 * (n_columns + 1) ** 2
+        self.working_set = working_set
         self.holders, self.checksums = [], {}
 
     def __enter__(self):
@@ -98,12 +103,12 @@ class Shards:
             _release(holder)
         self.holders = []
 
-    def ask(self, question, *args):
+    def ask(self, question, *args, **options):
         """The answers of all segments to a question, as nodes of the tree. Replaces workers that are lost meanwhile."""
         nodes, waiting, losses = {}, list(self.holders), 0
         while waiting:
             lost = {}
-            calls = [(holder, _call(holder, "partial_sums", question, *args)) for holder in waiting]
+            calls = [(holder, _call(holder, "partial_sums", question, *args, **options)) for holder in waiting]
             for holder, call in calls:
                 try:
                     nodes |= self._answer(holder, call)
@@ -267,10 +272,10 @@ class Shards:
                 )
 
 
-def _call(holder, method, *args):
+def _call(holder, method, *args, **options):
     """The future of a call to an actor, or an exception if the actor is known to be lost."""
     try:
-        return getattr(holder.actor, method)(*args)
+        return getattr(holder.actor, method)(*args, **options)
     except (RuntimeError, ValueError) as error:  # depending on the version of Dask
         return error
 

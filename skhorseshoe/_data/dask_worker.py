@@ -1,19 +1,31 @@
 """Code that runs on the workers of a Dask cluster: it makes segments of rows, and answers questions about them."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .._backends import device as _device
+from .._model import PROBIT
 from .._utils.arrays import first_not_finite
 from .._utils.threads import open_threads
 from .input_table import not_numeric, table_of
+from .labels import placed
 from .row_blocks import ADD, Segment, block_bounds, collapse
 from .validation import not_finite, refuse_merged
 
 
-def make_segment(X, y, weight, class_weight, classes, names, shape, dtype, start, stop):
+class Labels(NamedTuple):
+    """The classes of all rows."""
+
+    classes: np.ndarray  # sorted, (K,)
+    places: np.ndarray  # of each in the order of the classes
+    weights: np.ndarray | None  # of the classes by place, or None for none
+
+
+def make_segment(X, y, weight, labels, names, shape, dtype, start, stop):
     """One segment, rows start to stop - 1 of all, checked and in the form that kernels take. Runs as a Dask task.
 
-    weight, class_weight, names : None for none. classes : the two labels. shape, dtype : of all of X.
+    weight, names : None for none. labels : ``Labels`` of all rows. shape, dtype : of all of X.
     """
     X = np.asarray(without_mask(X))
     if X.shape != (stop - start, shape[1]) or len(y) != len(X):
@@ -27,9 +39,18 @@ def make_segment(X, y, weight, class_weight, classes, names, shape, dtype, start
     refuse_merged(table_of(original), X)
     bounds = block_bounds(shape)[0]
     bounds = bounds[(bounds >= start) & (bounds <= stop)] - start
-    y = (np.asarray(y) == classes[1:]).astype(np.uint8)
+    y = _places(np.asarray(y), labels, start, stop)
     X.flags.writeable = False
-    return Segment(X, y, _combined_weights(weight, class_weight, y, start), bounds, start)
+    return Segment(X, y, _combined_weights(weight, labels.weights, y, start), bounds, start)
+
+
+def _places(y, labels, start, stop):
+    if len(labels.classes) > 2 and not np.isin(y, labels.classes).all():
+        raise ValueError(
+            f"Rows {start} to {stop - 1} have labels that were not there when the classes were counted: y gives others "
+            "each time it is computed. Seed its random numbers, or persist() or save it first."
+        )
+    return placed(y, labels.classes, labels.places)
 
 
 def _as_numbers(X, dtype, names):
@@ -89,12 +110,14 @@ class Shard:
         """The checksums of the segments, by number."""
         return self.sums
 
-    def partial_sums(self, question, *args):
-        """Sums over the segments, as nodes of the tree of ``collapse``. question : a method of ``Segment``."""
+    def partial_sums(self, question, *args, likelihood=PROBIT, **options):
+        """Sums over the segments, as nodes of the tree of ``collapse``. question : a method of ``Segment``.
+        likelihood : of the rows."""
         nodes, ops = {}, self.ops
         quiet = np.errstate(over="ignore", invalid="ignore")
         with quiet, open_threads(self.n_threads) as threads, ops.using(self.device):
             for number, segment in self.segments.items():
-                nodes[0, number] = ops.to_host(question(segment, ops, threads, *args))
+                asked = segment._replace(likelihood=likelihood)
+                nodes[0, number] = ops.to_host(question(asked, ops, threads, *args, **options))
                 collapse(nodes, self.n_segments, ADD[question])
         return nodes

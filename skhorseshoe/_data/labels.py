@@ -167,10 +167,15 @@ def encode_labels(y, without="", levels=None):
             "a regression, or classes to put together, such as numpy.digitize(y, edges)."
         )
     held = classes.tolist() if levels is None else _held(levels, classes)
+    places = np.array([held.index(label) for label in classes.tolist()], np.uint8)
+    return classes, placed(y, classes, places)
+
+
+def placed(y, classes, places):
+    """Labels (n,) as the places of their classes, or 0 and 1 of two, uint8. classes : sorted, (K,)."""
     if len(classes) > 2:
-        place = np.array([held.index(label) for label in classes.tolist()], np.uint8)
-        return classes, place[np.searchsorted(classes, y)]
-    return classes, (y == classes[1:]).astype(np.uint8)  # not classes[1], which as NumPy text would lose its end
+        return places[np.searchsorted(classes, y)]
+    return (y == classes[1:]).astype(np.uint8)  # not classes[1], which as NumPy text would lose its end
 
 
 def _held(levels, classes):

@@ -14,7 +14,7 @@ from scipy.sparse import issparse
 
 from .._backends.moments import merge_moments
 from .._model import PROBIT
-from .._utils.memmap import check_whole
+from .._utils.memmap import check_whole, cut
 from .column_checks import extremes, sample, widest
 from .contrasts import absolute_deviations
 from .indicator_sets import level_sums
@@ -71,6 +71,7 @@ class Segment(NamedTuple):
     bounds: object  # of its blocks, int64, from 0 to n
     start: int  # number of its first row among all rows; random numbers are functions of it
     likelihood: object = PROBIT
+    offset: object = None  # (n,), or (n, d) of d contrasts of classes; None for none
 
     # With a ``shift``, offsets and effects of groups are added to the linear predictors.
 
@@ -106,6 +107,33 @@ class Segment(NamedTuple):
         ones = float(weight @ (y > 0)) if len(weight) else int((y > 0).sum())
         return size, ones, *ops.moments(self.X, counted)
 
+    def class_sizes(self, ops, threads):
+        """The weights of the rows of each class; (K,)."""
+        weight = self.weight if len(self.weight) else None
+        return (np.bincount(self.y, weight, self.likelihood.n_classes).astype(float),)
+
+    def class_information(self, ops, threads, centre, scale, fit_intercept, coef, intercept, terms):
+        """What an information of several classes consists of: X' diag(w) X (a, q, q) for a weights, w'(X, 1) (b, p + 1)
+        for b others, and totals.
+
+        coef, intercept : of points, (m, p) and (m,). terms : function of linear predictors (n, m) and weights (n,) of
+        some rows, with these weights (n, a), (n, b), and totals.
+        """
+        weight, parts = self.weight if len(self.weight) else np.ones(len(self.y)), []
+        for some in cut(0, len(self.y), _ROWS_AT_A_TIME):
+            eta = np.empty((some.stop - some.start, len(coef)))
+            ops.each_block(self.X[some], coef, threads, _BYTES_AT_A_TIME, partial(_put, eta))
+            eta += intercept
+            if self.offset is not None:
+                by_point = eta.reshape(len(eta), -1, self.likelihood.n_predictors)
+                by_point += self.offset[some].reshape(len(eta), 1, -1)
+            parts.append(terms(eta, weight[some]))
+        of_squares, of_sums, totals = zip(*parts, strict=True)
+        of_squares, of_sums = (np.ascontiguousarray(np.concatenate(some).T) for some in (of_squares, of_sums))
+        squares = [ops.gram(self.X, w, centre, scale, fit_intercept, threads) for w in of_squares]
+        sums = [ops.sums_by_group(self.X, np.zeros(len(w), np.int32), 1, w) for w in of_sums]
+        return np.stack(squares), np.reshape(sums, (len(sums), self.X.shape[1] + 1)), sum(totals)
+
     def information_moments(self, ops, threads, coef, intercept):
         """As ``moments``, with the information of each row, averaged over the points (m, p), as a further weight."""
         weight = np.empty(len(self.y))
@@ -122,12 +150,14 @@ class Segment(NamedTuple):
         return (absolute_deviations(self.X, ops.to_host(self.weight), centre),)
 
     def misplaced(self, ops, threads, coef, intercept):
-        """For each point (m, p), 1 if a row is on the wrong side, else 0; (m,)."""
-        undecided, answer = np.arange(len(coef)), np.ones(len(coef))
-        for start in range(0, len(self.y), _ROWS_AT_A_TIME):  # the first rows decide nearly all points
+        """For each point, 1 if a row is not on the side of its class, else 0; (m,). coef, intercept : (m d, p) and
+        (m d,), with d linear predictors a row."""
+        d = self.likelihood.n_predictors
+        undecided, answer = np.arange(len(coef) // d), np.ones(len(coef) // d)
+        for rows in cut(0, len(self.y), _ROWS_AT_A_TIME):  # the first rows decide nearly all points
             if len(undecided):
-                rows = slice(start, start + _ROWS_AT_A_TIME)
-                undecided = undecided[~self._misplaced(ops, threads, coef[undecided], intercept[undecided], rows)]
+                at = (d * undecided[:, None] + np.arange(d)).ravel()
+                undecided = undecided[~self._misplaced(ops, threads, coef[at], intercept[at], rows)]
         answer[undecided] = 0.0
         return (answer,)
 
@@ -151,10 +181,12 @@ class Segment(NamedTuple):
         return function if self.likelihood is PROBIT else partial(function, likelihood=self.likelihood)
 
     def _misplaced(self, ops, threads, coef, intercept, rows):
-        misplaced, y = [], ops.to_host(self.y[rows])
+        misplaced, y, d = [], ops.to_host(self.y[rows]), self.likelihood.n_predictors
 
         def compare(eta, at):
-            misplaced.append(((ops.to_host(eta) + intercept > 0) != y[at, None]).any(axis=0))
+            eta = ops.to_host(eta) + intercept
+            by_point = eta > 0 if d == 1 else self.likelihood.utilities(eta).argmax(axis=2)
+            misplaced.append((by_point != y[at, None]).any(axis=0))
 
         ops.each_block(self.X[rows], coef, threads, _BYTES_AT_A_TIME, compare)
         return np.any(misplaced, axis=0)
@@ -164,6 +196,10 @@ class Segment(NamedTuple):
         check_whole(self.X)
         of_X = (self.X.data, self.X.indices, self.X.indptr) if issparse(self.X) else (self.X,)
         return _checksum(of_X), _checksum([self.y]), _checksum([self.weight])
+
+
+def _put(out, values, at):
+    out[at] = values
 
 
 def _checksum(arrays):
@@ -194,7 +230,7 @@ def _stack(a, b):
 
 
 ADD = dict.fromkeys((Segment.latent, Segment.score, Segment.line, Segment.gram, Segment.misplaced), _sums_of_parts)
-ADD[Segment.deviations] = _sums_of_parts
+ADD |= dict.fromkeys((Segment.deviations, Segment.class_sizes, Segment.class_information), _sums_of_parts)
 ADD |= {
     Segment.moments: _merge_moments,
     Segment.information_moments: _merge_moments,

@@ -40,8 +40,8 @@ class Rows:
     ``separated_by``. ``groups``, ``offset``, ``numbers`` may be None, ``weight`` empty, ``X`` on a GPU or in a file.
 
     - ``Rows``: all methods below. Offsets and groups are for rows of the host, as is ``shift``.
-    - ``DaskRows``, on a cluster: the same, but X, y and the weights are None, ``separation`` gives None, and ``held``,
-      ``is_sparse`` and what needs a row here are absent (``shift``, ``row_information``, ``sums_by_group``, ...).
+    - ``DaskRows``, on a cluster: the same, but X, y, the weights and ``held`` are None, ``separation`` gives None, and
+      what needs a row here is absent (``shift``, ``row_information``, ``sums_by_group``, ...).
     - ``RowsGivenEffects`` of ``_mcmc``, for chains with groups: ``is_sparse``, and ``score``, ``line`` and
       ``information`` of beta with effects that follow it.
     - ``RowsForHostChains`` of ``_mcmc``, for chains on the host: what the wrapped rows have; ``ops`` is the host's.
@@ -55,7 +55,7 @@ class Rows:
     """
 
     offset, groups, numbers, likelihood = None, None, None, PROBIT
-    takes_fused_calls = fuses_scores = False
+    fit_fused_calls = takes_fused_calls = fuses_scores = False
 
     def __init__(
         self, X, y, fit_intercept, ops, threads, *,
@@ -69,8 +69,7 @@ class Rows:
         self.shape, self.dtype, self.is_sparse = X.shape, X.dtype, issparse(X)
         # The layout depends only on the size of X, so sums over rows have the same bits for any number of threads.
         self.bounds, self.edges = block_bounds(X.shape, X.size)
-        held_X, held_y, held_weight = self.held
-        self._all_rows = Segment(held_X, held_y, held_weight, self.bounds, 0, likelihood)
+        self._all_rows = Segment(*self.held, self.bounds, 0, likelihood, offset)
         self.fit_fused_calls = len(y) <= ops.MOST_FUSED_ROWS and not is_on_disk(X)
         self.takes_fused_calls = self.fit_fused_calls and likelihood.n_classes == 2
         self.fuses_scores = self.takes_fused_calls or (self.is_sparse and likelihood.n_classes == 2)
@@ -121,8 +120,8 @@ class Rows:
     def _segment(self, i, rows):
         bounds = self.bounds[self.edges[i] : self.edges[i + 1] + 1]
         at = slice(bounds[0], bounds[-1])
-        part = rows._replace(X=rows.X[at], y=rows.y[at], weight=rows.weight[at])
-        return part._replace(bounds=bounds - bounds[0], start=int(bounds[0]))
+        part = rows._replace(X=rows.X[at], y=rows.y[at], weight=rows.weight[at], start=int(bounds[0]))
+        return part._replace(bounds=bounds - bounds[0], offset=None if rows.offset is None else rows.offset[at])
 
     def checksums(self):
         """The checksums of X, y and the weights, and, or None, of groups, levels, offset and ``numbers``; by name."""
@@ -142,8 +141,7 @@ class Rows:
         """The weighted shares of the classes; (K,)."""
         if self.likelihood.n_classes == 2:
             return np.array([1 - self.share(), self.share()])
-        weight = self.weight if len(self.weight) else None
-        return np.bincount(self.y, weight, self.likelihood.n_classes) / self._size
+        return self._total(Segment.class_sizes)[0] / self._size
 
     def rate(self):
         """The share of the second class, or of more than two classes all shares: what ``information_at`` takes."""
@@ -188,11 +186,9 @@ class Rows:
     def information_diagonal(self, beta):
         """The diagonal (q,) of the same, with the intercept at the means of the columns that it has as weights; these
         means (q,), 0 for the intercept and without one; and the sum of the informations of the rows."""
-        c, p = self.columns, self.shape[1]
+        c = self.columns
         if self.offset is None:
-            points = c.of_X(self.ops.to_host(beta))
-            intercept = points[:, p] if c.fit_intercept else np.zeros(len(points))
-            size, _, mean, variance = self._total(Segment.information_moments, points[:, :p], intercept)
+            size, _, mean, variance = self._total(Segment.information_moments, *c.coefficients(self.ops.to_host(beta)))
         else:
             rows = self._all_rows._replace(weight=self.row_information(beta))
             size, _, mean, variance = self._total(Segment.moments, rows=rows)
@@ -200,6 +196,13 @@ class Rows:
         if not c.fit_intercept:
             return (size * (variance / c.unit**2 + away**2))[c.order], np.zeros(len(away)), size
         return np.append((size * variance / c.unit**2)[c.order], size), np.append(away[c.order], 0.0), size
+
+    def class_information(self, beta, terms):
+        """As ``Segment.class_information``, for the sampler's columns: matrices, sums (b, q), totals. beta : (m, q)."""
+        c = self.columns
+        of_columns = c.centre, c.unit, c.fit_intercept, *c.coefficients(beta)
+        squares, sums, totals = self._total(Segment.class_information, *of_columns, terms)
+        return [c.matrix(H) for H in squares], c.gradient(sums[:, : self.shape[1] + c.fit_intercept]), totals
 
     def row_information(self, beta, effects=None):
         """The information of each row about eta, times its weight, averaged over the rows of beta; (n,)."""
@@ -222,8 +225,7 @@ class Rows:
     def information_by_rows(self, beta, effects=None):
         """These rows and beta (m, q), ``row_information`` where there is an offset or effects, and None: the first
         arguments of ``ShrinkageByRows``."""
-        has_none = self.offset is None and effects is None
-        return self, beta, None if has_none else self.row_information(beta, effects), None
+        return self, beta, None if self.offset is effects is None else self.row_information(beta, effects), None
 
     def predictors(self, beta):
         """x beta of all rows, (n, m)."""
@@ -337,14 +339,12 @@ class Rows:
             return None
         return found
 
-    def separated_by(self, beta):
-        """Whether a point of beta (m, q) has every row of X on its class's side; not looked for of ordered classes."""
+    def separated_by(self, beta, which=np.any):
+        """Whether a point of beta, or with np.all each, has every row on its class's side; not of ordered classes."""
         if self.likelihood.n_own:
             return False
-        points, p = self.columns.of_X(self.ops.to_host(beta)), self.shape[1]
-        intercept = points[:, p] if self.columns.fit_intercept else np.zeros(len(points))
-        (misplaced,) = self._total(Segment.misplaced, points[:, :p], intercept)
-        return not misplaced.all()
+        (misplaced,) = self._total(Segment.misplaced, *self.columns.coefficients(self.ops.to_host(beta)))
+        return bool(which(misplaced == 0))
 
     def shift(self, n_chains, effects=None, slopes=None, kept=True, known=None, common=None):
         """``Shift`` by the offset and by effects of groups. kept : whether it has room for predictors and terms of

@@ -87,13 +87,8 @@ def checked(model, params, X, by_row):
     own = {name: value for name, value in vars(model).items() if name not in _FACTS_ABOUT_COLUMNS}
     vars(learner).update(own | vars(params))
     is_on_cluster = is_dask(X, *by_row)
-    levels = None
     if is_on_cluster:
         refuse_dask(X, groups=groups, offset=offset)
-        if params.ordered is not False:
-            raise TypeError(
-                "Ordered classes are fitted in memory or from disk (skhorseshoe.disk), not on a cluster yet."
-            )
         rows = example_for_fit(X)
     else:
         rows, y = X, check_y(learner, y)
@@ -102,7 +97,7 @@ def checked(model, params, X, by_row):
     if is_on_cluster:
         from .._data.dask_input import prepare  # imports Dask
 
-        facts = prepare(learner, X, y, sample_weight, values.dtype)
+        facts, levels = prepare(learner, X, y, sample_weight, values.dtype)
         facts["whole_weights"] = sample_weight is None and params.class_weight is None
     else:
         levels = levels_of(params.ordered, by_row.y, y)
@@ -112,7 +107,7 @@ def checked(model, params, X, by_row):
     columns = {name: getattr(learner, name) for name in _FACTS_ABOUT_COLUMNS if hasattr(learner, name)}
     unpenalized = parameters.column_mask(params.unpenalized, names := names_of(learner))
     prior_scale = parameters.scales_of_prior(params.prior_scale, names, unpenalized)
-    order = in_order(levels or order_of(by_row.y) or (), facts["classes"])
+    order = in_order(levels or order_of(getattr(by_row.y, "_meta", by_row.y)) or (), facts["classes"])
     held = order if levels and len(order) > 2 else []
     return Data(columns, unpenalized, prior_scale, " and ".join(by), in_another_order, order, held, **facts)
 

@@ -32,7 +32,8 @@ def open_rows(params, data, plan, threads):
     """A context with the ``Rows``."""
     ops, fit_intercept, standardize = plan.device.ops, params.fit_intercept, params.standardize
     if data.open_on_cluster is not None:
-        return data.open_on_cluster(fit_intercept, ops, threads, data.unpenalized, standardize, data.prior_scale)
+        of_columns = data.unpenalized, standardize, data.prior_scale
+        return data.open_on_cluster(params.likelihood, fit_intercept, ops, threads, *of_columns)
     stored = slice(None) if plan.stored is None else plan.stored
     X, y, weight, codes, offset = plan.rows
     groups = None

@@ -64,17 +64,20 @@ def plan_fit(params, data, done):
     extras = data.extras
     if params.likelihood is not PROBIT:
         extras = _named(params.likelihood)
-        if data.rows is None or (data.groups is not None and not params.likelihood.averages_exactly):
+        is_unknown_to_workers = data.rows is None and params.likelihood.n_classes == 2
+        if is_unknown_to_workers or (data.groups is not None and not params.likelihood.averages_exactly):
             where, cure = "Groups of rows", "Leave groups out, or fit y == a class, which has two."
-            if data.rows is None:
+            if is_unknown_to_workers:
                 where, cure = "Rows of a Dask cluster", "Fit on X.compute(), or on rows on disk (skhorseshoe.disk)."
             raise ValueError(f"{where} cannot have {extras} yet. {cure}")
     if data.rows is None:
         if data.weighted_by and sampler != "hmc":
             why = "weights (sample_weight, class_weight)"
             raise ValueError(f"sampler={sampler!r} does not take {why} here. Use sampler='hmc' or 'auto'.")
+        if extras and params.device not in ("auto", "cpu"):
+            raise _only_on_host(extras, params.device)
         device = _device.resolve("cpu")._replace(reason="the rows are on a cluster")
-        return Plan(settings, device, n_threads, data.shape, None, 0, [])
+        return Plan(settings, device, n_threads, data.shape, None, 0, [], n_own=n_own, n_contrasts=n_contrasts)
     X, *labels = data.rows
     X = array_if_as_small(X) if in_prior_coordinates and params.device in (AUTO, "cpu") else X
     device, copied = _choose_device(params, settings.kind_on_device, X, extras), 0
@@ -218,13 +221,17 @@ def _choose_device(params, kind, X, extras):
     choice = _device.device_for(params.device, X)
     if extras and choice not in ("auto", "cpu"):
         host = ", and X as an array of the host: X.get()" if _device.on_gpu(X) else ""
-        raise ValueError(f"A fit with {extras} runs on the CPU, and {choice!r} is asked for: set device='cpu'{host}.")
+        raise _only_on_host(extras, choice, host)
     if extras:
         return _device.resolve("cpu", X.size, issparse(X))._replace(reason=f"rows have {extras}")
     if kind is None and choice == "auto":
         return _device.resolve("cpu", X.size, issparse(X))._replace(reason="X has more columns than rows")
     device = _device.resolve(choice, X.size, issparse(X))
     return device if choice != "auto" else _device.with_room(device, X, params.n_chains, kind)
+
+
+def _only_on_host(extras, device, more=""):
+    return ValueError(f"A fit with {extras} runs on the CPU, and {device!r} is asked for: set device='cpu'{more}.")
 
 
 def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False, stored=0):

@@ -5,7 +5,7 @@ They stand side by side: first those of the first shrunk column, then those of t
 last. All columns are centred, so the intercepts have priors of their own.
 """
 
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -57,6 +57,25 @@ def _by_column(values, d):
     return np.ascontiguousarray(values.reshape(m, d, -1).transpose(0, 2, 1)).reshape(m, -1)
 
 
+def _few(beta):
+    """The points at which the information of rows is averaged."""
+    return beta[:: -(-len(beta) // _POINTS_OF_INFORMATION)]
+
+
+def _information_of_rows(likelihood, eta):
+    """The information of each row about its d linear predictors, averaged over points, eta (n, m, d); (n, d, d)."""
+    at_points = likelihood.fisher_information(eta.reshape(-1, eta.shape[2]))
+    return at_points.reshape(*eta.shape, -1).mean(axis=1)
+
+
+def _weights_of_pairs(likelihood, eta, weight):
+    """Terms of ``Segment.class_information``: weights of pairs of contrasts, of a contrast alone or the sum of two."""
+    (a, b), d = np.tril_indices(likelihood.n_predictors), likelihood.n_predictors
+    of_rows = _information_of_rows(likelihood, eta.reshape(len(eta), -1, d)) * weight[:, None, None]
+    both = of_rows[:, a, a] + (a != b) * (of_rows[:, b, b] + 2 * of_rows[:, a, b])
+    return np.maximum(both, 0.0), np.empty((len(eta), 0)), 0.0  # rounding makes less of what cannot be negative
+
+
 class PrecisionOfContrasts:
     """Draws of d contrasts given latents, by one Cholesky factor for each chain. whole : ``Precision`` of all
     contrasts, which are alike and independent."""
@@ -104,36 +123,22 @@ class RowsOfContrasts:
 
     def information(self, beta, spare=()):
         """The Fisher information averaged over some of the rows of beta (m, q d)."""
-        of_rows, d = np.ascontiguousarray(np.moveaxis(self._information_of_rows(beta), 0, 2)), self.d
-        diagonal = [self.rows.gram(weight=of_rows[a, a]) for a in range(d)]
-        H = np.empty((len(diagonal[0]), d, len(diagonal[0]), d))
-        for a in range(d):
-            H[:, a, :, a] = diagonal[a]
-            for b in range(a):  # the sum of both contrasts has a weight that is not negative
-                weight = of_rows[a, a] + of_rows[b, b] + 2 * of_rows[a, b]
-                both = self.rows.gram(weight=np.maximum(weight, 0.0)) - diagonal[a] - diagonal[b]
-                H[:, a, :, b] = H[:, b, :, a] = both / 2
-        return H.reshape(len(diagonal[0]) * d, -1)
-
-    def _information_of_rows(self, beta):
-        """The information of each row about its d linear predictors, times its weight; (n, d, d)."""
-        points = beta[:: -(-len(beta) // _POINTS_OF_INFORMATION)]
-        eta = self._predictors(points).astype(np.float64)
-        out = np.empty((self.n, self.d, self.d))
-        for some in cut(0, self.n, _ROWS_AT_A_TIME):
-            at_points = self.likelihood.fisher_information(eta[some].reshape(-1, self.d))
-            out[some] = at_points.reshape(-1, len(points), self.d, self.d).mean(axis=1)
-        weight = self.rows.weight
-        return out * weight[:, None, None] if len(weight) else out
-
-    def _predictors(self, beta):
-        """The linear predictors of all rows at the points of beta (m, q d), offsets included; (n, m, d)."""
-        eta = self.rows.predictors(side_by_side(beta, self.d)).reshape(self.n, -1, self.d)
-        return eta if self.rows.offset is None else eta + self.rows.offset[:, None]
+        terms = partial(_weights_of_pairs, self.likelihood)
+        by_pair, _, _ = self.rows.class_information(side_by_side(_few(beta), self.d), terms)
+        q, d, (a, b) = len(by_pair[0]), self.d, np.tril_indices(self.d)
+        H, diagonal = np.empty((q, d, q, d)), np.compress(a == b, by_pair, axis=0)
+        for i, j, both in zip(a, b, by_pair, strict=True):
+            H[:, i, :, j] = H[:, j, :, i] = both if i == j else (both - diagonal[i] - diagonal[j]) / 2
+        return H.reshape(q * d, -1)
 
     def information_by_rows(self, beta):
         """As ``Rows.information_by_rows``, of a contrast on average."""
-        weight = np.trace(self._information_of_rows(beta), axis1=1, axis2=2) / self.d
+        weight, predictors = np.empty(self.n), self.rows.predictors(side_by_side(_few(beta), self.d))
+        for some in cut(0, self.n, _ROWS_AT_A_TIME):
+            eta = predictors[some].reshape(len(predictors[some]), -1, self.d).astype(np.float64)
+            eta = eta if self.offset is None else eta + self.offset[some, None]
+            weight[some] = np.trace(_information_of_rows(self.likelihood, eta), axis1=1, axis2=2) / self.d
+        weight *= self.rows.weight if len(self.rows.weight) else 1.0
         return self.rows, side_by_side(beta[:1], self.d), weight, None
 
     def lines(self, fixed, widths, n_splits=0, n_columns=None):
@@ -146,5 +151,4 @@ class RowsOfContrasts:
 
     def separated_by(self, beta):
         """Whether all of the points of beta (m, q d) have every row of X on the side of its class."""
-        utilities = self._predictors(beta) @ self.likelihood.contrasts
-        return bool((utilities.argmax(axis=2) == self.rows.y[:, None]).all())
+        return self.rows.separated_by(side_by_side(beta, self.d), np.all)

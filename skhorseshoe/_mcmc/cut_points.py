@@ -5,6 +5,7 @@ cut point is 0, since the intercept moves it. The prior of the cut points, at th
 many intercepts in order: for two classes it is that of the intercept.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -177,17 +178,21 @@ class RowsWithCutPoints:
     def information(self, beta, spare=(), effects=None):
         """The Fisher information averaged over the rows of beta (m, q + K - 2). effects : of groups (n_groups, m), or
         None."""
-        weight, with_own, of_own = self.terms_of_information(beta, effects)
-        return self.bordered(self.rows.gram(weight=weight), with_own, of_own)
+        if effects is not None:
+            weight, with_own, of_own = self.terms_of_information(beta, effects)
+            return self.bordered(self.rows.gram(weight=weight), with_own, of_own)
+        terms = partial(terms_of_rows, self.likelihood, self.own.gaps(beta))
+        (H,), *with_own = self.rows.class_information(np.ascontiguousarray(beta[:, : self.q]), terms)
+        return self._joined(*(values / len(beta) for values in (H, *with_own)))
 
     def bordered(self, H, with_own, of_own):
         """The information of coefficients (q, q) and theta. with_own, of_own : as ``terms_of_information`` gives."""
-        q, k = self.q, self.n_own
-        out = np.zeros((q + k, q + k))
-        out[:q, :q], out[q:, q:] = H, of_own + _RIDGE * np.eye(k)
-        for j in range(k):
-            out[q + j, :q] = out[:q, q + j] = self.rows.weighted_sum(np.ascontiguousarray(with_own[:, j]))
-        return out
+        return self._joined(H, [self.rows.weighted_sum(np.ascontiguousarray(w)) for w in with_own.T], of_own)
+
+    def _joined(self, H, both, of_own):
+        """The information of coefficients (q, q), of these and theta (K - 2, q), and of theta, as one matrix."""
+        both = np.asarray(both)
+        return np.block([[H, both.T], [both, of_own + _RIDGE * np.eye(self.n_own)]])
 
     def terms_of_information(self, beta, effects=None):
         """The information of each row about eta (n,), that about both eta and theta (n, K - 2), and that of all rows
@@ -195,19 +200,15 @@ class RowsWithCutPoints:
         k, m, of_rows = self.n_own, len(beta), self.rows.weight if len(self.rows.weight) else np.ones(self.n)
         weight, both, of_theta = np.zeros(self.n), np.zeros((self.n, k)), np.zeros((k, k))
         for points in cut(0, m, _POINTS_AT_A_TIME):
-            predictors = self.predictors(beta[points]).astype(np.float64)
+            predictors, gaps = self.predictors(beta[points]).astype(np.float64), self.own.gaps(beta[points])
             predictors += 0.0 if self.offset is None else self.offset[:, None]
             predictors += 0.0 if effects is None else effects[self.groups.codes, points]
-            for c, gaps in enumerate(self.own.gaps(beta[points])):
-                to_theta, own = np.triu(np.tile(gaps[:, None], k)), np.cumsum(gaps)  # derivatives of own, in columns
-                for some in cut(0, self.n, _ROWS_AT_A_TIME):
-                    of_eta, with_own, *of_own = self.likelihood.fisher_information(predictors[some, c], own)
-                    weight[some] += of_eta
-                    both[some] += with_own @ to_theta.T
-                    diagonal, beside = (of_rows[some] @ values for values in of_own)
-                    of_own = np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)
-                    of_theta += to_theta @ of_own @ to_theta.T
-        return weight / m * of_rows, both / m * of_rows[:, None], of_theta / m
+            for some in cut(0, self.n, _ROWS_AT_A_TIME):
+                of_eta, with_own, of_own = terms_of_rows(self.likelihood, gaps, predictors[some], of_rows[some])
+                weight[some] += of_eta[:, 0]
+                both[some] += with_own
+                of_theta += of_own
+        return weight / m, both / m, of_theta / m
 
     def separated_by(self, beta):
         """As ``Rows.separated_by``."""
@@ -216,6 +217,21 @@ class RowsWithCutPoints:
     def information_by_rows(self, beta, effects=None):
         """As ``Rows.information_by_rows``."""
         return self.rows, beta[:, : self.q], self.terms_of_information(beta, effects)[0], None
+
+
+def terms_of_rows(likelihood, gaps, eta, weight):
+    """Terms of ``Segment.class_information``: the information of each row about eta (n, 1), that about both eta and
+    theta (n, K - 2), and that of all rows about theta, summed over points. gaps : (m, K - 2)."""
+    (n, _), k = eta.shape, likelihood.n_own
+    of_eta, both, of_theta = np.zeros(n), np.zeros((n, k)), np.zeros((k, k))
+    for c, of_point in enumerate(gaps):
+        to_theta, own = np.triu(np.tile(of_point[:, None], k)), np.cumsum(of_point)  # derivatives of own, in columns
+        at_point, with_own, *of_own = likelihood.fisher_information(eta[:, c], own)
+        of_eta += at_point
+        both += with_own @ to_theta.T
+        diagonal, beside = (weight @ values for values in of_own)
+        of_theta += to_theta @ (np.diag(diagonal) + np.diag(beside, 1) + np.diag(beside, -1)) @ to_theta.T
+    return (weight * of_eta)[:, None], weight[:, None] * both, of_theta
 
 
 class Holding:

@@ -59,6 +59,10 @@ class MultinomialProbit(Probit):
         """The simplex C (d, K): class k has the utility sum_a m_a C[a, k] + N(0, 1)."""
         return simplex(self.n_classes)
 
+    def utilities(self, eta):
+        """The utilities of the classes (n, m, K), by contrasts (n, m d)."""
+        return eta.reshape(len(eta), -1, self.n_predictors) @ self.contrasts
+
     def of_utilities(self, eta):
         """Contrasts (n, m d) of the utilities of classes (n, m K), those of the first of m draws first."""
         return (eta.reshape(len(eta), -1, self.n_classes) @ self.contrasts.T).reshape(len(eta), -1)

@@ -65,11 +65,11 @@ def at_question(monkeypatch, number, act):
     """Call act(shards) when the sampler asks its question of this number."""
     ask, asked = dask_rows.Shards.ask, []
 
-    def counted(shards, *args):
+    def counted(shards, *args, **options):
         asked.append(args[0])
         if len(asked) == number:
             act(shards)
-        return ask(shards, *args)
+        return ask(shards, *args, **options)
 
     with monkeypatch.context() as patch:
         patch.setattr(dask_rows.Shards, "ask", counted)
