@@ -57,6 +57,21 @@ def _by_column(values, d):
     return np.ascontiguousarray(values.reshape(m, d, -1).transpose(0, 2, 1)).reshape(m, -1)
 
 
+def gram_of_contrasts(gram, of_rows):
+    """X'X with the information of each row about its d contrasts (n, d, d); (q d, q d). gram : function of weights (n,)
+    that returns X'X of one predictor."""
+    of_rows, d = np.ascontiguousarray(np.moveaxis(of_rows, 0, 2)), of_rows.shape[1]
+    diagonal = [gram(of_rows[a, a]) for a in range(d)]
+    H = np.empty((len(diagonal[0]), d, len(diagonal[0]), d))
+    for a in range(d):
+        H[:, a, :, a] = diagonal[a]
+        for b in range(a):  # the sum of both contrasts has a weight that is not negative
+            weight = of_rows[a, a] + of_rows[b, b] + 2 * of_rows[a, b]
+            both = gram(np.maximum(weight, 0.0)) - diagonal[a] - diagonal[b]
+            H[:, a, :, b] = H[:, b, :, a] = both / 2
+    return H.reshape(len(diagonal[0]) * d, -1)
+
+
 class PrecisionOfContrasts:
     """Draws of d contrasts given latents, by one Cholesky factor for each chain. whole : ``Precision`` of all
     contrasts, which are alike and independent."""
@@ -104,16 +119,7 @@ class RowsOfContrasts:
 
     def information(self, beta, spare=()):
         """The Fisher information averaged over some of the rows of beta (m, q d)."""
-        of_rows, d = np.ascontiguousarray(np.moveaxis(self._information_of_rows(beta), 0, 2)), self.d
-        diagonal = [self.rows.gram(weight=of_rows[a, a]) for a in range(d)]
-        H = np.empty((len(diagonal[0]), d, len(diagonal[0]), d))
-        for a in range(d):
-            H[:, a, :, a] = diagonal[a]
-            for b in range(a):  # the sum of both contrasts has a weight that is not negative
-                weight = of_rows[a, a] + of_rows[b, b] + 2 * of_rows[a, b]
-                both = self.rows.gram(weight=np.maximum(weight, 0.0)) - diagonal[a] - diagonal[b]
-                H[:, a, :, b] = H[:, b, :, a] = both / 2
-        return H.reshape(len(diagonal[0]) * d, -1)
+        return gram_of_contrasts(lambda weight: self.rows.gram(weight=weight), self._information_of_rows(beta))
 
     def _information_of_rows(self, beta):
         """The information of each row about its d linear predictors, times its weight; (n, d, d)."""
