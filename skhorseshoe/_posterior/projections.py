@@ -50,11 +50,10 @@ class Projection:
         self._own = np.empty((m, 0)) if own is None else own
         self.draws = np.hstack([coef.reshape(m, -1), self._own])
         self._scores = self._root @ coef.T
-        parts, every = [], np.arange(X.shape[1])
+        self._target = np.empty((X.shape[0], m, *self._rows.answers), np.float32)
         for rows in self._batches(X):
-            eta = self._predictors(self._block(X, rows, every), self.draws)
-            parts.append(self._rows.target(eta).astype(np.float32))
-        self._target = np.concatenate(parts)
+            block = self._block(X, rows, np.arange(X.shape[1]))
+            self._target[rows] = self._rows.target(self._predictors(block, self.draws))
 
     def onto(self, columns):
         """Coefficients (m, c) of these columns, an array of numbers, and of the intercept if there is one."""
@@ -135,6 +134,8 @@ class Projection:
 class _RowsOfTwo:
     """What a row of two classes says of its predictor (n, m, 1)."""
 
+    answers = ()  # shape of the target of a row
+
     def __init__(self, likelihood):
         self._likelihood = likelihood
 
@@ -164,7 +165,7 @@ class _RowsOfMore:
     """The same of K classes, with predictors (n, m, c) and targets (n, m, K)."""
 
     def __init__(self, likelihood):
-        self._likelihood = likelihood
+        self._likelihood, self.answers = likelihood, (likelihood.n_classes,)
 
     def target(self, eta):
         """As of two."""
