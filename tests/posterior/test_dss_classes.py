@@ -108,6 +108,17 @@ def test_the_path_has_the_smallest_summaries_of_several_classes(seed, kind):
     assert dss_cv.search(model, X, np.empty(0), 0.5, 5, np.arange(5)).supports[:, 3].all()
 
 
+def test_the_order_of_the_classes_does_not_matter(seed):
+    X, order = np.random.default_rng(seed).standard_normal((80, 4)), [2, 0, 1]
+    model = model_of("several", X, COEF["several"], seed)
+    other = copy(model)
+    other.coef_draws_, other.intercept_draws_ = model.coef_draws_[:, :, order], model.intercept_draws_[..., order]
+    one, other = (dss_cv.search(m, X, np.empty(0), 0.5, 4, np.arange(4)) for m in (model, other))
+    assert np.array_equal(one.supports, other.supports)
+    np.testing.assert_allclose(one.distances, other.distances, rtol=1e-6, atol=1e-9)
+    assert one.radius == pytest.approx(other.radius)
+
+
 def test_a_column_of_one_class_joins_as_a_whole(seed):
     X = np.random.default_rng(seed).standard_normal((200, 6))
     coef = np.zeros((7, 4))
