@@ -10,7 +10,7 @@ import numpy as np
 from sklearn import get_config
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.feature_selection import SelectorMixin
-from sklearn.utils import ClassifierTags, get_tags
+from sklearn.utils import get_tags
 from sklearn.utils.metadata_routing import UNUSED, MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -48,11 +48,11 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         which a grid search then cannot change.
     rule : {"dss", "interval", "fsr", "shrinkage"}, default="dss"
         Which columns to keep. "dss", decoupled shrinkage and selection: the fewest that predict as well as the
-        whole posterior, within its own uncertainty; not for several classes without an order. "interval": those whose
-        equal-tailed credible interval excludes zero. "fsr": as many as have an expected share of false ones of at most
-        ``q``; a column is false if its effect has the other sign than the more probable one, or is below ``effect``.
-        "shrinkage": those with kappa_j below 1/2, for which the data outweigh the prior: a screen where few of many
-        columns matter, without a stated rate of errors.
+        whole posterior, within its own uncertainty. "interval": those whose equal-tailed credible interval excludes
+        zero. "fsr": as many as have an expected share of false ones of at most ``q``; a column is false if its effect
+        has the other sign than the more probable one, or is below ``effect``. "shrinkage": those with kappa_j below
+        1/2, for which the data outweigh the prior: a screen where few of many columns matter, without a stated rate of
+        errors. Of several classes without an order a column is kept or dropped for all of them.
     level : float or None, default=None
         Level, in (0, 1), of the credible interval, or for "dss" of the credible region of the predictions. A higher
         level keeps fewer columns. None is 0.9 for "interval", as in the paper of Terenin, Dong & Draper (2019), and
@@ -215,7 +215,6 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         tags = super().__sklearn_tags__()
         tags.target_tags.required = not self.prefit or self._has_folds()
         tags.input_tags.sparse = self.estimator is None or get_tags(self.estimator).input_tags.sparse
-        tags.classifier_tags = ClassifierTags(multi_class=self.rule != "dss")
         return tags
 
     def get_metadata_routing(self) -> Any:

@@ -125,7 +125,6 @@ def test_what_is_of_two_classes_says_what_to_ask(model):
         "marginal_effects": lambda: inspection.marginal_effects(model, X),
         "contributions": lambda: inspection.contributions(model, X[:2]),
         "A display of probabilities": lambda: plotting.PosteriorCalibrationDisplay.from_estimator(model, X, Y),
-        'cv of the rule "dss"': lambda: HorseshoeSelector(model, rule="dss", cv=2).fit(X, Y),
     }
     for what, ask in refused.items():
         with pytest.raises(ValueError, match=rf"{what} is of two classes, .*inspection\.at_least\(model, 'top'\)"):

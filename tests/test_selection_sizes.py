@@ -140,3 +140,47 @@ def test_the_folds_warn_once(problem):
     assert len(texts) == 2
     assert texts[1].startswith("Fits without a fold gave 3 warnings in 3 folds")
     assert said[1].filename == __file__
+
+
+def of_more(kind, problem):
+    """Rows of classes that depend on three of six columns: text in an order other than the sorted one, or without."""
+    X, noise = problem[0].iloc[:, :6], np.random.default_rng(0).standard_normal((300, 3))
+    if kind == "ordered":
+        score = X.to_numpy()[:, :3] @ [1.2, -1.0, 0.8] + noise[:, 0]
+        levels = ["none", "mild", "bad", "awful"]
+        return X, pd.cut(score, [-np.inf, -1.0, 0.5, 1.5, np.inf], labels=levels).astype(str), levels
+    coef = np.array([[1.5, 0, -1.5], [0, 1.5, -1.5], [2.0, -1.0, -1.0]])
+    return X, np.array(["ash", "elm", "fir"])[(X.to_numpy()[:, :3] @ coef + noise).argmax(axis=1)], False
+
+
+@pytest.mark.parametrize("kind", ["several", "ordered"])
+def test_more_than_two_classes_keep_the_size_that_predicts(problem, kind):
+    """The score of the full model is that of a fit without the fold, by hand."""
+    X, y, order = of_more(kind, problem)
+    clf, (train, test) = clone(SHORT).set_params(ordered=order), HALVES
+    selector = HorseshoeSelector(clf, cv=[HALVES]).fit(X, y)
+    assert selector.suggested_size_ == 3
+    assert selector.get_support(indices=True).tolist() == [0, 1, 2]
+    fold = clone(clf).fit(X.iloc[train], y[train])
+    proba = fold.predict_proba(X.iloc[test])[np.arange(150), np.searchsorted(fold.classes_, y[test])]
+    assert selector.sizes_["log_score"] == pytest.approx(np.log(proba).sum(), rel=1e-6)
+    assert selector.sizes_["difference"][0] < -10 * selector.sizes_["se"][3]
+
+
+def test_an_ordered_categorical_keeps_its_order_in_folds(problem):
+    X, y, levels = of_more("ordered", problem)
+    clf = clone(SHORT).set_params(class_weight="balanced")
+    categorical = pd.Categorical(y, levels, ordered=True)
+    one, other = (
+        HorseshoeSelector(clone(clf).set_params(ordered=ordered), cv=[HALVES]).fit(X, given)
+        for ordered, given in ((True, categorical), (levels, y))
+    )
+    np.testing.assert_array_equal(one.sizes_["difference"], other.sizes_["difference"])
+
+
+def test_a_fold_without_a_class_is_refused_before_the_fit(problem, monkeypatch):
+    monkeypatch.setattr(HorseshoeProbitClassifier, "fit", None)
+    X, y, _ = of_more("several", problem)
+    train = np.flatnonzero(y != "fir")
+    with pytest.raises(ValueError, match=r"Fold 1 of cv leaves no row of the class 'fir' to fit.*fewer folds"):
+        HorseshoeSelector(SHORT, cv=[HALVES, (train, np.flatnonzero(y == "fir"))]).fit(X, y)

@@ -208,14 +208,26 @@ def test_what_nothing_bounds_is_told_with_its_cause():
         HorseshoeProbitClassifier(unpenalized=list(range(5)), **how).fit(rng.standard_normal((60, 5)), rare)
 
 
-@pytest.mark.parametrize("rule", ["fsr", "interval"])
+@pytest.mark.parametrize("rule", ["dss", "fsr", "interval"])
 def test_rules_select_the_columns_that_matter(model, rule):
     assert HorseshoeSelector(model, rule=rule, prefit=True).fit(X).get_support().tolist() == [True, True, False, False]
 
 
-def test_a_rule_that_is_not_there_is_refused_before_the_fit(monkeypatch):
+@pytest.mark.parametrize("k", range(3))
+def test_the_fewest_columns_that_predict_as_well_are_those_that_matter(k):
+    """Three of twelve columns, one of which tells a single class from the others."""
+    rng = np.random.default_rng(k)
+    rows, coef = rng.standard_normal((400, 12)), np.zeros((4, 12))
+    coef[:, :3] = np.array([[1.2, 0, 0, -1.2], [0, 1.2, -1.2, 0], [1.5, -0.5, -0.5, -0.5]]).T
+    y = (rows @ coef.T + rng.standard_normal((400, 4))).argmax(axis=1)
+    selector = HorseshoeSelector(HorseshoeProbitClassifier(**{**FAST, "n_chains": 2})).fit(rows, y)
+    assert selector.get_support(indices=True).tolist() == [0, 1, 2]
+
+
+def test_matrices_of_contrasts_without_room_are_refused_before_the_fit(monkeypatch, free_memory):
     monkeypatch.setattr(HorseshoeProbitClassifier, "fit", None)
-    with pytest.raises(ValueError, match="rule='dss' is for two classes"):
+    free_memory(8 * 6 * 8 * 8 - 1)  # six matrices of 4 columns with 2 contrasts each
+    with pytest.raises(MemoryError, match=r"rule='dss' needs .* for matrices of 8 x 8"):
         HorseshoeSelector().fit(X, Y)
 
 
@@ -238,8 +250,8 @@ def test_what_is_not_there_says_what_to_do(model):
     for ask in (inspection.sensitivity, lambda fitted: inspection.with_prevalence(fitted, 0.1)):
         with pytest.raises(ValueError, match="not for a fit to 3 classes: fit y == a class"):
             ask(model)
-    with pytest.raises(ValueError, match="take 'fsr', 'interval' or 'shrinkage'"):
-        HorseshoeSelector(model, prefit=True).fit(X)
+    with pytest.raises(ValueError, match=r"takes no model of y = 'elm' within .*inspection\.against makes"):
+        HorseshoeSelector(inspection.one_vs_rest(model, "elm"), prefit=True).fit(X)
     with pytest.raises(ValueError, match="Leave groups out, or fit y == a class"):
         HorseshoeProbitClassifier(**FAST).fit(X, Y, groups=np.arange(240) % 20)
     with pytest.raises(ValueError, match="Use sampler='hmc' or 'auto'"):

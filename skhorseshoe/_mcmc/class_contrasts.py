@@ -68,12 +68,27 @@ def _information_of_rows(likelihood, eta):
     return at_points.reshape(*eta.shape, -1).mean(axis=1)
 
 
-def _weights_of_pairs(likelihood, eta, weight):
-    """Terms of ``Segment.class_information``: weights of pairs of contrasts, of a contrast alone or the sum of two."""
-    (a, b), d = np.tril_indices(likelihood.n_predictors), likelihood.n_predictors
-    of_rows = _information_of_rows(likelihood, eta.reshape(len(eta), -1, d)) * weight[:, None, None]
+def _terms_of_pairs(likelihood, eta, weight):
+    """Terms of ``Segment.class_information``: ``weights_of_pairs``, and nothing else."""
+    of_rows = _information_of_rows(likelihood, eta.reshape(len(eta), -1, likelihood.n_predictors))
+    return weights_of_pairs(of_rows * weight[:, None, None]), np.empty((len(eta), 0)), 0.0
+
+
+def weights_of_pairs(of_rows):
+    """Weights (n, d (d + 1) / 2) with which X'WX makes that of d contrasts, whose information in each row is
+    ``of_rows`` (n, d, d): those of each contrast alone and of the sum of two, which are not negative."""
+    a, b = np.tril_indices(of_rows.shape[1])
     both = of_rows[:, a, a] + (a != b) * (of_rows[:, b, b] + 2 * of_rows[:, a, b])
-    return np.maximum(both, 0.0), np.empty((len(eta), 0)), 0.0  # rounding makes less of what cannot be negative
+    return np.maximum(both, 0.0)  # rounding makes less of some
+
+
+def joined_pairs(by_pair, d):
+    """X'WX of d contrasts, those of a column side by side (q d, q d), from one (q, q) for each of those weights."""
+    q, (a, b) = len(by_pair[0]), np.tril_indices(d)
+    H, diagonal = np.empty((q, d, q, d)), np.compress(a == b, by_pair, axis=0)
+    for i, j, both in zip(a, b, by_pair, strict=True):
+        H[:, i, :, j] = H[:, j, :, i] = both if i == j else (both - diagonal[i] - diagonal[j]) / 2
+    return H.reshape(q * d, -1)
 
 
 class PrecisionOfContrasts:
@@ -123,13 +138,9 @@ class RowsOfContrasts:
 
     def information(self, beta, spare=()):
         """The Fisher information averaged over some of the rows of beta (m, q d)."""
-        terms = partial(_weights_of_pairs, self.likelihood)
+        terms = partial(_terms_of_pairs, self.likelihood)
         by_pair, _, _ = self.rows.class_information(side_by_side(_few(beta), self.d), terms)
-        q, d, (a, b) = len(by_pair[0]), self.d, np.tril_indices(self.d)
-        H, diagonal = np.empty((q, d, q, d)), np.compress(a == b, by_pair, axis=0)
-        for i, j, both in zip(a, b, by_pair, strict=True):
-            H[:, i, :, j] = H[:, j, :, i] = both if i == j else (both - diagonal[i] - diagonal[j]) / 2
-        return H.reshape(q * d, -1)
+        return joined_pairs(by_pair, self.d)
 
     def information_by_rows(self, beta):
         """As ``Rows.information_by_rows``, of a contrast on average."""

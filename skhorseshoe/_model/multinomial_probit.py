@@ -85,6 +85,14 @@ class MultinomialProbit(Probit):
         parts = zip(self._parts(rows), self._parts(labels), strict=True)
         return np.concatenate([self._log_density(part, k) for part, k in parts]).reshape(shape)
 
+    def slopes(self, eta):
+        """P(y = k) (..., K) and its derivatives by eta, (..., K, d); eta (..., d). By coarse nodes."""
+        rows, shape = self._by_row(eta)
+        coarse = 1.5 * self._step(), np.arange(-5.0, 6.5, 1.5 * self._step())  # P to 2e-6, slopes to 2e-5
+        parts = [self._at_largest(part, True, coarse) for part in self._parts(rows)]
+        p, slopes = map(np.concatenate, zip(*parts, strict=True))
+        return p.reshape(*shape, self.n_classes), (slopes @ self.contrasts.T).reshape(*shape, self.n_classes, -1)
+
     def fisher_information(self, eta):
         """The Fisher information of rows about eta (n, d); (n, d, d)."""
         C, H = self.contrasts, np.empty((len(eta), self.n_predictors, self.n_predictors))
@@ -128,12 +136,16 @@ class MultinomialProbit(Probit):
     def _step(self):
         return _STEP * (2 / self.n_classes) ** 0.25
 
-    def _at_largest(self, rows, with_slopes=False):
-        """Probabilities (n, K) by nodes of the largest utility; and the derivatives of each by all eta (n, K, K)."""
+    def _at_largest(self, rows, with_slopes=False, rule=None):
+        """Probabilities (n, K) by nodes of the largest utility; and the derivatives of each by all eta (n, K, K).
+
+        rule : the distance of the nodes, and these; by default ``nodes``.
+        """
         eta = rows @ self.contrasts
-        t = self.nodes - eta[..., None] + eta.max(axis=1)[:, None, None]  # (n, K, nodes)
+        step, nodes = rule or (self._step(), self.nodes)
+        t = nodes - eta[..., None] + eta.max(axis=1)[:, None, None]  # (n, K, nodes)
         below, density = special.ndtr(t), np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi)
-        ratio, all_below = density / below, self._step() * below.prod(axis=1)
+        ratio, all_below = density / below, step * below.prod(axis=1)
         p = (ratio @ all_below[..., None])[..., 0]
         p /= p.sum(axis=1, keepdims=True)
         if not with_slopes:

@@ -58,6 +58,16 @@ class OrderedProbit(Probit):
         cuts = np.concatenate([*ends, np.full((*shape, 1), np.inf)], axis=-1) - eta
         return cuts[..., :-1], cuts[..., 1:]
 
+    def slopes(self, eta, own):
+        """P(y = k) (..., K) and its derivatives by (eta, own), (..., K, K - 1)."""
+        low, high = self._ends(eta, own)
+        at_low, at_high = (np.exp(-(ends**2) / 2) / np.sqrt(2 * pi) for ends in (low, high))
+        out = np.zeros((*low.shape, 1 + self.n_own))
+        out[..., 0] = at_low - at_high
+        for k in range(1, self.n_own + 1):  # a cut point is the upper end of a class and the lower one of the next
+            out[..., k, k], out[..., k + 1, k] = at_high[..., k], -at_high[..., k]
+        return self.probabilities(eta, own), out
+
     def fisher_information(self, eta, own):
         """The Fisher information of rows about (eta, own): that of eta (...), of both (..., K - 2), and of own: the
         diagonal of a matrix (..., K - 2) and the entries beside it (..., K - 3)."""

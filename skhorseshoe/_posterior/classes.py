@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from .._utils.names import Outcome, printable
-from .ordered import average_of_ordered, in_order_of_classes, is_ordered
+from .ordered import average_of_ordered, in_order_of_classes, is_ordered, own_draws
 
 
 def is_several(model):
@@ -67,6 +67,19 @@ def log_density_of_class(model, eta, place, own):
         return model._likelihood.log_density_of_class(eta, at, own)
     eta = model._likelihood.of_utilities(eta).reshape(len(eta), -1, model._likelihood.n_predictors)
     return model._likelihood.log_density_of_class(eta, np.broadcast_to(place[:, None], eta.shape[:2]))
+
+
+def information_of(model, eta, max_draws):
+    """The Fisher information of rows about their linear predictors (n, m), averaged over at most so many draws (n,); of
+    classes without an order about their d contrasts, (n, d, d)."""
+    likelihood = model._likelihood_of_fit
+    if likelihood.n_classes == 2:
+        return likelihood.information(eta).mean(axis=1)
+    if is_ordered(model):
+        return likelihood.fisher_information(eta, own_draws(model, max_draws))[0].mean(axis=1)
+    n, d = len(eta), likelihood.n_predictors
+    contrasts = likelihood.of_utilities(eta).reshape(-1, d)
+    return likelihood.fisher_information(contrasts).reshape(n, -1, d, d).mean(axis=1)
 
 
 def refuse_classes(model, what):

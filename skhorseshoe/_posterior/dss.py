@@ -14,6 +14,7 @@ the rule of the credible interval about the mean.
 """
 
 import warnings
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -23,11 +24,12 @@ from scipy.sparse import issparse
 from sklearn.linear_model import lars_path
 
 from .._backends import device
+from .._mcmc.class_contrasts import joined_pairs, weights_of_pairs
 from .._utils.arrays import dense
 from .._utils.threads import count_threads, open_threads
+from .classes import has_sizes, information_of
 from .grouped_prediction import GivenRows, offset_factors
-from .ordered import information_of, is_ordered
-from .predict import each_predictor, flat_draws
+from .predict import each_predictor, flat_draws, predictors_of_row
 
 _FIRST_STEPS = 16  # steps of the path at first; doubled until a summary is good enough
 _AVERAGED_DRAWS = 32  # draws over which the information is averaged
@@ -53,15 +55,16 @@ class Path(NamedTuple):
 def weighted_root(model, X, weight, informed=True, offset=None):
     """R (m, q) with R'R = X'WX, bordered by the intercept if there is one; and the centre (p,) of the columns of X.
 
-    weight : (n,) or (0,) for none, of the rows. W is the weight of a row, times its Fisher information if ``informed``.
-    offset : (n,) of the rows, or None.
+    weight : (n,) or (0,) for none, of the rows. W is the weight of a row, times its Fisher information if ``informed``;
+    of classes without an order that about d contrasts, so R is (m, q d) with those of a column side by side.
+    offset : (n,) of the rows, or of each class (n, K), or None.
     """
     fit_intercept = model._fit_facts["fit_intercept"]
     centre, scale = np.zeros(X.shape[1]), np.ones(X.shape[1])
     points, likelihood, ops = None, model._likelihood_of_fit, device.resolve("cpu", sparse=issparse(X)).ops
     if fit_intercept:  # columns about their means keep their digits next to the intercept
         centre, _ = ops.moments(X, weight)
-    if informed and (offset is not None or is_ordered(model)):
+    if informed and (offset is not None or likelihood.n_classes > 2):
         weight = _information(model, X, weight, offset)
     elif informed:
         points, intercept = flat_draws(model, max(_AVERAGED_DRAWS, len(model.coef_draws_)))
@@ -70,20 +73,37 @@ def weighted_root(model, X, weight, informed=True, offset=None):
     if X.shape[0] < X.shape[1]:
         return weighted_rows(X, weight, centre, points, fit_intercept, likelihood), centre
     with open_threads(count_threads(model.n_jobs)) as threads:
-        S = ops.gram(X, weight, centre, scale, fit_intercept, threads, points, likelihood=likelihood)
+        gram = partial(ops.gram, X, centre=centre, scale=scale, fit_intercept=fit_intercept, threads=threads)
+        if weight.ndim > 1:
+            by_pair = np.ascontiguousarray(weights_of_pairs(weight).T)
+            S = joined_pairs([gram(weight=w) for w in by_pair], weight.shape[1])
+        else:
+            S = gram(weight=weight, beta=points, likelihood=likelihood)
     return factor(S), centre
 
 
 def _information(model, X, weight, offset):
-    """The Fisher information of rows with an offset, or of ordered classes, times their weights; (n,)."""
-    most, out = max(_AVERAGED_DRAWS, len(model.coef_draws_)), np.empty(X.shape[0])
+    """The Fisher information of rows with an offset, or of more than two classes, times their weights; as
+    ``information_of``."""
+    most, d = max(_AVERAGED_DRAWS, len(model.coef_draws_)), model._likelihood_of_fit.n_predictors
     coef, intercept = flat_draws(model, most)
+    out = np.empty((X.shape[0], d, d) if d > 1 else X.shape[0])
 
     def use(eta, block, ops):
-        out[block] = information_of(model, ops.to_host(eta), most).mean(axis=1)
+        out[block] = information_of(model, ops.to_host(eta), most)
 
-    each_predictor(model, GivenRows(X, None, offset), coef, intercept, use, offset_factors(model, most))
-    return out * weight if len(weight) else out
+    factors = offset_factors(model, most).repeat(predictors_of_row(model))
+    each_predictor(model, GivenRows(X, None, offset), coef, intercept, use, factors)
+    return (out.T * weight).T if len(weight) else out
+
+
+def predictor_draws(model, max_draws=None):
+    """As ``flat_draws``, of classes without an order those of their d contrasts; (m d, p) and (m d,)."""
+    coef, intercept = flat_draws(model, max_draws)
+    if not has_sizes(model):
+        return coef, intercept
+    of_utilities = model._likelihood_of_fit.of_utilities
+    return of_utilities(coef.T).T, of_utilities(intercept[None])[0]
 
 
 def factor(S):
@@ -194,13 +214,17 @@ def _nested_distances(R, supports):
 def weighted_rows(X, weight, centre, points, fit_intercept, likelihood):
     """W^(1/2) (X - centre), with a column for the intercept if there is one; (n, q) float64.
 
-    weight : (n,) or (0,) for none. points : (m, q), over which the Fisher information of a row is averaged; None if W
-    is the weight alone.
+    weight : (n,) or (0,) for none; with d contrasts (n, d, d), which makes (n d, q d). points : (m, q), over which the
+    Fisher information of a row is averaged; None if W is the weight alone.
     """
     n, p = X.shape
     R = np.ones((n, p + fit_intercept))
     R[:, :p] = dense(X)
     R[:, :p] -= centre
+    if weight.ndim > 1:
+        values, vectors = np.linalg.eigh(weight)
+        roots = np.sqrt(np.maximum(values, 0.0))[..., None] * np.swapaxes(vectors, 1, 2)
+        return np.einsum("iba,ij->ibja", roots, R).reshape(n * weight.shape[1], -1)
     squared = weight if len(weight) else np.ones(n)
     if points is not None:
         squared = squared * likelihood.information(R @ points.T).mean(axis=1)

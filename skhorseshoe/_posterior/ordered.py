@@ -111,10 +111,3 @@ def cut_rows(model):
         return {}
     names = [f"(cut {name})" for name in cut_names(model)]
     return dict(zip(names, np.moveaxis(cut_points(model), 2, 0), strict=True))
-
-
-def information_of(model, eta, max_draws):
-    """The Fisher information of rows about their linear predictors (n, m), of at most so many draws."""
-    if not is_ordered(model):
-        return model._likelihood_of_fit.information(eta)
-    return model._likelihood_of_fit.fisher_information(eta, own_draws(model, max_draws))[0]

@@ -20,17 +20,12 @@ from .claim_errors import (
     scores,
     sure_signs,
 )
-from .classes import is_several, needs_one_score
+from .classes import needs_one_score
 from .estimates import excludes_zero, interval
 from .grouped_prediction import given_rows
 from .least_effect import LeastEffects, asks_for_levels, check_effect, least_effects
 
 _MATRICES = 6  # matrices that "dss" holds at a time, of the shape of X'WX or of X, whichever is smaller
-
-_NO_DSS = (
-    "rule='dss' is for two classes, or classes in order (ordered=True), and these are several: take 'fsr', 'interval' "
-    "or 'shrinkage'."
-)
 
 
 class Choice(NamedTuple):
@@ -111,14 +106,13 @@ def by_fsr(model, q, judged):
 
 
 def by_dss(model, rows, level, n_columns, judged):
-    """The fewest columns that predict as well as all, those of a term together; not of several classes.
+    """The fewest columns that predict as well as all, those of a term together.
 
     rows : X, y, and weights and offsets or None. n_columns : up to which the path is followed at least.
     """
-    if is_several(model):
-        raise ValueError(_NO_DSS)
     needs_one_score(model, "rule='dss'")
     X, y, sample_weight, offset = rows
+    _check_dss(X, model._likelihood_of_fit.n_predictors)
     X, weight, offset = dss_cv.weighted(model, X, y, sample_weight, [given_rows(model, X, None, offset).offset])
     path = dss_cv.search(model, X, weight, level, n_columns, judged.owners, offset)
     supports = np.array([judged.as_a_whole(support) for support in path.supports])  # also columns of posterior mean 0
@@ -140,20 +134,19 @@ def check_rule(rule, X, effect, y=None, model=None):
             "number, of one standard deviation, or fit with prefit=True on rows that fit in memory."
         )
     if rule == "dss":
-        _check_dss(X)
-        if y is not None and model.ordered is False and _are_several(y):
-            raise ValueError(_NO_DSS)
+        _check_dss(X, 1 if y is None or model.ordered is not False else _n_contrasts(y))
 
 
-def _are_several(y):
-    """Whether these are labels of several classes; False where ``fit`` says what is wrong with them."""
+def _n_contrasts(y):
+    """The number of contrasts of the classes of these labels; 1 where ``fit`` says what is wrong with them."""
     try:
-        return not is_dask(y) and type_of_target(y) == "multiclass"
+        return len(np.unique(y)) - 1 if not is_dask(y) and type_of_target(y) == "multiclass" else 1
     except (TypeError, ValueError):
-        return False
+        return 1
 
 
-def _check_dss(X):
+def _check_dss(X, d):
+    """Raise an error if there is no room for the matrices of d coefficients of each column."""
     if is_dask(X):
         raise ValueError(
             "rule='dss' reads the rows in memory, and X is a Dask collection. Take rule='interval' or 'fsr', or "
@@ -161,7 +154,7 @@ def _check_dss(X):
         )
     if len(getattr(X, "shape", ())) != 2:
         return
-    shape = min(X.shape), X.shape[1]  # of X, or of X'WX
+    shape = d * min(X.shape), d * X.shape[1]  # of X, or of X'WX
     if issparse(X) and needs_conjugate_gradients(shape[0]):
         raise ValueError(
             f"rule='dss' needs a matrix of {shape[0]} x {shape[1]}, which has no room. Take 'interval' or 'fsr'."
