@@ -1,15 +1,20 @@
-"""Answers about groups that a fit with slopes has not seen: outcomes that are drawn."""
+"""Answers about groups that a fit with slopes has not seen: outcomes that are drawn, and groups that are left out."""
 
 import copy
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import log_ndtr, logsumexp
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier, inspection, plotting
 from skhorseshoe._posterior.decisions import matched_rows
+from skhorseshoe._posterior.grouped_prediction import GivenRows
+from skhorseshoe._posterior.loo import leave_one_out
+from skhorseshoe._posterior.loo_groups import group_logliks
+from skhorseshoe._posterior.predict import rows_of_fit
 from skhorseshoe._posterior.predictive_check import outcomes_of_groups
 
 RNG = np.random.default_rng(3)
@@ -25,6 +30,11 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 def fit(groups=PATIENT, slopes=SLOPES, n_iter=50, burn_in=30, X=X, y=Y, weight=None):
     model = HorseshoeProbitClassifier(random_state=0, n_iter=n_iter, burn_in=burn_in, group_slopes=slopes)
     return model.fit(X, y, weight, groups)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fit()
 
 
 @pytest.fixture(scope="module")
@@ -79,3 +89,59 @@ def test_bands_of_new_groups_are_wider_than_those_of_known_ones():
     pytest.importorskip("matplotlib").use("Agg")
     display = plotting.PosteriorCalibrationDisplay.from_estimator(pipe, X, Y, groups=PATIENT, new_groups=True)
     assert display.known_groups == (0, 20)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_group_is_left_out_with_effects_and_slopes_averaged_over(weighted):
+    weight = np.random.default_rng(0).integers(1, 4, N).astype(float) if weighted else None
+    model = fit(n_iter=20, weight=weight)
+    rows, place, _ = rows_of_fit(model, X, Y, weight, None, PATIENT)
+    found, draw = group_logliks(model, rows, place, weight, None), 7
+    coef, (s, t) = model.coef_draws_[0, draw], (draws[0, draw] for draws in model.group_scale_draws_.values())
+    r = model.group_correlation_draws_["patient, patient:time"][0, draw]
+    nodes = np.linspace(-6, 6, 151)
+    a, b = np.meshgrid(nodes, nodes)
+    u, v = s * a, t * (r * a + np.sqrt(1 - r * r) * b)
+    eta, time = X.to_numpy() @ coef + model.intercept_draws_[0, draw], X["time"].to_numpy()
+    time = time - np.average(time, weights=weight)
+    for g in range(0, 20, 3):
+        log = -(a**2 + b**2) / 2
+        for i in np.flatnonzero(GROUPS["patient"] == g):
+            log += (1 if weight is None else weight[i]) * log_ndtr((2.0 * Y[i] - 1) * (eta[i] + u + time[i] * v))
+        expected = logsumexp(log) + np.log(np.diff(nodes)[0] ** 2 / (2 * np.pi))
+        assert abs(found[g, draw] - expected) < 1e-3
+
+
+def test_without_variance_of_slopes_loo_is_that_of_a_model_without(model):
+    given, without = with_law(model, 0.8, 0.0, 0.5), fit(GROUPS["patient"], slopes=None)
+    for name in ("coef_draws_", "intercept_draws_", "global_scale_draws_"):
+        setattr(without, name, getattr(given, name))
+    without.group_scale_draws_ = given.group_scale_draws_["patient"]
+    a, b = inspection.loo(given, X, Y, groups=PATIENT), inspection.loo(without, X, Y, groups=GROUPS["patient"])
+    assert a.n_rows == b.n_rows == 20
+    np.testing.assert_allclose(a.elpd_i, b.elpd_i, atol=1e-4)
+    np.testing.assert_allclose(a.pareto_k, b.pareto_k, atol=1e-3)
+    assert leave_one_out(given, *rows_of_fit(given, X, Y, None, None, PATIENT), 100).n_draws == 100
+
+
+@pytest.mark.slow
+def test_leaving_out_a_group_is_fitting_without_it():
+    found = inspection.loo(fit(n_iter=1000, burn_in=200), X, Y, groups=PATIENT, max_draws=1000)
+    for g in (0, 7, 14):
+        left = GROUPS["patient"] == g
+        without = fit(PATIENT[~left], X=X[~left], y=Y[~left], n_iter=1000, burn_in=200)
+        rows = GivenRows(X[left].to_numpy(), np.zeros((left.sum(), 1), np.int32))
+        expected = logsumexp(group_logliks(without, rows, Y[left].to_numpy(), None, 1000)) - np.log(1000)
+        assert abs(found.elpd_i[g] - expected) < 0.15
+
+
+def test_loo_says_what_it_cannot_leave_out(model, of_both):
+    with pytest.raises(ValueError, match=r"loo\(..., groups=groups\).* cv=list\(GroupKFold\(\)\.split"):
+        inspection.loo(model, X, Y)
+    with pytest.raises(ValueError, match=r"by several factors.* cv=list\(GroupKFold\(\)\.split"):
+        inspection.loo(of_both, X, Y, groups=GROUPS)
+    many, scale = copy.copy(model), model.group_scale_draws_["patient:time"]
+    many._group_slopes = {"factor": [0] * 4, "column": [-1, 0, 1, 2], "centre": [0.0] * 4}
+    many.group_scale_draws_ = {**model.group_scale_draws_, "patient:a": scale, "patient:c": scale}
+    with pytest.raises(ValueError, match=r"2 slopes at most, and the model has 3.*cross_validate"):
+        inspection.loo(many, X, Y, groups=PATIENT)
