@@ -80,7 +80,7 @@ def loo(
         with all its weight, and predicted as w rows: its term is log E[p^w].
     groups : array-like of shape (n_samples,) or None, default=None
         The groups of the fit, if it had any: each is left out with all its rows, and predicted as a new group, with its
-        effect integrated out. ``elpd_i`` and ``pareto_k`` have an entry for each of ``groups_``.
+        effect, and up to two slopes, integrated out. ``elpd_i`` and ``pareto_k`` have an entry for each of ``groups_``.
     offset : array-like of shape (n_samples,) or None, default=None
         The offsets of the fit, if it had any.
     max_draws : int or None, default=None
@@ -97,10 +97,11 @@ def loo(
     TypeError
         If X is a Dask collection, or the model is none of those above.
     ValueError
-        If the model was fitted with groups, and ``groups`` are not given or not those, or with several factors; if
-        there are fewer than 100 draws, the rows are not those of the fit, with the labels, weights, offsets and groups
-        that they had there (by their number and by means of the columns, weighted by these), y holds a label that is
-        not in ``classes_``, lengths differ, or a weight is negative; other errors are those of `marginal_effects`.
+        If the model was fitted with groups, and ``groups`` are not given or not those, or with several factors or
+        more than two slopes; if there are fewer than 100 draws, the rows are not those of the fit, with the labels,
+        weights, offsets and groups that they had there (by their number and by means of the columns, weighted by
+        these), y holds a label that is not in ``classes_``, lengths differ, or a weight is negative; other errors are
+        those of `marginal_effects`.
 
     Warns
     -----

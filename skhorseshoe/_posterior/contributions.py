@@ -118,7 +118,11 @@ def contributions(
     refuse_classes(classifier, "contributions")
     needs_one_score(classifier, "contributions")
     refuse_offset(classifier, "contributions")
-    refuse_slopes(classifier, "contributions", "The score of a row is no sum over columns, averaged over such groups.")
+    refuse_slopes(
+        classifier,
+        "contributions",
+        "The score of a row is no sum over columns, averaged over such groups: marginal_effects says what columns do.",
+    )
     classifier = population(classifier)
     level = level_of(classifier, level)
     if top is not None and (isinstance(top, bool) or not isinstance(top, Integral) or top < 1):

@@ -83,7 +83,7 @@ def leave_one_out(model, rows, place, weight, max_draws):
     classes; weight (n,) or None."""
     coef, intercept = predict.flat_draws(model, max_draws)
     n_draws, left_out = predict.n_draws_of(model, intercept), "rows" if rows.codes is None else "groups"
-    n = rows.X.shape[0] if rows.codes is None else len(model.groups_)
+    n = rows.X.shape[0] if rows.codes is None else int(rows.codes.max()) + 1
     if n_draws < LEAST_DRAWS:
         raise ValueError(f"PSIS-LOO needs {LEAST_DRAWS} draws, not {n_draws}: take a larger n_iter or max_draws.")
     r_eff = relative_efficiency(model, max_draws)

@@ -15,7 +15,7 @@ from .classes import has_classes, log_density_of_class
 from .fitted_rows import check_fitted_on
 from .grouped_prediction import DrawsForRows, by_factor, draws_with_effects, evenly, given_rows, is_grouped, scale_draws
 from .ordered import own_draws
-from .slopes import factors_of_effects, has_slopes, values_in_rows, variance_terms
+from .slopes import factors_of_effects, values_in_rows, variance_terms
 
 
 def values_by_row(model, rows, width, values_of, draws=None, of_one=None):
@@ -123,11 +123,10 @@ def labelled_rows(model, X, y, sample_weight, offset, groups=None):
             f"This is the model {model._derived}, and the log score of a row of the fit is that of the model that was "
             "fitted: ask that."
         )
-    several = is_grouped(model) and isinstance(model.groups_, dict)
+    several = is_grouped(model) and len(by_factor(model, "groups_")) > 1
     if is_grouped(model) and (groups is None or several):
-        what, folds = "with groups", "GroupKFold()"
-        if several:
-            what = "with slopes" if has_slopes(model) else "by several factors"
+        what, folds = "by several factors" if several else "with groups", "GroupKFold()"
+        if isinstance(model.groups_, dict):  # whose labels are a table, which splitters do not take
             folds = "list(GroupKFold().split(X, y, groups_of_one_factor))"
         raise ValueError(
             f"This model was fitted {what}, and the log score of a row is asked for: leaving one row out says "

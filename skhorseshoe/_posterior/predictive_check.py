@@ -25,7 +25,7 @@ from .input_rows import InputRows
 from .mixin import level_of
 from .ordered import one_above_other
 from .pipeline import unwrap
-from .slopes import refuse_slopes
+from .slopes import factors_of_effects, roots, values_in_rows
 from .summary import in_lines, interval_headings
 from .table import Summary, value_text
 
@@ -36,22 +36,22 @@ _NUMBERS_AT_A_TIME = 2**22  # probabilities of rows under draws
 
 
 def outcomes_of_groups(classifier, arguments, n_draws, matched, rng):
-    """Yields outcomes (n,) bool under each draw. Rows of a group that the fit has not seen share a new u ~ N(0, s^2),
-    of each factor.
+    """Yields outcomes (n,) bool under each draw. Rows of a group that the fit has not seen share new effects, of each
+    factor.
 
-    arguments : of predictions, whose samples are averages over u.
+    arguments : of predictions, whose samples are averages over these effects.
     """
-    if (matched.codes < 0).any():
-        refuse_slopes(classifier, "An outcome of a new group", "Leave groups out, or give rows of groups of the fit.")
-    is_new, codes, with_effects = matched.codes.T < 0, matched.own.T, draws_with_effects(classifier)
-    own = scale_draws(classifier)  # of slopes none is used
-    draws_of = [own[name] for name in classifier.groups_] if isinstance(classifier.groups_, dict) else own.values()
-    scales = [evenly(draws[:, with_effects], n_draws).ravel() for draws in draws_of]
+    scales, with_effects = scale_draws(classifier), draws_with_effects(classifier)
+    of_new = evenly(roots(classifier, scales)[:, with_effects], n_draws)
+    of = factors_of_effects(classifier, len(scales))
+    is_new, codes = (matched.codes < 0)[:, of], matched.own.T[of]
+    values = values_in_rows(classifier, classifier._check_rows(arguments["X"]))
+    values = is_new * (1.0 if values is None else values)
     # A class between others is y >= it less y >= the next, and each of these grows with u.
     models = one_above_other(classifier)
     samples = [model.predict_proba_samples(**arguments, max_draws=n_draws).T for model in models]
-    for p, *s in zip(zip(*samples, strict=True), *scales, strict=True):
-        shared = [one * are_new for one, are_new in zip(s, is_new, strict=True)]
+    for p, root in zip(zip(*samples, strict=True), of_new.reshape(-1, *of_new.shape[2:]), strict=True):
+        shared = (values @ root).T  # what independent standard normals of each group add to its rows
         effects = sum(one * rng.standard_normal(len(own))[own] for one, own in zip(shared, codes, strict=True))
         given = effects, sum(map(np.square, shared)), rng.standard_normal(len(codes[0]))
         is_one, *is_above = (model._likelihood.outcomes(one, *given) for model, one in zip(models, p, strict=True))

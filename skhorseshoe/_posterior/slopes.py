@@ -10,8 +10,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._mcmc.group_covariance import cholesky
 from .._mcmc.group_draws import CORRELATION
 from .._utils.arrays import dense
+
+_BELOW_ONE = 1 - 1e-12  # times correlations: rounding has no root of a negative number
 
 
 class VarianceTerm(NamedTuple):
@@ -36,12 +39,24 @@ def variance_terms(model, scales):
     """The ``VarianceTerm``s. scales : draws of s by name."""
     draws = [*scales.values()]
     terms = [VarianceTerm(k, k, s**2) for k, s in enumerate(draws)]
-    if has_slopes(model):
-        names = [*scales]
-        for a, b in combinations(range(len(names)), 2):
-            r = model.group_correlation_draws_.get(CORRELATION.format(names[a], names[b]))
-            terms += [] if r is None else [VarianceTerm(a, b, 2 * r * draws[a] * draws[b])]
-    return terms
+    return terms + [VarianceTerm(a, b, 2 * r * draws[a] * draws[b]) for a, b, r in _correlations(model, scales)]
+
+
+def _correlations(model, names):
+    """Yields the numbers of two effects of a factor among these names, and the draws of their correlation."""
+    known = getattr(model, "group_correlation_draws_", {})
+    for (a, one), (b, other) in combinations(enumerate(names), 2):
+        if (r := known.get(CORRELATION.format(one, other))) is not None:
+            yield a, b, r
+
+
+def roots(model, scales):
+    """R of the covariance R R' of all effects of a new group, lower triangular, (n_chains, n_draws, k, k)."""
+    s = np.stack([*scales.values()])
+    correlation = np.eye(len(s))[..., None, None] * np.ones(s.shape[1:])
+    for a, b, r in _correlations(model, scales):
+        correlation[a, b] = correlation[b, a] = _BELOW_ONE * r
+    return np.moveaxis(s[:, None] * cholesky(correlation), (0, 1), (2, 3))
 
 
 def covariances_of(model):
@@ -52,8 +67,7 @@ def covariances_of(model):
             effects = [name, *slopes.values()]
             sigma = np.stack([scales[effect] for effect in effects], axis=-1)
             covariance = sigma[..., None] * sigma[..., None, :]
-            for a, b in combinations(range(len(effects)), 2):
-                r = model.group_correlation_draws_[CORRELATION.format(effects[a], effects[b])]
+            for a, b, r in _correlations(model, effects):
                 covariance[..., a, b] *= r
                 covariance[..., b, a] *= r
             out[name] = effects, covariance

@@ -1,0 +1,78 @@
+"""The likelihood of each group of rows, averaged over several effects of the group, by quadrature.
+
+    p(y_g) = E prod_i P(y_i | eta_i + z_i' e),  e ~ N(0, I),  z_i = R' x~_i,  R R' = Sigma
+
+At the most likely e the rows of a group have the information H_g. Along its eigenvectors both H_g and the precision of
+the prior are diagonal, so that nodes are products of those of single coordinates.
+"""
+
+from itertools import product
+
+import numpy as np
+
+_NEWTON_STEPS, _CLOSE = 30, 1e-4  # the most steps to the modes, and the square of the last in deviations
+_GRID_END, _BEND = 5.0, 2.0  # of nodes, as in ``group_map.py``
+_GAPS = {2: 0.35, 3: 0.45}  # by the number of effects, gaps between nodes before they bend
+MOST = max(_GAPS)  # number of effects; the nodes of more would take too long
+
+
+class SeveralEffects:
+    """Rows of a factor, each group of which has q effects. make_row_groups : function of y, weight, codes, their number
+    and slope that gives ``RowGroups``. x : (n, q) by which effects are multiplied."""
+
+    def __init__(self, make_row_groups, y, weight, codes, x):
+        self.order = np.argsort(codes, kind="stable")
+        self.codes, self.x = codes[self.order], x[self.order]
+        self.starts = np.searchsorted(self.codes, np.arange(self.codes[-1] + 1))
+        of_rows = y[self.order], weight[self.order] if len(weight) else weight
+        self.each = make_row_groups(*of_rows, np.arange(len(x), dtype=np.int32), len(x))
+        self.along = lambda slope: make_row_groups(*of_rows, self.codes, len(self.starts), slope)
+
+    def marginal_logliks(self, given, root):
+        """log p(y_g); (n_groups,). given : ``Given`` of one chain. root : R (q, q)."""
+        given, z = given._replace(values=given.values[self.order]), self.x @ root
+        mode, information = self._modes(given, z)
+        h, directions = np.linalg.eigh(information)
+        mode, z = np.einsum("gab,ga->gb", directions, mode), np.einsum("na,nab->nb", z, directions[self.codes])
+        sd, gap = (1.0 + np.maximum(h, 0.0)) ** -0.5, _GAPS[len(root)]
+        *others, (nodes, log_weights) = [_nodes(*one, gap) for one in zip(mode.T, sd.T, strict=True)]
+        rows, total = self.along(z[:, -1].copy()), np.full(len(mode), -np.inf)
+        for held in product(*(zip(one.T, weight.T, strict=True) for one, weight in others)):
+            added = sum(one[self.codes] * of for (one, _), of in zip(held, z.T, strict=False))
+            at = given._replace(values=given.values + added[:, None])
+            log = rows.logliks_on_grid(at, nodes, 0) + log_weights
+            most = log.max(axis=1)
+            log = most + np.log(np.exp(log - most[:, None]).sum(axis=1)) + sum(weight for _, weight in held)
+            total = np.logaddexp(total, log)
+        return total - len(root) * np.log(2 * np.pi) / 2
+
+    def _sums(self, values):
+        """Sums of values by row over the rows of each group."""
+        return np.add.reduceat(values, self.starts, axis=0)
+
+    def _modes(self, given, z):
+        """The most likely e (n_groups, q), and the information of the rows there."""
+        e, identity = np.zeros((len(self.starts), z.shape[1])), np.eye(z.shape[1])
+
+        def at(e):
+            curvature, slope = self.each.curvature(given, (z * e[self.codes]).sum(axis=1, keepdims=True))
+            weighed = np.maximum(curvature, 0.0)[:, None, None] * z[:, None]
+            return self._sums(weighed * z[:, :, None]), self._sums(z * slope[:, None])
+
+        for _ in range(_NEWTON_STEPS):
+            information, gradient = at(e)
+            step = np.linalg.solve(information + identity, (gradient - e)[..., None])[..., 0]
+            size, e = (step * (gradient - e)).sum(axis=1).max(), e + step
+            if size < _CLOSE:
+                break
+        return e, at(e)[0]
+
+
+def _nodes(mode, sd, gap):
+    """Nodes of a coordinate, (n_groups, k), and the logarithms of their weights times sqrt(2 pi)."""
+    unit = _BEND * sd[:, None]
+    end = np.arcsinh((_GRID_END + abs(mode))[:, None] / unit)
+    k = int(np.ceil(2 * end.max() / gap)) + 1
+    t = end * np.linspace(-1.0, 1.0, k)
+    nodes = mode[:, None] + unit * np.sinh(t)
+    return nodes, np.log(unit * np.cosh(t) * (2 * end / (k - 1))) - nodes**2 / 2
