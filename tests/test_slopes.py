@@ -23,12 +23,12 @@ X = pd.DataFrame({"a": RNG.standard_normal(N), "time": 3 * RNG.random(N) + 5, "c
 GROUPS = pd.DataFrame({"patient": [f"p{k:02d}" for k in PATIENT], "doctor": DOCTOR})
 B = RNG.standard_normal((25, 2)) @ [[1.0, 0.4], [0.0, 0.9]]
 Y = X["a"] + B[PATIENT, 0] + (B[PATIENT, 1] + 0.3) * (X["time"] - 6.5) + RNG.standard_normal(N) > 0
-SLOPES = {"patient": ["time"]}
+SLOPES, FAST = {"patient": ["time"]}, {"burn_in": 60, "n_chains": 2}
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def fit(X=X, groups=GROUPS, n_iter=40, group_slopes=SLOPES, **params):
-    made = HorseshoeProbitClassifier(random_state=0, n_iter=n_iter, burn_in=100, group_slopes=group_slopes, **params)
+    made = HorseshoeProbitClassifier(random_state=0, n_iter=n_iter, group_slopes=group_slopes, **FAST | params)
     return made.fit(X, Y, groups=groups)
 
 

@@ -198,9 +198,9 @@ except MemoryError as error:
     ("n_jobs", "left", "p", "said"),
     [
         (1, 90, 1000, "This fit needs .* are available"),
-        (1, 200, 1000, "1 sweep"),
+        pytest.param(1, 200, 1000, "1 sweep", marks=pytest.mark.slow),
         (4, 200, 1000, "on 1 of 4 threads, since there is no room for more(.|\n)*1 sweep"),
-        (2, 120, 3, "on 1 of 2 threads(.|\n)*1 sweep"),
+        pytest.param(2, 120, 3, "on 1 of 2 threads(.|\n)*1 sweep", marks=pytest.mark.slow),
     ],
 )
 def test_where_addresses_are_limited_what_fits_runs(n_jobs, left, p, said, run_python):

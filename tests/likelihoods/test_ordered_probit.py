@@ -177,12 +177,12 @@ def test_a_fit_has_the_posterior_of_a_grid(case, seed):
         y[:] = 2
         y[np.argsort(z)[:2]] = 0, 1
     y[:3] = 0, 1, 2  # each class has a row
-    how = {"n_iter": 4000, "fit_intercept": False, "unpenalized": [0], "random_state": seed, "ordered": True}
+    how = {"n_iter": 2000, "fit_intercept": False, "unpenalized": [0], "random_state": seed, "ordered": True}
     model = HorseshoeProbitClassifier(**how).fit(x[:, None], y)
-    beta, theta = np.linspace(-3, 6, 301)[:, None], np.linspace(-9, 4, 401)[None]
+    beta, theta = np.linspace(-3, 6, 151)[:, None], np.linspace(-9, 4, 201)[None]
     own, law, total = np.exp(theta)[..., None], OrderedProbit(3), theta - np.exp(2 * theta) / (2 * 100.0**2)
     for value, place in zip(x, y, strict=True):
-        total = total + law.log_density_of_class(value * beta + 0 * theta, np.full((301, 401), place), own)
+        total = total + law.log_density_of_class(value * beta + 0 * theta, np.full((151, 201), place), own)
     share = np.exp(total - total.max())
     share /= share.sum()
     draws = model.coef_draws_[..., 0], np.log(model._own_draws[..., 0])

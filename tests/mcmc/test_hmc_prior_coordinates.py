@@ -76,10 +76,10 @@ def test_the_shrinkage_of_many_sparse_rows_needs_no_matrix_over_them(sizes, monk
     y = (4 * X[:, 0] - 4 * X[:, 1] + rng.standard_normal(60) > 0).astype(int)
     X = sparse.csr_array(X)
     weight = rng.integers(1, 4, 60) / 2
-    by_rows = model(n_iter=300, burn_in=100).fit(X, y, weight)
+    by_rows = model(n_iter=150, burn_in=60).fit(X, y, weight)
     sizes(rows_factored=20)
     monkeypatch.setattr("skhorseshoe._backends._cpu.sparse.ShrinkageByRows", None)
-    by_products = model(n_iter=300, burn_in=100).fit(X, y, weight)
+    by_products = model(n_iter=150, burn_in=60).fit(X, y, weight)
     np.testing.assert_array_equal(by_products.coef_draws_, by_rows.coef_draws_)
     assert by_rows.shrinkage_.min() < 0.7
     np.testing.assert_allclose(by_products.shrinkage_, by_rows.shrinkage_, atol=0.05)

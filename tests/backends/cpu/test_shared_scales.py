@@ -127,7 +127,7 @@ def test_moves_of_shared_scales_with_u_held_have_their_law(d, strength, tau):
         assert stats.kstest(drawn, of_law(GRID, np.log(share.sum(axis=1 - axis)))).pvalue > P_VALUE
 
 
-@pytest.mark.parametrize("error", ["LARGER_MEAN", "SMALLER_TAU"])
+@pytest.mark.parametrize("error", ["LARGER_MEAN", pytest.param("SMALLER_TAU", marks=pytest.mark.slow)])
 def test_quadrature_catches_errors_in_moves_of_shared_scales(error, plant):
     H, b = shared_problem(3, 1.5)
     share = np.exp((density := grid_of_scales(H, b, 0.3, 3)) - density.max())
