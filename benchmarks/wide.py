@@ -4,7 +4,8 @@
     python benchmarks/wide.py --beside CHECKOUT  # some more
     python benchmarks/wide.py --nuts PYTHON      # also NumPyro's NUTS, which that interpreter has
     python benchmarks/wide.py --only rare --bayesbridge PYTHON  # a default fit of 10,000 x 1000 sparse rows beside it;
-        # that interpreter has NumPy < 2, SciPy < 1.14, scikit-learn, pandas, threadpoolctl and filelock too
+        # rare-5000: of 20,000 x 5000. That interpreter has NumPy < 2, SciPy < 1.14, scikit-learn, pandas, threadpoolctl
+        # and filelock too
     python benchmarks/wide.py --quick            # does it run?
 
 Of the worst of: the coefficients, tau, the probabilities of the rows, and the sums over sets of columns. Four chains,
@@ -54,6 +55,7 @@ DEFAULT_FITS = {
     "300 x 2000, genotypes": 60,
     "300 x 2000, genotypes in CSR": 60,
 }
+RARE = {"rare": (10_000, 1000), "rare-5000": (20_000, 5000)}  # rows and columns
 FEW_COLUMNS = 300  # that NUTS is asked about
 LONG = 300, 2000  # sweeps of bayesbridge in burn-in and after it, in one chain; of 600 the least ESS is too small
 LEAST = {"before": 0.97, "NUTS": 5, "bayesbridge": 10}  # times as many draws as that
@@ -106,7 +108,7 @@ def beside(report, options, name):
 
 def one_fit_of_rare(name, which, part, seed, other=False):
     """Of columns that tell and of 200 drawn at random, by the default fit or bayesbridge."""
-    X, y, told = rare_columns(which, part)
+    X, y, told = rare_columns(which, part, *RARE[name])
     if other:
         seconds, done = timed(lambda: bayesbridge(X, y, 1.0, *LONG, seed, 1, "cg"), time.process_time)
         draws = done.coef
@@ -120,12 +122,12 @@ def one_fit_of_rare(name, which, part, seed, other=False):
     return rates | about | {"seconds": seconds, "sampler": "bayesbridge" if other else model.sampler_, "data": which}
 
 
-def rare(report, options):
+def rare(report, options, name):
     """The default fit of sparse rows, in turns with bayesbridge."""
     versions = {"now": (one_fit_of_rare, sys.executable, HERE.parent, {})}
     if options.bayesbridge:
         versions["bayesbridge"] = one_fit_of_rare, options.bayesbridge, HERE.parent, {"other": True}
-    compare(report, options, "10,000 x 1000, sparse", versions, (3, 4, 5))
+    compare(report, options, name, versions, (3, 4, 5))
 
 
 def compare(report, options, name, versions, sets):
@@ -189,7 +191,8 @@ def main():
     parser.add_argument("--seeds", type=int, default=1, help="of the chains, for each data set")
     sections = {name: partial(beside, name=name) for name in SWEEPS}
     sections |= {f"default fit of {name}": partial(whole, name=name) for name in DEFAULT_FITS}
-    run(__file__, __doc__, sections | {"nested": nested, "rare": rare}, parser, apart=("rare",))
+    sections |= {"nested": nested} | {name: partial(rare, name=name) for name in RARE}
+    run(__file__, __doc__, sections, parser, apart=RARE)
 
 
 if __name__ == "__main__":
