@@ -62,7 +62,7 @@ def _few(beta):
     return beta[:: -(-len(beta) // _POINTS_OF_INFORMATION)]
 
 
-def _information_of_rows(likelihood, eta):
+def information_of_rows(likelihood, eta):
     """The information of each row about its d linear predictors, averaged over points, eta (n, m, d); (n, d, d)."""
     at_points = likelihood.fisher_information(eta.reshape(-1, eta.shape[2]))
     return at_points.reshape(*eta.shape, -1).mean(axis=1)
@@ -70,7 +70,7 @@ def _information_of_rows(likelihood, eta):
 
 def _terms_of_pairs(likelihood, eta, weight):
     """Terms of ``Segment.class_information``: ``weights_of_pairs``, and nothing else."""
-    of_rows = _information_of_rows(likelihood, eta.reshape(len(eta), -1, likelihood.n_predictors))
+    of_rows = information_of_rows(likelihood, eta.reshape(len(eta), -1, likelihood.n_predictors))
     return weights_of_pairs(of_rows * weight[:, None, None]), np.empty((len(eta), 0)), 0.0
 
 
@@ -148,7 +148,7 @@ class RowsOfContrasts:
         for some in cut(0, self.n, _ROWS_AT_A_TIME):
             eta = predictors[some].reshape(len(predictors[some]), -1, self.d).astype(np.float64)
             eta = eta if self.offset is None else eta + self.offset[some, None]
-            weight[some] = np.trace(_information_of_rows(self.likelihood, eta), axis1=1, axis2=2) / self.d
+            weight[some] = np.trace(information_of_rows(self.likelihood, eta), axis1=1, axis2=2) / self.d
         weight *= self.rows.weight if len(self.rows.weight) else 1.0
         return self.rows, side_by_side(beta[:1], self.d), weight, None
 

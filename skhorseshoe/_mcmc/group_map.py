@@ -85,15 +85,17 @@ def _powers(t):
     return powers.T
 
 
-def _nodes_about(mode, sd, s):
-    """Nodes (n_groups, _NODES), closer to one another about the mode (n_groups,), and the gaps between them.
+def nodes_about(mode, sd, s, widest=None):
+    """Nodes (n_groups, k), closer to one another about the mode (n_groups,), and the gaps between them.
 
     sd (n_groups,) is by the curvature at the mode. The effect of a group of one class may be as wide as s, so that the
-    nodes reach ``_GRID_END`` s beyond zero and the mode."""
+    nodes reach ``_GRID_END`` s beyond zero and the mode. widest : the gap between nodes before they bend, in units of
+    ``_BEND`` sd; by default there are ``_NODES``."""
     unit = _BEND * sd[:, None]
     end = np.arcsinh((_GRID_END * s + abs(mode))[:, None] / unit)
-    t = end * np.linspace(-1.0, 1.0, _NODES)
-    return mode[:, None] + unit * np.sinh(t), unit * np.cosh(t) * (2.0 / (_NODES - 1) * end)
+    k = _NODES if widest is None else int(np.ceil(2 * end.max() / widest)) + 1
+    t = end * np.linspace(-1.0, 1.0, k)
+    return mode[:, None] + unit * np.sinh(t), unit * np.cosh(t) * (2.0 / (k - 1) * end)
 
 
 def _modes(row_groups, given, u, s):
@@ -119,7 +121,7 @@ def _moments(row_groups, given, mode, h, s):
     out = []
     for first in range(0, len(mode), _GRIDS_AT_ONCE):
         some = slice(first, first + _GRIDS_AT_ONCE)
-        u, gap = _nodes_about(mode[some], (h[some] + s**-2.0) ** -0.5, s)
+        u, gap = nodes_about(mode[some], (h[some] + s**-2.0) ** -0.5, s)
         log = row_groups.logliks_on_grid(given, u, first) - u**2 / (2 * s**2)
         share = np.exp(log - log.max(axis=1, keepdims=True)) * gap
         share /= share.sum(axis=1, keepdims=True)
@@ -138,7 +140,7 @@ def marginal_logliks(row_groups, given, s):
     out = []
     for first in range(0, len(mode), _GRIDS_AT_ONCE):
         some = slice(first, first + _GRIDS_AT_ONCE)
-        u, gap = _nodes_about(mode[some], (h[some] + s**-2.0) ** -0.5, s)
+        u, gap = nodes_about(mode[some], (h[some] + s**-2.0) ** -0.5, s)
         log = row_groups.logliks_on_grid(given, u, first) - u**2 / (2 * s**2)
         most = log.max(axis=1)
         out.append(most + np.log((np.exp(log - most[:, None]) * gap).sum(axis=1)))

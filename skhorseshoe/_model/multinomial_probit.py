@@ -144,7 +144,7 @@ class MultinomialProbit(Probit):
         eta = rows @ self.contrasts
         step, nodes = rule or (self._step(), self.nodes)
         t = nodes - eta[..., None] + eta.max(axis=1)[:, None, None]  # (n, K, nodes)
-        below, density = special.ndtr(t), np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi)
+        below, density = special.ndtr(t), self.density(t)
         ratio, all_below = density / below, step * below.prod(axis=1)
         p = (ratio @ all_below[..., None])[..., 0]
         p /= p.sum(axis=1, keepdims=True)

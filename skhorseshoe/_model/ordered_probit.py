@@ -61,7 +61,7 @@ class OrderedProbit(Probit):
     def slopes(self, eta, own):
         """P(y = k) (..., K) and its derivatives by (eta, own), (..., K, K - 1)."""
         low, high = self._ends(eta, own)
-        at_low, at_high = (np.exp(-(ends**2) / 2) / np.sqrt(2 * pi) for ends in (low, high))
+        at_low, at_high = self.density(low), self.density(high)
         out = np.zeros((*low.shape, 1 + self.n_own))
         out[..., 0] = at_low - at_high
         for k in range(1, self.n_own + 1):  # a cut point is the upper end of a class and the lower one of the next
@@ -73,7 +73,7 @@ class OrderedProbit(Probit):
         diagonal of a matrix (..., K - 2) and the entries beside it (..., K - 3)."""
         low, high = self._ends(eta, own)
         p = np.maximum(self.probabilities(eta, own), _LEAST)
-        at_low, at_high = (np.exp(-(ends**2) / 2) / np.sqrt(2 * pi) for ends in (low, high))
+        at_low, at_high = self.density(low), self.density(high)
         slope = at_low - at_high  # of P(y = k) by eta; by cut k it is at_high[k - 1] for k - 1, and minus that for k
         of_cut = at_high[..., 1:-1]  # densities at c_2 to c_K-1
         both = of_cut * (slope[..., 1:-1] / p[..., 1:-1] - slope[..., 2:] / p[..., 2:])
@@ -84,7 +84,7 @@ class OrderedProbit(Probit):
     def information_at(self, shares):
         """As in ``Probit``, of a row whose classes have these probabilities (K,)."""
         ends = special.ndtri(np.cumsum(shares)[:-1])
-        slopes = np.diff(np.exp(-(ends**2) / 2) / np.sqrt(2 * pi), prepend=0.0, append=0.0)
+        slopes = np.diff(self.density(ends), prepend=0.0, append=0.0)
         return float((slopes**2 / shares).sum())
 
     def first_own(self, shares):

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from .._mcmc.class_contrasts import information_of_rows
 from .._utils.names import Outcome, printable
 from .ordered import average_of_ordered, in_order_of_classes, is_ordered, own_draws
 
@@ -77,9 +78,8 @@ def information_of(model, eta, max_draws):
         return likelihood.information(eta).mean(axis=1)
     if is_ordered(model):
         return likelihood.fisher_information(eta, own_draws(model, max_draws))[0].mean(axis=1)
-    n, d = len(eta), likelihood.n_predictors
-    contrasts = likelihood.of_utilities(eta).reshape(-1, d)
-    return likelihood.fisher_information(contrasts).reshape(n, -1, d, d).mean(axis=1)
+    contrasts = likelihood.of_utilities(eta).reshape(len(eta), -1, likelihood.n_predictors)
+    return information_of_rows(likelihood, contrasts)
 
 
 def refuse_classes(model, what):

@@ -10,8 +10,9 @@ from itertools import product
 
 import numpy as np
 
+from .._mcmc.group_map import nodes_about
+
 _NEWTON_STEPS, _CLOSE = 30, 1e-4  # the most steps to the modes, and the square of the last in deviations
-_GRID_END, _BEND = 5.0, 2.0  # of nodes, as in ``group_map.py``
 _GAPS = {2: 0.35, 3: 0.45}  # by the number of effects, gaps between nodes before they bend
 MOST = max(_GAPS)  # number of effects; the nodes of more would take too long
 
@@ -68,11 +69,7 @@ class SeveralEffects:
         return e, at(e)[0]
 
 
-def _nodes(mode, sd, gap):
+def _nodes(mode, sd, widest):
     """Nodes of a coordinate, (n_groups, k), and the logarithms of their weights times sqrt(2 pi)."""
-    unit = _BEND * sd[:, None]
-    end = np.arcsinh((_GRID_END + abs(mode))[:, None] / unit)
-    k = int(np.ceil(2 * end.max() / gap)) + 1
-    t = end * np.linspace(-1.0, 1.0, k)
-    nodes = mode[:, None] + unit * np.sinh(t)
-    return nodes, np.log(unit * np.cosh(t) * (2 * end / (k - 1))) - nodes**2 / 2
+    nodes, gap = nodes_about(mode, sd, 1.0, widest)
+    return nodes, np.log(gap) - nodes**2 / 2
