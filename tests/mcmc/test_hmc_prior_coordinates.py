@@ -70,12 +70,13 @@ def test_nothing_is_learnt_after_burn_in(wide):
     assert len(set(seen[39:])) == 1
 
 
-def test_the_shrinkage_of_many_sparse_rows_needs_no_matrix_over_them(sizes, monkeypatch):
+@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True])
+def test_the_shrinkage_of_many_sparse_rows_needs_no_matrix_over_them(weighted, sizes, monkeypatch):
     rng = np.random.default_rng(4)
     X = np.where(rng.random((60, 130)) < np.where(np.arange(130) < 2, 0.4, 0.1), 1.0, 0.0)
     y = (4 * X[:, 0] - 4 * X[:, 1] + rng.standard_normal(60) > 0).astype(int)
     X = sparse.csr_array(X)
-    weight = rng.integers(1, 4, 60) / 2
+    weight = rng.integers(1, 4, 60) / 2 if weighted else None
     by_rows = model(n_iter=150, burn_in=60).fit(X, y, weight)
     sizes(rows_factored=20)
     monkeypatch.setattr("skhorseshoe._backends._cpu.sparse.ShrinkageByRows", None)

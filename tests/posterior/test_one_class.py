@@ -63,7 +63,16 @@ def test_probabilities_are_those_of_the_class_among_all(fit):
             np.testing.assert_allclose(own, samples[..., k], rtol=1e-9, atol=1e-15)
 
 
-@pytest.mark.parametrize(("comparison", "weighted"), [("difference", False), ("ratio", True), ("odds_ratio", False)])
+@pytest.mark.parametrize(
+    ("comparison", "weighted"),
+    [
+        *(("difference", False), ("ratio", True), ("odds_ratio", False)),
+        *(
+            pytest.param(*one, marks=pytest.mark.slow)
+            for one in (("difference", True), ("ratio", False), ("odds_ratio", True))
+        ),
+    ],
+)
 def test_effects_are_those_of_a_loop_by_hand(fit, comparison, weighted, monkeypatch, seed):
     model, X, _ = fit
     weight = np.random.default_rng(seed).integers(0, 3, 150).astype(float) if weighted else None
