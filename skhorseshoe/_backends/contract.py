@@ -144,7 +144,8 @@ class HostBackEnd(BackEnd, Protocol):
 
     Shift: Any  # passes.py
     RowGroups: Any  # row_groups.py
-    ScaleLines: Any  # as is this
+    ScaleLines: Any  # group_lines.py
+    CovarianceLines: Any  # as is this
 
     def sums_by_group(self, X, codes, n_groups, weight): ...
 

@@ -67,7 +67,7 @@ def inverse(L):
 
 def squared(inverse_root):
     """Omega of the inverse of the root of Sigma."""
-    return np.einsum("kic,kjc->ijc", inverse_root, inverse_root)
+    return np.einsum("ki...,kj...->ij...", inverse_root, inverse_root)
 
 
 def log_determinant(L):
@@ -79,10 +79,10 @@ def log_determinant(L):
 
 
 def log_prior(inverse_root, scales):
-    """log p(Sigma) up to a constant (m,). inverse_root : (q, q, m), that of the lower triangular root of Sigma. scales
-    : A (q,)."""
+    """log p(Sigma) up to a constant (...). inverse_root : (q, q, ...), that of the lower triangular root of Sigma.
+    scales : A (q,)."""
     diagonal, q = (inverse_root**2).sum(axis=0), len(scales)  # of Omega
-    of_diagonal = np.log(scales[:, None] ** -2 + NU * diagonal).sum(axis=0)
+    of_diagonal = np.log((scales**-2 + NU * diagonal.T).T).sum(axis=0)
     return (NU + 2 * q) * log_determinant(inverse_root) - (NU + q) / 2 * of_diagonal
 
 

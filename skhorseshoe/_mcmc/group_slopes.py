@@ -32,7 +32,6 @@ from .group_covariance import (
     log_determinant,
     log_prior,
     product,
-    solve,
     solve_transposed,
     squared,
 )
@@ -56,11 +55,12 @@ class SlopesOfFactor:
         weight = rows.weight if len(rows.weight) else np.ones(rows.n)
         self.mean_square = (weight * self.values) @ self.values.T / weight.sum()  # of x~ x~' over rows
         self.rows, self.along = first.make_row_groups, None
-        self.by_row = first.make_row_groups(None, np.arange(rows.n, dtype=np.int32), rows.n)
+        together = self.rows(self.values, self.codes, self.n)
+        self.lines = rows.ops.CovarianceLines(together, self.q, n_chains, 1 + LINE_PROPOSALS)
         lower = [(j, k) for k in range(self.q) for j in range(k, self.q)]
-        self.lines = [*(("row", k, k) for k in range(self.q)), *(("entry", j, k) for j, k in lower[1:]), ("all", 0, 0)]
-        self.widths = first_widths(len(self.lines), self.n)
-        self.steps = np.zeros(1 + len(self.lines))
+        self.kinds = [*(("row", k, k) for k in range(self.q)), *(("entry", j, k) for j, k in lower[1:]), ("all", 0, 0)]
+        self.widths = first_widths(len(self.kinds), self.n)
+        self.steps = np.zeros(1 + len(self.kinds))
         self.root = np.zeros((self.q, self.q, n_chains))  # lower triangular, Sigma = root root'
         self.forget()
 
@@ -158,19 +158,21 @@ class SlopesOfFactor:
         self.root = draw_root(own, self.root, self.prior_scales, block.ops, [one.key for one in self.components], t)
         others = [one for one in block.units if one is not self]
         rest = BetaAndOthers(block, beta, tau_sq_inv, others)
-        uniform = block.ops.uniform((self.n_chains, len(self.lines) * N_UNIFORMS), self.key, t, GROUP_LINE_PURPOSE)
+        uniform = block.ops.uniform((self.n_chains, len(self.kinds) * N_UNIFORMS), self.key, t, GROUP_LINE_PURPOSE)
         # In every other sweep b follows Sigma by the prior alone, as it does far out, where rows do not bound b.
         linear, information = self.linear, self.information
         if self.weight is not None and t % 2:
             linear, information = np.zeros_like(linear), np.zeros_like(information)
         weighed = self._weighed(given.values * given.factor) if information.any() else 0.0
-        gaussian = linear, information, weighed
-        loglik, steps = None, []
-        for k, (kind, width) in enumerate(zip(self.lines, self.widths, strict=True)):
-            line = CovarianceLine(self, given, gaussian, own, kind, rest)
-            step, loglik = _slice(line, loglik, width, uniform[:, k * N_UNIFORMS : (k + 1) * N_UNIFORMS], block.ops)
-            c, self.root, own, *_ = line.to(step)
-            steps.append((step**2).mean())
+        self.lines.hold((linear[..., 0], information[..., 0], weighed), own, inverse(self.root))
+        loglik, steps, chains = None, [], np.arange(self.n_chains)
+        for k, (kind, width) in enumerate(zip(self.kinds, self.widths, strict=True)):
+            of_line = uniform[:, k * N_UNIFORMS : (k + 1) * N_UNIFORMS]
+            r = block.ops.proposals(of_line, np.full(1, width))[0].T
+            root, inverse_root, c, terms = CovarianceLine(self, kind, rest).at(r)
+            taken, loglik = self.lines.step(given, inverse_root, c, terms, of_line[:, 0], own, loglik)
+            self.root, c = root[:, :, taken, chains], c[taken, chains]
+            steps.append((r[taken, chains] ** 2).mean())
         self.steps += 1, *steps
         self._tell()
         for other in others:
@@ -231,30 +233,19 @@ class SlopesOfFactor:
 
 
 class CovarianceLine:
-    """The line from Sigma to S Sigma S', which effects follow; r (n_chains,).
+    """The line from Sigma to S Sigma S', which effects follow.
 
-    family : ``SlopesOfFactor``. given : the predictors of rows without its effects. gaussian : l_g, H_g, and sums w_i
-    x~_i eta_i (q, n, n_chains). own : its effects. kind, j, k : "row" and its number twice; "entry" of the root on its
-    diagonal, or what row j gets of row k; "all" for the root, with ``rest``, ``BetaAndOthers``.
+    family : ``SlopesOfFactor``. kind : "row" and its number twice; "entry" of the root on its diagonal, or what row j
+    gets of row k; "all" for the root, with ``rest``, ``BetaAndOthers``.
     """
 
-    def __init__(self, family, given, gaussian, own, kind, rest):
-        self.family, self.given, self.kind, self.rest = family, given, kind, rest
-        self.linear, self.information, self.weighed = gaussian
-        self.root = family.root
-        self.variance = np.einsum("ikc,jkc,ij->c", self.root, self.root, family.mean_square)  # v
-        _, factor, mean = self._conditional(self.root, 1.0)
-        self.standard = product(np.swapaxes(factor, 0, 1), own - mean)
-
-    def _conditional(self, root, c):
-        """The inverse of the root of Sigma; L_g and m_g at c beta."""
-        inverse_root = inverse(root)
-        factor = cholesky(self.information + squared(inverse_root)[:, :, None])
-        return inverse_root, factor, solve_transposed(factor, solve(factor, self.linear - c * self.weighed))
+    def __init__(self, family, kind, rest):
+        self.family, self.kind, self.rest = family, kind, rest
 
     def _moved(self, r):
-        """The root of Sigma at r, and the logarithm of the Jacobian."""
-        (kind, j, k), q, root = self.kind, self.family.q, self.root.copy()
+        """The root of Sigma at r (n_steps, n_chains), and the logarithm of the Jacobian."""
+        (kind, j, k), q = self.kind, self.family.q
+        root = np.broadcast_to(self.family.root[:, :, None], (q, q, *r.shape)).copy()
         if kind == "all":
             return root * np.exp(r), q * (q + 1) * r
         if kind == "row":
@@ -266,47 +257,18 @@ class CovarianceLine:
         root[j] += r * root[k]
         return root, 0.0
 
-    def factor(self, r):
-        """c, the factor of beta and tau."""
-        if self.kind[0] != "all":
-            return np.ones(len(r))
-        return np.sqrt((1.0 + np.exp(2 * r) * self.variance) / (1.0 + self.variance))
-
-    def to(self, r):
-        """c, the root of Sigma, effects (q, n, n_chains), the inverse of the root, L_g and the log of the Jacobian."""
-        c, (root, jacobian) = self.factor(r), self._moved(r)
-        inverse_root, factor, mean = self._conditional(root, c)
-        return c, root, mean + solve_transposed(factor, self.standard), inverse_root, factor, jacobian
-
-    def at(self, r, asked):
-        """The log-likelihood, of the chains asked, and the other terms of the log-density."""
+    def at(self, r):
+        """At r (n_steps, n_chains): the root of Sigma and its inverse (q, q, n_steps, n_chains), c, the factor of beta
+        and tau, and the terms of the log-density beside those of effects and rows."""
         family = self.family
-        c, root, own, inverse_root, factor, jacobian = self.to(r)
-        in_rows = np.ascontiguousarray(family.in_rows(own))
-        loglik = family.by_row.logliks(self.given.times(c), in_rows, asked)
-        energy = (product(inverse_root[:, :, None], own) ** 2).sum(axis=(0, 1)) / 2
-        volume = family.n * log_determinant(root) + log_determinant(factor).sum(axis=0)
-        own_terms = log_prior(inverse_root, family.prior_scales) + jacobian - energy - volume
-        return loglik, own_terms + self.rest.log_density(c**2) if self.kind[0] == "all" else own_terms
-
-
-def _slice(line, loglik, width, uniform, ops):
-    """A slice step from r = 0 for each chain (``_backends/line_moves.py``): r, and the log-likelihoods there.
-
-    loglik : the log-likelihoods at 0, or None."""
-    proposals, _ = ops.proposals(uniform, np.full(1, width))
-    r, is_open = np.zeros(len(uniform)), np.ones(len(uniform), bool)
-    loglik_at_0, prior = line.at(r, is_open if loglik is None else ~is_open)
-    loglik = loglik_at_0 if loglik is None else loglik
-    level = loglik + prior + np.log(uniform[:, 0])
-    for k in range(1, 1 + LINE_PROPOSALS):
-        proposed = proposals[:, k]
-        new_loglik, prior = line.at(proposed, is_open)
-        inside = is_open & (new_loglik + prior >= level)
-        r, loglik, is_open = np.where(inside, proposed, r), np.where(inside, new_loglik, loglik), is_open & ~inside
-        if not is_open.any():
-            break
-    return r, loglik
+        root, terms = self._moved(r)
+        inverse_root, c = inverse(root), np.ones(r.shape)
+        terms = terms + log_prior(inverse_root, family.prior_scales) - family.n * log_determinant(root)
+        if self.kind[0] == "all":
+            variance = np.einsum("ikc,jkc,ij->c", family.root, family.root, family.mean_square)  # v
+            c = np.sqrt((1.0 + np.exp(2 * r) * variance) / (1.0 + variance))
+            terms = terms + self.rest.log_density(c**2)
+        return root, inverse_root, c, terms
 
 
 def slopes_to_predict(factors, families, rows):

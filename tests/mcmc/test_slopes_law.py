@@ -163,9 +163,9 @@ def their_jacobian_is_forgotten(right, line, r):
     return root, 0.9 * jacobian
 
 
-def the_volume_of_effects_is_forgotten(right, line, r, asked):
-    loglik, more = right(line, r, asked)
-    return loglik, more + 0.3 * r * (line.kind[0] == "row")
+def the_volume_of_effects_is_forgotten(right, line, r):
+    *law, terms = right(line, r)
+    return *law, terms + 0.3 * r * (line.kind[0] == "row")
 
 
 def effects_do_not_know_one_another(right, rows, *law, mean=None):

@@ -18,6 +18,7 @@ from .column_moves import ColumnMoves  # noqa: F401 - part of what a back end of
 from .diagonal_mass_matrix import DiagonalMassMatrix  # noqa: F401
 from .fused_line_moves import fused_line_moves, fused_line_rows
 from .gaussian import Precision, Root  # noqa: F401 - part of what a back end offers
+from .group_lines import CovarianceLines, ScaleLines  # noqa: F401 - as are these
 from .library import function, record
 from .line_proposals import first_inside, proposals  # noqa: F401 - as are these
 from .mass_matrix import MassMatrix  # noqa: F401 - as is this
@@ -32,7 +33,7 @@ from .predict import (  # noqa: F401 - part of what a back end offers
     quantiles,
 )
 from .prior_coordinates import Exchanges, PriorCoordinates  # noqa: F401 - two are, too
-from .row_groups import RowGroups, ScaleLines, sums_by_group  # noqa: F401 - as are these
+from .row_groups import RowGroups, sums_by_group  # noqa: F401 - as are these
 from .shrinkage_by_rows import ShrinkageByRows  # noqa: F401 - as is this
 from .variates import draw_lambda_given_beta, draw_tau_given_beta, exponential, gamma, normal, uniform  # noqa: F401
 

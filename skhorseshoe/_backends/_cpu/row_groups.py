@@ -9,14 +9,10 @@ from .passes import or_none, pieces_of_X, rows_of
 _sum_by_group, _move_effects = function("sum_by_group"), function("move_group_effects")
 _curvature, _logliks_on_grid = function("curvature_of_rows"), function("group_logliks_on_grid")
 _scaled_logliks, _add_rows_by_group = function("scaled_logliks"), function("add_rows_by_group")
-_hold_residuals, _next_scales = function("hold_residuals"), function("next_scales")
-_step_along_scales = function("step_along_scales")
-_OF_LINE = "linear", "held", "slope", "standard", "scale", "factor", "others", "uniform", "level", "density", "loglik"
-_OF_LINE += "taken", "open"
 _GROUPS_AT_A_TIME = 2**9  # number of groups that a thread takes at a time
 
 
-def _of_chains(given):
+def given_of_chains(given):
     """``GivenPredictors`` of the core."""
     n_own = 0 if given.own is None else given.own.shape[1]
     return record("GivenPredictors", (given.values, given.factor, given.own, n_own, len(given.factor)))
@@ -26,7 +22,8 @@ class RowGroups:
     """Rows (y, weights, offset or None) in groups; codes (n,) int32 from 0 to n_groups - 1.
 
     dtype : of arrays by row (n, n_chains). slope : (n,) by which the effect of its group is multiplied in a row, or
-    None where each is 1. Arguments of methods: given, as ``known_predictors.Given``; effects (n_groups, n_chains).
+    None where each is 1; (q, n) for q effects of each group, which ``logliks`` alone takes. Arguments: given,
+    as ``known_predictors.Given``; effects (n_groups, n_chains).
     """
 
     def __init__(self, y, weight, offset, codes, n_groups, dtype, bounds, threads, likelihood=PROBIT, slope=None):
@@ -35,20 +32,21 @@ class RowGroups:
         self.codes, self.n, self.bounds, self.threads = codes, n_groups, bounds, threads
         fields = {"is_double": dtype == np.float64, "order": order, "starts": starts}
         fields |= {"codes": codes, "y": y, "weight": or_none(weight), "offset": offset, "likelihood": likelihood.number}
-        fields["slope"] = slope
-        self._record = record("RowGroups", fields)
+        q = 1 if slope is None else slope.size // len(codes)
+        fields |= {"slope": slope, "n": len(codes), "n_groups": n_groups, "q": q}
+        self.record = record("RowGroups", fields)
 
     def sums(self, values):
         """Sums of values by row (n, n_chains), times slopes, over each group; (n_groups, n_chains) float64."""
         out = np.empty((self.n, values.shape[1]))
-        self._share(lambda first, last: _sum_by_group(self._record, values, out.shape[1], first, last, out))
+        self._share(lambda first, last: _sum_by_group(self.record, values, out.shape[1], first, last, out))
         return out
 
     def curvature(self, given, effects):
         """Minus the second derivative of the log-likelihood of each row by its linear predictor (n,), and sums of the
         derivatives by the effect of each group (n_groups,), averaged over chains."""
         curvature, slopes = np.empty(len(self.codes)), np.empty(self.n)
-        inputs = self._record, _of_chains(given), effects
+        inputs = self.record, given_of_chains(given), effects
         self._share(lambda first, last: _curvature(*inputs, first, last, curvature, slopes))
         return curvature, slopes
 
@@ -56,27 +54,27 @@ class RowGroups:
         """A slice step for each effect, in place. precision : (n_chains,) s^-2, or with a mean of the prior (n_groups,
         n_chains) of this shape too. information : (n_groups,) approximate information of the rows of a group about its
         effect."""
-        inputs = self._record, _of_chains(given), (precision, information, mean), sweep, key
+        inputs = self.record, given_of_chains(given), (precision, information, mean), sweep, key
         self._share(lambda first, last: _move_effects(*inputs, first, last, effects))
 
     def logliks(self, given, effects, asked):
         """The log-likelihoods (n_chains,) of the chains ``asked`` (n_chains,) bool, 0 for others."""
-        out, of_chains = np.zeros((len(self.bounds) - 1, len(asked))), _of_chains(given)
+        out, of_chains = np.zeros((len(self.bounds) - 1, len(asked))), given_of_chains(given)
 
         def add_blocks(first, last):
             edges = self.bounds[first : last + 1]
-            _scaled_logliks(self._record, of_chains, effects, asked, edges, last - first, out[first:last])
+            _scaled_logliks(self.record, of_chains, effects, asked, edges, last - first, out[first:last])
 
         self.threads.run(add_blocks, len(out))
         return out.sum(axis=0)
 
     def logliks_on_grid(self, given, u, first):
         """The log-likelihoods of m groups from ``first`` on, with k effects of each, u (m, k), in one chain; (m, k)."""
-        out, of_chain = np.empty_like(u), _of_chains(given)
+        out, of_chain = np.empty_like(u), given_of_chains(given)
 
         def compute(start, stop):
             grid = u[start:stop]
-            _logliks_on_grid(self._record, of_chain, grid, u.shape[1], first + start, first + stop, out[start:stop])
+            _logliks_on_grid(self.record, of_chain, grid, u.shape[1], first + start, first + stop, out[start:stop])
 
         self.threads.run(compute, len(u))
         return out
@@ -84,47 +82,6 @@ class RowGroups:
     def _share(self, task):
         n = -(-self.n // _GROUPS_AT_A_TIME)
         self.threads.run(lambda first, last: task(first * _GROUPS_AT_A_TIME, min(self.n, last * _GROUPS_AT_A_TIME)), n)
-
-
-class ScaleLines:
-    """Slice steps of all chains along lines of scales s, which effects follow (``exports/group_scales.cpp``).
-
-    row_groups : ``RowGroups``. laws : fields of ``EffectLaws``. n_chains, n_steps : chains, and numbers of a line.
-    """
-
-    def __init__(self, row_groups, laws, n_chains, n_steps):
-        self.row_groups, by_group = row_groups, (row_groups.n, n_chains)
-        self.linear, self.held, self.standard = np.empty((3, *by_group))
-        self.slope = np.empty((row_groups.n, 1))
-        self.scale, self.factor, self.others = np.empty((3, n_steps, n_chains))
-        self.uniform, self.level, self.density, self.loglik = np.empty((4, n_chains))
-        self.taken, self.open = np.zeros(n_chains, np.int64), np.zeros(n_chains, bool)
-        fields = {"laws": laws, "n_groups": row_groups.n, "n_chains": n_chains, "n_steps": n_steps}
-        self._record = record(
-            "ScaleLine", fields | {name: value for name, value in vars(self).items() if name in _OF_LINE}
-        )
-
-    def hold(self, followed, effects, scale):
-        """Hold the residuals of these effects. followed : ``group_map.Followed``."""
-        self.linear[...], self.held[...], self.slope[...] = followed
-        self.scale[0], self.factor[0] = scale, 1.0
-        _hold_residuals(self._record, effects)
-
-    def step(self, given, scale, factor, others, uniform, effects, loglik=None):
-        """The number of the step that each chain takes, 0 for none, and the log-likelihoods there; effects become those
-        of that step. given : ``known_predictors.Given`` of rows without effects. scale, factor, others : (n_steps,
-        n_chains) s, c and other terms of the log-density of where chains are and of the proposals. uniform :
-        (n_chains,) of the level. loglik : the log-likelihoods where chains are, or None."""
-        self.scale[...], self.factor[...], self.others[...], self.uniform[...] = scale, factor, others, uniform
-        groups, line, logliks, k = self.row_groups, self._record, loglik, 0
-        if len(groups.bounds) == 2:  # no threads share the rows
-            _step_along_scales(line, groups._record, _of_chains(given), groups.bounds, loglik, effects)
-            return self.taken, self.loglik
-        while _next_scales(line, k, logliks, effects):
-            if k or loglik is None:
-                logliks = groups.logliks(given.times(self.factor[k]), effects, self.open)
-            k += 1
-        return self.taken, self.loglik
 
 
 def sums_by_group(X, codes, n_groups, weight):

@@ -12,6 +12,7 @@ from ..centring import centre_gram, uncentred
 from .dense import (  # noqa: F401 - most are part of what a back end offers
     PREDICTORS_AT_ONCE,
     ColumnMoves,
+    CovarianceLines,
     DiagonalMassMatrix,
     Exchanges,
     MassMatrix,

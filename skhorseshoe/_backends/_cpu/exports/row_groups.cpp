@@ -205,7 +205,7 @@ EXPORT i32 move_group_effects(const RowGroups* row_groups, const GivenPredictors
     return 0;
 }
 
-// The log-likelihoods of the chains ``asked``. effects : (n_groups, n_chains). logliks : (n_blocks, n_chains), added to.
+// The log-likelihoods of the chains ``asked``. effects : (q, n_groups, n_chains). logliks : (n_blocks, n_chains), added to.
 EXPORT i32 scaled_logliks(const RowGroups* row_groups, const GivenPredictors* given, const double* effects, const u8* asked,
                           const i64* bounds, i64 n_blocks, double* logliks) {
     const RowGroups& groups = *row_groups;
@@ -224,7 +224,10 @@ EXPORT i32 scaled_logliks(const RowGroups* row_groups, const GivenPredictors* gi
                     const double* u = effects + groups.codes[row] * n_chains;
                     const RowTerms terms(groups, row);
                     for (i64 c = 0; c < n_chains; ++c) {
-                        const double eta = given->factor[c] * double(row_predictors[c]) + terms.slope * u[c] + terms.offset;
+                        double eta = given->factor[c] * double(row_predictors[c]) + terms.slope * u[c];
+                        for (i64 k = 1; k < groups.q; ++k)
+                            eta += groups.slope[k * groups.n + row] * u[k * groups.n_groups * n_chains + c];
+                        eta += terms.offset;
                         law_of(c).place(eta, groups.y[row], TILE, places + c * size + i);
                     }
                 }
