@@ -129,12 +129,13 @@ def truncated_normal(mean, positive, rng):
 
 def numpyro_nuts(
     X, y, slab, burn_in, n_iter, seed, *, tau_0=1.0, free=(), groups=None, n_chains=N_CHAINS, accept=TARGET_ACCEPT,
-    logistic=False, ordered=False, several=False,
+    logistic=False, ordered=False, several=False, slope=None,
 ):  # fmt: skip
     """NumPyro's NUTS, the model as the documentation states it, not as our samplers see it; all scales non-centred.
 
     free : columns that are not shrunk, N(0, (100 / sd)^2). groups : (n,) numbers of the groups of the rows, (n, k) of
-    their levels of k factors, or None.
+    their levels of k factors, or None. slope : a column whose effect differs between the groups of a factor, or None;
+    then ``group_scale`` has both deviations and the correlation.
     logistic : the likelihood, in place of probit. ordered : whether y has numbers 0, 1, ... of classes in order, whose
     cut points (n_chains, n_draws, K - 1) stand for the intercept. several : whether y has numbers of K classes without
     an order: multinomial logistic regression with one scale a column, and coefficients by column and class.
@@ -196,7 +197,15 @@ def numpyro_nuts(
         middle = numpyro.sample("middle", dist.Normal(0.0, 100.0))
         numpyro.deterministic("intercept", middle - mean @ beta)
         score = centred @ beta + middle
-        if groups is not None:
+        if slope is not None:  # Huang & Wand's prior: half-t deviations, uniform correlations
+            s = numpyro.sample("s", dist.FoldedDistribution(dist.StudentT(2.0, 0.0, 1.0)).expand([2]))
+            root = s[:, None] * numpyro.sample("root", dist.LKJCholesky(2, 1.0))
+            numpyro.deterministic("s0", s[0])
+            numpyro.deterministic("s1", s[1])
+            numpyro.deterministic("s2", root[1, 0] / s[1])
+            u, v = root @ numpyro.sample("u", dist.Normal(0.0, 1.0).expand([2, int(groups.max()) + 1]))
+            score = score + u[groups] + v[groups] * centred[:, slope] / sd[slope]
+        elif groups is not None:
             for k, codes in enumerate(np.atleast_2d(groups.T)):
                 s = numpyro.sample(f"s{k}", dist.HalfCauchy(1.0))
                 score = score + s * normal(f"u{k}", 1.0, int(codes.max()) + 1)[codes]

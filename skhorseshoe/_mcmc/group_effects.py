@@ -110,12 +110,7 @@ class GroupEffects(Block):
         combination of levels, or row where there are slopes, of ``Rows``."""
         if self.levels is None:
             return effects
-        by_factor = zip(self.factors, self.levels.T, strict=True)
-        return sum(
-            factor.times_slope(effects[factor.part][levels])
-            for factor, levels in by_factor
-            if but is None or (factor is not but and factor.family is not but)
-        )
+        return sum(unit.at_levels(effects[unit.part], self.levels) for unit in self.units if unit is not but)
 
     def sums(self, terms):
         """Sums of terms by row (n, m) over the levels of all factors; (n_effects, m)."""
@@ -126,8 +121,8 @@ class GroupEffects(Block):
         return np.repeat(values, [factor.n for factor in self.factors], axis=0)
 
     def given_others(self, factor, known, effects):
-        """``Given``, the predictors of rows without the effects of a factor. known : ``KnownPredictors`` of the chains.
-        effects : (n_effects, n_chains)."""
+        """``Given``, the predictors of rows without the effects of ``factor``, one of ``units``; with all if it is
+        none of these. known : ``KnownPredictors`` of the chains. effects : (n_effects, n_chains)."""
         own = self.own.values_or_none(known.grown)
         if self.units == [factor]:
             return Given(known.values, known.factor, own)
@@ -252,8 +247,9 @@ class GroupEffects(Block):
         if self.own.n:
             return self.rows.rows.terms_of_information(known.grown, self.of_rows(effects))
         first = self.factors[0]
+        of_first = effects[first.part] if self.units[0] is first else np.zeros((first.n, self.n_chains))
         given = self.given_others(first, known, effects)
-        return first.row_groups.curvature(given, effects[first.part])[0], None, None
+        return first.row_groups.curvature(given, of_first)[0], None, None
 
     def held(self, reference):
         """The reference with the score that follows from the held effects of each chain."""

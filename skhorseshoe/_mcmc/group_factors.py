@@ -66,6 +66,10 @@ class Factor:
         """Values of rows (n_rows, ...) times what a row multiplies effects by."""
         return values if self.slope is None else (values.T * self.slope).T
 
+    def at_levels(self, effects, levels):
+        """What effects (n, m) add where levels (rows, n_factors) of all factors occur."""
+        return self.times_slope(effects[levels[:, self.number]])
+
     @property
     def lines(self):
         """``ScaleLines`` of the map of now."""
@@ -87,7 +91,7 @@ class Factor:
 
     def tune(self):
         """Tune the widths of slices in log s to the steps since the last call."""
-        self.widths = group_moves.tuned_widths(self.widths, self.steps, _WIDTH_IN_DEVIATIONS)
+        self.widths = group_moves.tuned_widths(self.widths, self.steps[0], self.steps[1:], _WIDTH_IN_DEVIATIONS)
         self.steps = np.zeros(3)
 
     def move(self, block, given, beta, tau_sq_inv, t):

@@ -37,13 +37,11 @@ def first_widths(k, n_groups):
     return np.full(k, min(_LARGEST_WIDTH, _FIRST_WIDTH / np.sqrt(n_groups)))
 
 
-def tuned_widths(widths, steps, deviations):
-    """Widths of slices (k,), in standard deviations of the law, whose variance is half the mean square of a step from
-    draw to draw. steps : (1 + k,) number of sweeps, and sums of the squares of their steps."""
-    n, squares = steps[0], steps[1:]
-    if n < _FEWEST_TUNING_SWEEPS:
-        return widths
-    return np.clip(deviations * np.sqrt(squares / (2 * n)), _LEAST_WIDTH, _LARGEST_WIDTH)
+def tuned_widths(widths, n, squares, deviations):
+    """Widths of slices, in standard deviations of the law, whose variance is half the mean square of a step from draw
+    to draw. n, squares : number of steps of each slice, and sums of their squares."""
+    tuned = np.clip(deviations * np.sqrt(squares / (2 * np.maximum(n, 1))), _LEAST_WIDTH, _LARGEST_WIDTH)
+    return np.where(n < _FEWEST_TUNING_SWEEPS, widths, tuned)
 
 
 def move_effects_and_scale(block, beta, tau_sq_inv, t):

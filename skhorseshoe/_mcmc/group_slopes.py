@@ -15,8 +15,9 @@ Moves of a factor with slopes, and how components depend on one another, are her
 
 m_g and L_g L_g' are mean and precision of b_g given Sigma and the rest, as burn-in has approximated them by a Gaussian:
 H_g + Sigma^-1 and its solution of l_g - sum w_i x~_i eta_i, eta_i the rest of the predictor. As far as they are right,
-Sigma moves as if b were integrated out. Added to the log-density are -sum_g log |L_g| and the logarithm of the Jacobian
-of Sigma: d Sigma is prop. to prod_k R_kk^(q - k) d R, k = 0 to q - 1.
+Sigma moves as if b were integrated out; far out they are wrong, and one line of each sweep takes the prior in their
+place. Added to the log-density are -sum_g log |L_g| and the logarithm of the Jacobian of Sigma: d Sigma is prop. to
+prod_k R_kk^(q - k) d R, k = 0 to q - 1.
 """
 
 import numpy as np
@@ -55,12 +56,12 @@ class SlopesOfFactor:
         weight = rows.weight if len(rows.weight) else np.ones(rows.n)
         self.mean_square = (weight * self.values) @ self.values.T / weight.sum()  # of x~ x~' over rows
         self.rows, self.along = first.make_row_groups, None
-        together = self.rows(self.values, self.codes, self.n)
-        self.lines = rows.ops.CovarianceLines(together, self.q, n_chains, 1 + LINE_PROPOSALS)
+        self.row_groups = self.rows(self.values, self.codes, self.n)
+        self.lines = rows.ops.CovarianceLines(self.row_groups, self.q, n_chains, 1 + LINE_PROPOSALS)
         lower = [(j, k) for k in range(self.q) for j in range(k, self.q)]
         self.kinds = [*(("row", k, k) for k in range(self.q)), *(("entry", j, k) for j, k in lower[1:]), ("all", 0, 0)]
-        self.widths = first_widths(len(self.kinds), self.n)
-        self.steps = np.zeros(1 + len(self.kinds))
+        self.widths = np.tile(first_widths(len(self.kinds), self.n), (2, 1))  # by the Gaussian, and by the prior alone
+        self.steps = np.zeros((2, 2, len(self.kinds)))  # their number, and sums of their squares
         self.root = np.zeros((self.q, self.q, n_chains))  # lower triangular, Sigma = root root'
         self.forget()
 
@@ -99,18 +100,19 @@ class SlopesOfFactor:
         """Effects (n_effects, m) of all factors as those of this one, by component; (q, n, m)."""
         return effects[self.part].reshape(self.q, self.n, -1)
 
+    def at_levels(self, effects, levels):
+        """As of ``Factor``; levels are those of rows."""
+        return self.in_rows(effects.reshape(self.q, self.n, -1))
+
     def in_rows(self, own):
         """What effects (q, n, m) add to the predictors of rows; (n_rows, m)."""
-        out = own[0][self.codes]  # whose x~ is 1
-        for x, effects in zip(self.values[1:], own[1:], strict=True):
-            out += x[:, None] * effects[self.codes]
-        return out
+        return self.row_groups.in_rows(np.ascontiguousarray(own))
 
     # What burn-in learns.
 
     def tune(self):
         """Tune the widths of slices to the steps since the last call."""
-        self.widths = tuned_widths(self.widths, self.steps, _WIDTH_IN_DEVIATIONS)
+        self.widths = tuned_widths(self.widths, *self.steps, _WIDTH_IN_DEVIATIONS)
         self.steps = np.zeros_like(self.steps)
 
     def forget(self):
@@ -145,8 +147,10 @@ class SlopesOfFactor:
     def _set_directions(self, directions):
         """Take directions (q, q, n), that of step k is [:, k]."""
         self.directions = directions
-        slopes = [self.in_rows(directions[:, k, :, None])[:, 0] for k in range(self.q)]
-        self.along = [(slope, self.rows(slope, self.codes, self.n)) for slope in slopes]
+        self.along = []
+        for d in np.moveaxis(directions, 1, 0)[..., None]:
+            slope, information = self.in_rows(d)[:, 0], (d * product(self.information, d)).sum(axis=(0, 2))
+            self.along.append((np.ascontiguousarray(d), information, self.rows(slope, self.codes, self.n)))
 
     # Moves.
 
@@ -158,22 +162,29 @@ class SlopesOfFactor:
         self.root = draw_root(own, self.root, self.prior_scales, block.ops, [one.key for one in self.components], t)
         others = [one for one in block.units if one is not self]
         rest = BetaAndOthers(block, beta, tau_sq_inv, others)
-        uniform = block.ops.uniform((self.n_chains, len(self.kinds) * N_UNIFORMS), self.key, t, GROUP_LINE_PURPOSE)
-        # In every other sweep b follows Sigma by the prior alone, as it does far out, where rows do not bound b.
-        linear, information = self.linear, self.information
-        if self.weight is not None and t % 2:
-            linear, information = np.zeros_like(linear), np.zeros_like(information)
-        weighed = self._weighed(given.values * given.factor) if information.any() else 0.0
-        self.lines.hold((linear[..., 0], information[..., 0], weighed), own, inverse(self.root))
-        loglik, steps, chains = None, [], np.arange(self.n_chains)
-        for k, (kind, width) in enumerate(zip(self.kinds, self.widths, strict=True)):
-            of_line = uniform[:, k * N_UNIFORMS : (k + 1) * N_UNIFORMS]
-            r = block.ops.proposals(of_line, np.full(1, width))[0].T
-            root, inverse_root, c, terms = CovarianceLine(self, kind, rest).at(r)
-            taken, loglik = self.lines.step(given, inverse_root, c, terms, of_line[:, 0], own, loglik)
+        weighed = 0.0 if self.weight is None else self._weighed(given.values * given.factor)
+        laws = (self.linear[..., 0], self.information[..., 0], weighed), (0.0, 0.0, 0.0)
+        lines = self._lines_of(t)
+        uniform = block.ops.uniform((self.n_chains, len(lines) * N_UNIFORMS), self.key, t, GROUP_LINE_PURPOSE)
+        uniform, loglik, chains, held = (
+            uniform.reshape(self.n_chains, -1, N_UNIFORMS),
+            None,
+            np.arange(self.n_chains),
+            None,
+        )
+        proposals = block.ops.proposals(
+            uniform.reshape(-1, N_UNIFORMS), np.tile([self.widths[one] for one in lines], self.n_chains)
+        )[0]
+        proposals = proposals.reshape(self.n_chains, len(lines), -1)
+        for i, (by_prior, k) in enumerate(lines):
+            if by_prior != held:
+                self.lines.hold(laws[by_prior], own, inverse(self.root))
+                held = by_prior
+            r = proposals[:, i].T
+            root, inverse_root, c, terms = CovarianceLine(self, self.kinds[k], rest).at(r)
+            taken, loglik = self.lines.step(given, inverse_root, c, terms, uniform[:, i, 0], own, loglik)
             self.root, c = root[:, :, taken, chains], c[taken, chains]
-            steps.append((r[taken, chains] ** 2).mean())
-        self.steps += 1, *steps
+            self.steps[:, by_prior, k] += 1, (r[taken, chains] ** 2).mean()
         self._tell()
         for other in others:
             other.grow(c)
@@ -181,19 +192,24 @@ class SlopesOfFactor:
         block.effects[self.part] = own.reshape(-1, self.n_chains)
         return c
 
+    def _lines_of(self, t):
+        """The lines of a sweep: whether b follows Sigma by the prior alone, and the number of the line."""
+        last = len(self.kinds) - 1  # the line with beta
+        # One line by the prior in each sweep: far out, where rows do not bound b, b follows Sigma so.
+        return (1, t % last), *((0, k) for k in range(last)), (t % 2, last)
+
     def _move_effects(self, own, given, t):
         """Move effects (q, n, n_chains), in place, along each direction."""
         eta, ones = given.values * given.factor + self.in_rows(own), np.ones(self.n_chains)
-        for k, (slope, row_groups) in enumerate(self.along):
-            d = np.ascontiguousarray(self.directions[:, k, :, None])
-            precision = (d * product(self.precision[:, :, None], d)).sum(axis=0)
-            mean = -(d * product(self.precision[:, :, None], own)).sum(axis=0) / precision
-            information = (d * product(self.information, d)).sum(axis=(0, 2))
+        for k, (d, information, row_groups) in enumerate(self.along):
+            by_prior = product(self.precision[:, :, None], d)
+            precision = (d * by_prior).sum(axis=0)
+            mean = -(by_prior * own).sum(axis=0) / precision
             step, key = np.zeros(mean.shape), self.components[k].key
             at = eta.astype(given.values.dtype)
             row_groups.move_effects(step, given._replace(values=at, factor=ones), precision, information, t, key, mean)
             own += d * step
-            eta += slope[:, None] * step[self.codes]
+            eta += row_groups.in_rows(step)
 
     def grow(self, c):
         """Multiply the scales by c (n_chains,)."""

@@ -7,6 +7,7 @@ from .library import function, record
 from .passes import or_none, pieces_of_X, rows_of
 
 _sum_by_group, _move_effects = function("sum_by_group"), function("move_group_effects")
+_effects_in_rows = function("effects_in_rows")
 _curvature, _logliks_on_grid = function("curvature_of_rows"), function("group_logliks_on_grid")
 _scaled_logliks, _add_rows_by_group = function("scaled_logliks"), function("add_rows_by_group")
 _GROUPS_AT_A_TIME = 2**9  # number of groups that a thread takes at a time
@@ -40,6 +41,12 @@ class RowGroups:
         """Sums of values by row (n, n_chains), times slopes, over each group; (n_groups, n_chains) float64."""
         out = np.empty((self.n, values.shape[1]))
         self._share(lambda first, last: _sum_by_group(self.record, values, out.shape[1], first, last, out))
+        return out
+
+    def in_rows(self, effects):
+        """What effects (n_groups, m) or (q, n_groups, m) add to the predictors of rows, without offsets; (n, m)."""
+        out = np.empty((len(self.codes), effects.shape[-1]))
+        _effects_in_rows(self.record, effects, out.shape[1], out)
         return out
 
     def curvature(self, given, effects):

@@ -40,6 +40,20 @@ EXPORT i32 sum_by_group(const RowGroups* row_groups, const void* values, i64 n_c
     return 0;
 }
 
+// What effects (q, n_groups, n_chains) add to the predictors of rows (n, n_chains), without offsets, for any number of chains.
+EXPORT i32 effects_in_rows(const RowGroups* row_groups, const double* effects, i64 n_chains, double* predictors) {
+    const RowGroups& groups = *row_groups;
+    for (i64 row = 0; row < groups.n; ++row) {
+        double* __restrict own = predictors + row * n_chains;
+        for (i64 k = 0; k < groups.q; ++k) {
+            const double* u = effects + (k * groups.n_groups + groups.codes[row]) * n_chains;
+            const double slope = groups.slope ? groups.slope[k * groups.n + row] : 1.0;
+            for (i64 c = 0; c < n_chains; ++c) own[c] = (k ? own[c] : 0.0) + slope * u[c];
+        }
+    }
+    return 0;
+}
+
 // The offset, weight and slope of a row.
 struct RowTerms {
     double offset, weight, slope;
@@ -205,37 +219,41 @@ EXPORT i32 move_group_effects(const RowGroups* row_groups, const GivenPredictors
     return 0;
 }
 
+// eta (n,) of rows from ``start`` on in a chain: factor times the predictor, what effects add, and the offset.
+template <class T>
+static void add_up_predictors(const RowGroups& groups, const T* by_row, const double* effects, double factor, i64 n_chains,
+                              i64 chain, i64 start, i64 n, double* __restrict eta) {
+    const T* predictors = by_row + start * n_chains + chain;
+    const i32* codes = groups.codes + start;
+    for (i64 i = 0; i < n; ++i) eta[i] = factor * double(predictors[i * n_chains]);
+    for (i64 k = 0; k < groups.q; ++k) {
+        const double* u = effects + k * groups.n_groups * n_chains + chain;
+        const double* slope = groups.slope ? groups.slope + k * groups.n + start : nullptr;
+        if (slope) for (i64 i = 0; i < n; ++i) eta[i] += slope[i] * u[codes[i] * n_chains];
+        else for (i64 i = 0; i < n; ++i) eta[i] += u[codes[i] * n_chains];
+    }
+    if (groups.offset) for (i64 i = 0; i < n; ++i) eta[i] += groups.offset[start + i];
+}
+
 // The log-likelihoods of the chains ``asked``. effects : (q, n_groups, n_chains). logliks : (n_blocks, n_chains), added to.
 EXPORT i32 scaled_logliks(const RowGroups* row_groups, const GivenPredictors* given, const double* effects, const u8* asked,
                           const i64* bounds, i64 n_blocks, double* logliks) {
     const RowGroups& groups = *row_groups;
     const i64 n_chains = given->n_chains;
     constexpr i64 TILE = 256;
-    const i64 size = MOST_PLACES * TILE;  // of the places of a chain
-    Scratch<double> places(n_chains * size), work(2 * TILE);
-    if (places.failed() || work.failed()) return NO_MEMORY;
+    double eta[TILE], places[MOST_PLACES * TILE], work[2 * TILE];
     with_laws(groups, *given, [&](auto law_of, auto* by_row) {
         for (i64 block = 0; block < n_blocks; ++block)
             for (i64 start = bounds[block]; start < bounds[block + 1]; start += TILE) {
                 const i64 n = least(TILE, bounds[block + 1] - start);
-                for (i64 i = 0; i < n; ++i) {
-                    const i64 row = start + i;
-                    const auto* row_predictors = by_row + row * n_chains;
-                    const double* u = effects + groups.codes[row] * n_chains;
-                    const RowTerms terms(groups, row);
-                    for (i64 c = 0; c < n_chains; ++c) {
-                        double eta = given->factor[c] * double(row_predictors[c]) + terms.slope * u[c];
-                        for (i64 k = 1; k < groups.q; ++k)
-                            eta += groups.slope[k * groups.n + row] * u[k * groups.n_groups * n_chains + c];
-                        eta += terms.offset;
-                        law_of(c).place(eta, groups.y[row], TILE, places + c * size + i);
-                    }
-                }
                 const double* weight = groups.weight ? groups.weight + start : nullptr;
-                for (i64 c = 0; c < n_chains; ++c)
-                    if (asked[c])
-                        logliks[block * n_chains + c] +=
-                            law_of(c).sum_log_densities(n, TILE, places + c * size, weight, work);
+                for (i64 c = 0; c < n_chains; ++c) {
+                    if (!asked[c]) continue;
+                    add_up_predictors(groups, by_row, effects, given->factor[c], n_chains, c, start, n, eta);
+                    const auto law = law_of(c);
+                    for (i64 i = 0; i < n; ++i) law.place(eta[i], groups.y[start + i], TILE, places + i);
+                    logliks[block * n_chains + c] += law.sum_log_densities(n, TILE, places, weight, work);
+                }
             }
     });
     return 0;
