@@ -23,9 +23,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
-from _data import WIDE, rare_columns, wide
 from _measure import HERE, ONE_THREAD, figure, fit, in_child, ratio, run, timed
 from _samplers import bayesbridge, numpyro_nuts
+from _wide_data import WIDE, rare_columns, wide
 from scipy import sparse
 from scipy.special import ndtr
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -54,6 +54,8 @@ DEFAULT_FITS = {
     "5000 x 2^16, hashed": 600,
     "300 x 2000, genotypes": 60,
     "300 x 2000, genotypes in CSR": 60,
+    "14,300 x 129, one-hot": 10,
+    "167,000 x 556, one-hot": 180,
 }
 RARE = {"rare": (10_000, 1000), "rare-5000": (20_000, 5000)}  # rows and columns
 FEW_COLUMNS = 300  # that NUTS is asked about
