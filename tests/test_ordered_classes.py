@@ -179,6 +179,11 @@ def test_weights_count_rows_and_class_weights_are_those_of_their_class():
     repeated = HorseshoeProbitClassifier(**how).fit(X.iloc[rows], Y.iloc[rows])
     np.testing.assert_allclose(weighted.cut_points_, repeated.cut_points_, atol=0.02)
     np.testing.assert_allclose(weighted.coef_, repeated.coef_, atol=0.02)
+    # Means would hardly tell doubled weights; deviations would be .71 times as large.
+    spreads = [
+        np.r_[one.cut_points_draws_.std((0, 1)), one.coef_draws_.std((0, 1))[:2]] for one in (weighted, repeated)
+    ]
+    np.testing.assert_allclose(*spreads, rtol=0.15)
     by_class = {"low": 3.0, "mid": 1.0, "high": 2.0, "top": 1.0}
     one, other = (
         HorseshoeProbitClassifier(**FAST, ordered=True, class_weight=by_class).fit(X, Y),
