@@ -161,35 +161,32 @@ class SlopesOfFactor:
         self._move_effects(own, given, t)
         self.root = draw_root(own, self.root, self.prior_scales, block.ops, [one.key for one in self.components], t)
         others = [one for one in block.units if one is not self]
-        rest = BetaAndOthers(block, beta, tau_sq_inv, others)
-        weighed = 0.0 if self.weight is None else self._weighed(given.values * given.factor)
-        laws = (self.linear[..., 0], self.information[..., 0], weighed), (0.0, 0.0, 0.0)
-        lines = self._lines_of(t)
-        uniform = block.ops.uniform((self.n_chains, len(lines) * N_UNIFORMS), self.key, t, GROUP_LINE_PURPOSE)
-        uniform, loglik, chains, held = (
-            uniform.reshape(self.n_chains, -1, N_UNIFORMS),
-            None,
-            np.arange(self.n_chains),
-            None,
-        )
-        proposals = block.ops.proposals(
-            uniform.reshape(-1, N_UNIFORMS), np.tile([self.widths[one] for one in lines], self.n_chains)
-        )[0]
-        proposals = proposals.reshape(self.n_chains, len(lines), -1)
-        for i, (by_prior, k) in enumerate(lines):
-            if by_prior != held:
-                self.lines.hold(laws[by_prior], own, inverse(self.root))
-                held = by_prior
-            r = proposals[:, i].T
-            root, inverse_root, c, terms = CovarianceLine(self, self.kinds[k], rest).at(r)
-            taken, loglik = self.lines.step(given, inverse_root, c, terms, uniform[:, i, 0], own, loglik)
-            self.root, c = root[:, :, taken, chains], c[taken, chains]
-            self.steps[:, by_prior, k] += 1, (r[taken, chains] ** 2).mean()
-        self._tell()
+        c = self._along_lines(own, given, BetaAndOthers(block, beta, tau_sq_inv, others), block.ops, t)
         for other in others:
             other.grow(c)
             block.effects[other.part] *= c
         block.effects[self.part] = own.reshape(-1, self.n_chains)
+        return c
+
+    def _along_lines(self, own, given, rest, ops, t):
+        """Move Sigma and effects (q, n, n_chains), in place, along the lines of a sweep: c of the last line."""
+        lines, m, held, loglik = self._lines_of(t), self.n_chains, None, None
+        weighed = 0.0 if self.weight is None else self._weighed(given.values * given.factor)
+        laws = (self.linear[..., 0], self.information[..., 0], weighed), (0.0, 0.0, 0.0)
+        uniform = ops.uniform((m, len(lines) * N_UNIFORMS), self.key, t, GROUP_LINE_PURPOSE).reshape(-1, N_UNIFORMS)
+        proposals, _ = ops.proposals(uniform, np.tile([self.widths[line] for line in lines], m))
+        of_lines = uniform.reshape(m, len(lines), -1), proposals.reshape(m, len(lines), -1)
+        for line, uniform, proposals in zip(lines, *(np.moveaxis(one, 1, 0) for one in of_lines), strict=True):
+            (by_prior, k), r = line, proposals.T
+            if by_prior != held:
+                self.lines.hold(laws[by_prior], own, inverse(self.root))
+                held = by_prior
+            root, inverse_root, c, terms = CovarianceLine(self, self.kinds[k], rest).at(r)
+            taken, loglik = self.lines.step(given, inverse_root, c, terms, uniform[:, 0], own, loglik)
+            at = taken, np.arange(m)
+            self.root, c, moved = root[:, :, *at], c[at], r[at]
+            self.steps[:, by_prior, k] += 1, (moved**2).mean()
+        self._tell()
         return c
 
     def _lines_of(self, t):
@@ -218,10 +215,8 @@ class SlopesOfFactor:
 
     def log_density_grown(self, c_sq):
         """Terms of the log-density that change with scales and effects times c, as c^2 (n_chains,) or (k, n_chains)."""
-        if c_sq.ndim > 1:
-            return np.stack([self.log_density_grown(one) for one in c_sq])
-        c = np.sqrt(c_sq)
-        return log_prior(inverse(self.root * c), self.prior_scales) + self.q * (self.q + 1) * np.log(c)
+        c, root = np.sqrt(c_sq), np.expand_dims(self.root, tuple(range(2, 1 + c_sq.ndim)))
+        return log_prior(inverse(root * c), self.prior_scales) + self.q * (self.q + 1) * np.log(c)
 
     # What is kept and saved.
 
