@@ -34,7 +34,7 @@ class Run(NamedTuple):
     compilation: float = 0.0  # seconds
     divergent: int | None = None  # draws at the end of a divergent path
     link: str = "probit"
-    group_scale: np.ndarray | None = None  # (n_chains, n_draws)
+    group_scale: np.ndarray | None = None  # (n_chains, n_draws), or of several (n_chains, n_draws, k)
 
 
 def ours(X, y, slab, burn_in, n_iter, seed, sampler="auto"):
@@ -199,10 +199,11 @@ def numpyro_nuts(
         score = centred @ beta + middle
         if slope is not None:  # Huang & Wand's prior: half-t deviations, uniform correlations
             s = numpyro.sample("s", dist.FoldedDistribution(dist.StudentT(2.0, 0.0, 1.0)).expand([2]))
-            root = s[:, None] * numpyro.sample("root", dist.LKJCholesky(2, 1.0))
+            unit = jnp.array([1.0, sd[slope]])  # of our prior is that of the column
+            root = (unit * s)[:, None] * numpyro.sample("root", dist.LKJCholesky(2, 1.0))
             numpyro.deterministic("s0", s[0])
             numpyro.deterministic("s1", s[1])
-            numpyro.deterministic("s2", root[1, 0] / s[1])
+            numpyro.deterministic("s2", root[1, 0] / (unit * s)[1])
             u, v = root @ numpyro.sample("u", dist.Normal(0.0, 1.0).expand([2, int(groups.max()) + 1]))
             score = score + u[groups] + v[groups] * centred[:, slope] / sd[slope]
         elif groups is not None:

@@ -60,7 +60,8 @@ def sparse_genotypes(rng, n, p):
 def one_hot(rng, n, p):
     """Eight categories whose levels have frequencies by a power law, and effects on one level of twelve in each."""
     shares = np.array([200, 150, 100, 50, 30, 15, 8, 3]) / 556
-    ends = np.round(p * np.cumsum(shares)).astype(int)
+    sizes = np.maximum(2, np.round(p * shares).astype(int))
+    ends = p - sizes[1:].sum() + np.append(0, np.cumsum(sizes[1:]))
     columns, beta, first = [], np.zeros(p), 0
     for end in ends:
         often = np.arange(1, end - first + 1) ** -1.2

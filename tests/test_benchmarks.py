@@ -25,7 +25,7 @@ SOME = {  # parts of each, those that need neither a cluster nor another environ
     "selection": ["rates", "terms", "sets", "peers", "components-few"],
     "sensitivity": ["prior", "likelihood"],
     "several_classes": ["tables"],
-    "wide": ["100 x 300, AR(.6)", "default fit of 120 x 3000, blocks"],
+    "wide": ["100 x 300, AR(.6)", "default fit of 120 x 3000, blocks", "default fit of 14,300 x 129, one-hot"],
 }
 MORE = {**SOME, "scaling": ["pass", "seconds", "memory", "predictions"]}
 

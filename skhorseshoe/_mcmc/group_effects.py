@@ -106,7 +106,7 @@ class GroupEffects(Block):
         return self.carried(beta - self.point)
 
     def of_rows(self, effects, but=None):
-        """Sums of effects (n_effects, m) over the factors, without one of ``units`` or none; for each group, or
+        """Sums of effects (n_effects, m) over the factors, all or without ``but`` of ``units``; for each group, or
         combination of levels, or row where there are slopes, of ``Rows``."""
         if self.levels is None:
             return effects

@@ -29,7 +29,7 @@ from .._backends.line_moves import N_UNIFORMS
 from .._model.horseshoe import log_half_cauchy
 
 _FIRST_WIDTH, _LEAST_WIDTH, _LARGEST_WIDTH = 14.0, 1e-3, 4.0  # of slices in logs: the first, for one group; bounds
-_FEWEST_TUNING_SWEEPS = 25  # least number of sweeps whose steps tune widths
+FEWEST_TUNING_STEPS = 25  # least number of steps that tune a width
 
 
 def first_widths(k, n_groups):
@@ -41,7 +41,7 @@ def tuned_widths(widths, n, squares, deviations):
     """Widths of slices, in standard deviations of the law, whose variance is half the mean square of a step from draw
     to draw. n, squares : number of steps of each slice, and sums of their squares."""
     tuned = np.clip(deviations * np.sqrt(squares / (2 * np.maximum(n, 1))), _LEAST_WIDTH, _LARGEST_WIDTH)
-    return np.where(n < _FEWEST_TUNING_SWEEPS, widths, tuned)
+    return np.where(n < FEWEST_TUNING_STEPS, widths, tuned)
 
 
 def move_effects_and_scale(block, beta, tau_sq_inv, t):

@@ -16,8 +16,8 @@ Moves of a factor with slopes, and how components depend on one another, are her
 m_g and L_g L_g' are mean and precision of b_g given Sigma and the rest, as burn-in has approximated them by a Gaussian:
 H_g + Sigma^-1 and its solution of l_g - sum w_i x~_i eta_i, eta_i the rest of the predictor. As far as they are right,
 Sigma moves as if b were integrated out; far out they are wrong, and one line of each sweep takes the prior in their
-place. Added to the log-density are -sum_g log |L_g| and the logarithm of the Jacobian of Sigma: d Sigma is prop. to
-prod_k R_kk^(q - k) d R, k = 0 to q - 1.
+place, as does the line with beta in every other sweep. Added to the log-density are -sum_g log |L_g| and the logarithm
+of the Jacobian of Sigma: d Sigma is prop. to prod_k R_kk^(q - k) d R, k = 0 to q - 1.
 """
 
 import numpy as np
@@ -36,7 +36,7 @@ from .group_covariance import (
     solve_transposed,
     squared,
 )
-from .group_moves import BetaAndOthers, first_widths, tuned_widths
+from .group_moves import FEWEST_TUNING_STEPS, BetaAndOthers, first_widths, tuned_widths
 
 _WIDTH_IN_DEVIATIONS = 5.0  # width of slices, as ``tuned_widths`` takes it
 _SAVED = "root", "widths", "steps", "linear", "information", "weight", "directions"
@@ -111,9 +111,9 @@ class SlopesOfFactor:
     # What burn-in learns.
 
     def tune(self):
-        """Tune the widths of slices to the steps since the last call."""
+        """Tune the widths of slices to their steps so far, of which lines by the prior have few in a phase."""
         self.widths = tuned_widths(self.widths, *self.steps, _WIDTH_IN_DEVIATIONS)
-        self.steps = np.zeros_like(self.steps)
+        self.steps[:, self.steps[0] >= FEWEST_TUNING_STEPS] = 0.0
 
     def forget(self):
         """Know no more of effects than their prior."""

@@ -1,7 +1,7 @@
 """Slopes of groups: the draws have the law of plain data augmentation, extreme tables too, and what says so catches
 planted errors; the prior is that of Huang & Wand (2013)."""
 
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from scipy.stats import invwishart, kstest, t
 from whole_runs import ended
 
 from skhorseshoe._backends import device
+from skhorseshoe._backends._cpu.group_lines import CovarianceLines
 from skhorseshoe._backends._cpu.row_groups import RowGroups
 from skhorseshoe._data.row_groups import Groups
 from skhorseshoe._data.rows import Rows
@@ -156,6 +157,35 @@ def test_what_a_sampler_is_told_is_a_density_with_its_gradient_along_the_map():
     direction, steps = rng.standard_normal((N_CHAINS, 3)), np.tile([0.0, 0.5], (N_CHAINS, 1))
     along = block.rows.line(beta, direction, steps)
     np.testing.assert_allclose(along, np.stack([density(beta), density(beta + direction / 2)], axis=1), rtol=1e-6)
+
+
+def test_each_line_of_a_sweep_begins_where_the_last_has_ended(monkeypatch):
+    """What is known of the log-likelihood and what is held are those of the effects of now, in burn-in and after it, by
+    the Gaussian and by the prior; and burn-in tunes the widths of all lines."""
+    right, seen = CovarianceLines.step, {"known": 0, "by the prior": 0}
+
+    def step(lines, given, along, factor, others, uniform, effects, loglik=None):
+        of_rows = partial(lines.row_groups.logliks, asked=np.ones(N_CHAINS, bool))
+        if loglik is not None:
+            seen["known"] += 1
+            np.testing.assert_allclose(loglik, of_rows(given, effects), rtol=1e-10)
+        seen["by the prior"] += not lines.information.any()
+        taken, loglik = right(lines, given, along, factor, others, uniform, effects, loglik)
+        at = taken, np.arange(N_CHAINS)
+        np.testing.assert_allclose(loglik, of_rows(given.times(factor[at]), effects), rtol=1e-10)
+        if (factor == 1.0).all():  # the last line multiplies beta, for which nothing is held
+            held = lines.standard.copy()
+            lines.hold((lines.linear.copy(), lines.information.copy(), lines.weighed.copy()), effects, along[:, :, *at])
+            np.testing.assert_allclose(lines.standard, held, atol=1e-9 * (1 + abs(held).max()))
+        return taken, loglik
+
+    monkeypatch.setattr(CovarianceLines, "step", step)
+    (block,) = made_of("weights", 40, 300).blocks
+    assert seen["known"] == 5 * 340
+    assert 340 * 1.4 < seen["by the prior"] < 340 * 6
+    (family,) = block.families
+    others = [kind != ("entry", 1, 0) for kind in family.kinds]  # of which three groups tell so little that it stays
+    assert (family.widths[:, others] != group_slopes.first_widths(1, 3)).all()
 
 
 def their_jacobian_is_forgotten(right, line, r):

@@ -17,7 +17,7 @@ class _Lines:
         self.factor, self.others = np.empty((2, n_steps, n_chains))
         self.uniform, self.level, self.density, self.loglik = np.empty((4, n_chains))
         self.taken, self.open = np.zeros(n_chains, np.int64), np.zeros(n_chains, bool)
-        steps = [n_chains, n_steps, *(getattr(self, name) for name in _OF_STEPS)]
+        steps = {field: getattr(self, field) for field in _OF_STEPS} | {"n_chains": n_chains, "n_steps": n_steps}
         self.line = record(name, {"steps": steps, **fields})
 
     def step(self, given, along, factor, others, uniform, effects, loglik=None):

@@ -92,19 +92,19 @@ def _take(library):
 
 def record(name, values):
     """A struct of the core, from its fields in order or by name; it keeps the arrays that it points to."""
-    make = _maker(name)
-    made = make([values[field] for field in make.fields] if type(values) is dict else values)
+    made = _maker(name)(values)
     made.given = values
     return made
 
 
 @cache
 def _maker(name):
-    """A function from the fields of a struct of the core, in order, to a structure of ctypes."""
+    """A function from the fields of a struct of the core, in order or by name, to a structure of ctypes."""
     fields, kinds, conversions = zip(*[one for text in _records[name] for one in _declared(text, name)], strict=True)
     structure = type(name, (ctypes.Structure,), {"_fields_": list(zip(fields, kinds, strict=True))})
 
     def make(values):
+        values = [values[field] for field in fields] if type(values) is dict else values
         return structure(*[convert(value) for convert, value in zip(conversions, values, strict=True)])
 
     def refer(values):

@@ -23,7 +23,7 @@ class RowGroups:
     """Rows (y, weights, offset or None) in groups; codes (n,) int32 from 0 to n_groups - 1.
 
     dtype : of arrays by row (n, n_chains). slope : (n,) by which the effect of its group is multiplied in a row, or
-    None where each is 1; (q, n) for q effects of each group, which ``logliks`` alone takes. Arguments: given,
+    None where each is 1; (q, n) for q effects of each group, in ``in_rows`` and ``logliks``. Arguments: given,
     as ``known_predictors.Given``; effects (n_groups, n_chains).
     """
 

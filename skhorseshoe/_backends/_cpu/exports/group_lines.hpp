@@ -1,5 +1,6 @@
-// A slice step of each chain along a line of parameters of the law of effects, which the effects of groups follow. Python
-// computes the log-likelihoods, of all rows at once, between calls that decide on a proposal and go to the next.
+// A slice step of each chain along a line of parameters of the law of effects, which the effects of groups follow. Where
+// threads share the rows, Python has their log-likelihoods computed between calls that decide on a proposal and go to the
+// next; else ``all_steps`` is one call.
 #pragma once
 #include "row_groups.hpp"
 

@@ -12,7 +12,7 @@ struct RowGroups {  // filled by Python
     const double* weight;   // (n,), or null
     const double* offset;   // (n,), or null
     const double* slope;    // (q, n) by which the effects of its group are multiplied in a row; null where each is 1
-    i64 n, n_groups, q;     // rows, groups, and effects of each; more than one in ``scaled_logliks`` alone
+    i64 n, n_groups, q;     // rows, groups, and effects of each; of several, exports whose effects have no q take the first
 };
 
 // The linear predictors of rows in each chain, but for offsets and effects, and the likelihood's own parameters there.
