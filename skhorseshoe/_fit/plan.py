@@ -117,13 +117,6 @@ def choose_kind(params, data):
     sampler, taking = params.sampler, ("hmc", "gibbs", "pxda")
     has_factors = data.groups is not None and data.groups.levels is not None
     has_slopes = has_factors and data.groups.slopes is not None
-    if has_slopes and params.likelihood.n_own:
-        raise ValueError("group_slopes are for two classes yet: leave them out, or fit y >= a class above the lowest.")
-    if has_slopes and in_prior_coordinates:
-        raise ValueError(
-            f"group_slopes are not for more columns than rows ({data.shape[1]} and {data.shape[0]}) yet: select "
-            "columns first, as with a fit without group_slopes, or leave these out."
-        )
     has_classes = params.likelihood.n_classes > 2
     if not params.likelihood.has_latents or (has_classes and too_wide):
         taking = ("hmc",)

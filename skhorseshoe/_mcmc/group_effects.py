@@ -12,14 +12,14 @@ from .fused_given_effects import FusedGivenEffects
 from .group_couplings import Couplings
 from .group_draws import GroupDraws
 from .group_factors import factors_of, families_of, shifts_of
-from .group_map import Followed, GroupMap, MapAverages
+from .group_map import Followed, GroupMap, GroupState, MapAverages
 from .group_slopes import slopes_to_predict
 from .known_predictors import Given, KnownPredictors
 from .rows_given_effects import RowsGivenEffects
 
 _SWEEPS_BETWEEN_STATES = 3  # sweeps from one state that is added to the averages of the map to the next
 _LARGEST_CORRELATION = 1 - 1e-12  # that is judged
-_MEASURED = "measured_beta", "measured_effects", "measured_scale"  # names of saved arrays
+_MEASURED = tuple(f"measured_{field}" for field in GroupState._fields)  # names of saved arrays
 _FROZEN = "group_frozen_weight", "group_frozen_centre"  # and these
 
 
@@ -45,7 +45,7 @@ class GroupEffects(Block):
         self.frozen = None  # of several factors: the information of rows and the effects about which they follow others
         self._fused = None
         self.point_predictors = None  # x r of all rows (n, 1)
-        self.measured = None  # beta, u and s at which the shrinkage is measured, where there is no reference
+        self.measured = None  # ``GroupState`` at which the shrinkage is measured, where there is no reference
         if saved is None:  # (n_effects, n_chains), of all factors
             self.effects = np.concatenate([factor.start(n_chains, self.ops) for factor in self.factors])
             for family in self.families:
@@ -144,14 +144,6 @@ class GroupEffects(Block):
         self.pending, self.averages = (self.averages, along, h), MapAverages()
         return H
 
-    def information_where_measured(self):
-        """The information of beta (q, q) with u following, by the one state that ``mark`` kept."""
-        averages, known = MapAverages(), KnownPredictors()
-        beta, effects, scale = self.measured
-        known.begin(beta, self.rows.predictors(beta))
-        averages.add(self._terms_of_information(known, effects), effects, scale, beta)
-        return averages.information(self.rows.rows, self.factors)[0]
-
     # Sweeps.
 
     def sweep(self, state, law):
@@ -238,11 +230,17 @@ class GroupEffects(Block):
             self._add_to_averages()
 
     def _add_to_averages(self):
-        terms = self._terms_of_information(self.predictors(self.beta), self.effects)
-        partial = [family.partial().mean(axis=2) for family in self.families]
-        self.averages.add(terms, self.effects, self.scale, self.beta, partial)
+        terms = self.terms_of_information(self.predictors(self.beta), self.effects)
+        self.averages.add(terms, self._state_at(self.beta))
 
-    def _terms_of_information(self, known, effects):
+    def _state_at(self, beta):
+        """``GroupState``."""
+        partial = np.zeros((len(self.factors), len(self.factors)))
+        for family in self.families:
+            partial[family.among_factors] = family.partial().mean(axis=2)
+        return GroupState(beta, self.effects, self.scale, partial)
+
+    def terms_of_information(self, known, effects):
         """What ``MapAverages`` take of the information of rows at a state."""
         if self.own.n:
             return self.rows.rows.terms_of_information(known.grown, self.of_rows(effects))
@@ -301,7 +299,7 @@ class GroupEffects(Block):
             centre = self.frozen[1]
             others = self.of_rows(centre[:, None], but=family) if self.units[1:] else 0.0
             at = given._replace(values=self.point_predictors + others)
-            family.freeze(self.frozen[0], at, centre, averages.precision(self.factors, family))
+            family.freeze(self.frozen[0], at, centre, averages.precision(family))
 
     def _follow(self):
         """Let effects follow along the maps."""
@@ -331,7 +329,7 @@ class GroupEffects(Block):
     def mark(self, beta):
         """As in ``Block``."""
         if self.measured is None:
-            self.measured = [values.copy() for values in (beta, self.effects, self.scale)]
+            self.measured = self._state_at(beta).copied()
 
     # What is judged, kept and saved.
 
@@ -385,7 +383,7 @@ class GroupEffects(Block):
         for unit in (*self.factors, *self.families):
             unit.restore(saved)
         if _MEASURED[0] in saved:
-            self.measured = [saved[name] for name in _MEASURED]
+            self.measured = GroupState(*(saved[name] for name in _MEASURED))
         self.n_held = int(saved["group_held"])
         if self.factors[0].map.along is not None:
             self.follows = True

@@ -42,13 +42,13 @@ class Factor:
     """
 
     def __init__(self, rows, k, given, first, key):
-        codes, self.n, self.prior_scale, column = given
+        self.codes, self.n, self.prior_scale, column = given
         self.number, self.part, self.key = k, slice(first, first + self.n), key_of(key, k)
-        _, y, weight = rows.held
+        X, y, weight = rows.held
         self.dtype = dtype = np.promote_types(rows.dtype, np.float32)
         self.slope, self.sd, self.family = None, 1.0, None  # by which rows multiply effects, (n,); the unit of that
         if column is not None:
-            columns, x = rows.columns, dense(rows.X[:, [column]])[:, 0].astype(np.float64)
+            columns, x = rows.columns, dense(X[:, [column]])[:, 0].astype(np.float64)
             self.sd = columns.sd_of_X[column]
             self.slope = (x - columns.mean_of_X[column]) / self.sd
             self.prior_scale = self.prior_scale * (1.0 if columns.standardize else self.sd)
@@ -57,7 +57,7 @@ class Factor:
             more = rows.bounds, rows.threads, rows.likelihood, slope
             return rows.ops.RowGroups(y, weight, rows.offset, codes, n, dtype, *more)
 
-        self.make_row_groups, self.row_groups = make_row_groups, make_row_groups(self.slope, codes, self.n)
+        self.make_row_groups, self.row_groups = make_row_groups, make_row_groups(self.slope, self.codes, self.n)
         self.ops, self.map, self._lines = rows.ops, GroupMap.none(self.n), (None, None)
         self.scale = self.widths = self.steps = None  # s (n_chains,); of slices in log s; sums of their squares
         self.response = None  # how the effects follow those of other factors (n, n_effects), sparse, once known
@@ -69,6 +69,10 @@ class Factor:
     def at_levels(self, effects, levels):
         """What effects (n, m) add where levels (rows, n_factors) of all factors occur."""
         return self.times_slope(effects[levels[:, self.number]])
+
+    def rooted(self, averages):
+        """s of ``MapAverages`` times what a row multiplies effects by; (n_rows, 1)."""
+        return averages.scale(self.number)[0] * self.times_slope(np.ones((len(self.codes), 1)))
 
     @property
     def lines(self):

@@ -163,6 +163,19 @@ def as_saved(value):
     return value.copy() if np.ndim(value) else float(value)
 
 
+class GroupState(NamedTuple):
+    """Of all factors at a moment."""
+
+    beta: np.ndarray  # (m, q), or with parameters of the likelihood's own (m, q + k)
+    effects: np.ndarray  # (n_effects, m)
+    scale: np.ndarray  # (m,), or of several factors (n_factors, m)
+    partial: np.ndarray  # ``SlopesOfFactor.partial`` of effects of one factor (n_factors, n_factors), zero of others
+
+    def copied(self):
+        """The same in arrays of its own."""
+        return GroupState(*(values.copy() for values in self))
+
+
 class MapAverages:
     """Averages over states of the chains, from which the maps of all factors are computed. saved : what ``arrays``
     gave, or None."""
@@ -170,19 +183,23 @@ class MapAverages:
     def __init__(self, saved=None):
         self.n = 0
         self.weight = self.log_scale = self.square = self.centre = self.beta = 0.0
-        self.with_own = self.of_own = 0.0
-        self.partial = np.zeros(0)  # of factors with slopes, ``SlopesOfFactor.partial`` of each, one after the other
+        self.with_own = self.of_own = self.partial = 0.0
         if saved is not None and f"{_SAVED}n" in saved:
             for name in [name for name in vars(self) if _SAVED + name in saved]:
                 setattr(self, name, as_saved(saved[_SAVED + name]))
             self.n = int(self.n)
 
-    def add(self, terms, effects, scale, beta, partial=()):
-        """Add a state. terms : information of rows about eta (n,), and with parameters of the likelihood's own, or else
-        None, that about both (n, k) and about these (k, k). effects : (n_effects, m) of all factors. scale : (m,), or
-        of several factors (n_factors, m). beta : (m, q), or with these parameters (m, q + k). partial : (q, q) of each
-        factor with slopes."""
-        weight, with_own, of_own = terms
+    @classmethod
+    def of(cls, terms, state):
+        """Those of one state."""
+        out = cls()
+        out.add(terms, state)
+        return out
+
+    def add(self, terms, state):
+        """Add a ``GroupState``. terms : information of rows about eta (n,), and with parameters of the likelihood's
+        own, or else None, that about both (n, k) and about these (k, k)."""
+        (weight, with_own, of_own), (beta, effects, scale, partial) = terms, state
         self.n, self.weight = self.n + 1, self.weight + weight
         if with_own is not None:
             self.with_own, self.of_own = self.with_own + with_own, self.of_own + of_own
@@ -193,9 +210,7 @@ class MapAverages:
         )
         if scale.ndim > 1:
             self.centre = self.centre + effects.mean(axis=1)
-        if partial:
-            partial = np.concatenate([one.ravel() for one in partial])
-            self.partial = self.partial + partial if len(self.partial) else partial
+        self.partial = self.partial + partial
 
     def scale(self, k):
         """s_0 of a factor, and the reach of its polynomials."""
@@ -204,10 +219,9 @@ class MapAverages:
         deviations, least, most = _REACH
         return np.exp(mean), np.clip(deviations * np.sqrt(max(square / self.n - mean**2, 0.0)), least, most)
 
-    def precision(self, factors, family):
+    def precision(self, family):
         """Sigma_0^-1 (q, q) of a factor with slopes."""
-        first = sum(one.family.q for one in factors[: family.number] if one.family is not None)  # q times q each
-        own = self.partial[first:][: family.q**2].reshape(family.q, family.q) / self.n
+        own = self.partial[family.among_factors] / self.n
         scales = np.array([self.scale(one.number)[0] for one in family.components])
         return own / scales[:, None] / scales
 
@@ -224,12 +238,11 @@ class MapAverages:
             parts.append((rows.columns.gradient(sums[:, :q]), h))
         products, h = (np.concatenate(of_all) for of_all in zip(*parts, strict=True))
         if np.ndim(self.with_own):
-            with_own = self.with_own.T / self.n
-            sums = [[np.bincount(f.row_groups.codes, of_one, f.n) for of_one in with_own] for f in factors]
-            products = np.hstack([products, np.concatenate(sums, axis=1).T])
+            sums = [f.row_groups.sums(np.ascontiguousarray(self.with_own / self.n, f.dtype)) for f in factors]
+            products = np.hstack([products, np.concatenate(sums)])
         own = np.concatenate([np.full((factor.n, 1), self.scale(k)[0] ** -2.0) for k, factor in enumerate(factors)])
         if len(factors) > 1:
-            precisions = [(family, self.precision(factors, family)) for family in families]
+            precisions = [(family, self.precision(family)) for family in families]
             couplings = Couplings(factors, weight, rows.ops, precisions)
             return couplings.followed(products, h + own), products, h, couplings
         return -products / (h + own), products, h, None

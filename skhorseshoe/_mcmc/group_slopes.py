@@ -50,10 +50,12 @@ class SlopesOfFactor:
         self.components, self.key, self.n_chains = components, key, n_chains
         first, last, self.q = components[0], components[-1], len(components)
         self.n, self.codes, self.number = first.n, first.row_groups.codes, first.number
-        self.part = slice(first.part.start, last.part.stop)
+        self.part, numbers = slice(first.part.start, last.part.stop), [one.number for one in components]
+        self.among_factors = np.ix_(numbers, numbers)  # of a matrix (n_factors, n_factors)
         self.prior_scales = np.array([one.prior_scale for one in components])
         self.values = np.stack([one.times_slope(np.ones(rows.n)) for one in components])  # x~ (q, n)
-        weight = rows.weight if len(rows.weight) else np.ones(rows.n)
+        *_, weight = rows.held
+        weight = weight if len(weight) else np.ones(rows.n)
         self.mean_square = (weight * self.values) @ self.values.T / weight.sum()  # of x~ x~' over rows
         self.rows, self.along = first.make_row_groups, None
         self.row_groups = self.rows(self.values, self.codes, self.n)
@@ -107,6 +109,10 @@ class SlopesOfFactor:
     def in_rows(self, own):
         """What effects (q, n, m) add to the predictors of rows; (n_rows, m)."""
         return self.row_groups.in_rows(np.ascontiguousarray(own))
+
+    def rooted(self, averages):
+        """x~ times a root of the covariance by ``MapAverages``; (n_rows, q)."""
+        return self.values.T @ np.linalg.cholesky(np.linalg.inv(averages.precision(self)))
 
     # What burn-in learns.
 

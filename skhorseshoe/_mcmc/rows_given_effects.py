@@ -10,6 +10,8 @@ costs acceptance and nothing else.
 import numpy as np
 
 from .cut_points import Holding
+from .group_map import MapAverages
+from .known_predictors import KnownPredictors
 
 _SHARED = "n", "bounds", "shape", "columns", "is_sparse", "likelihood", "ops", "threads", "groups"
 _SHARED += "size", "gram", "lines", "separated_by"
@@ -92,18 +94,24 @@ class RowsGivenEffects:
         """The information of beta (q, q) with u following along the next map. If u does not follow, that at beta
         (m, q) with u held, or where the shrinkage is measured."""
         if self.effects.measured is not None:
-            return self.effects.information_where_measured()
+            return self._information_where_measured()
         if self.effects.follows:
             return self.effects.next_information(spare)
         return self.rows.information(beta, spare, self.effects.of_rows(self.effects.at(beta)))
 
+    def _information_where_measured(self):
+        """The information of beta (q, q) with u following, by the state at which the shrinkage is measured alone."""
+        block, at, known = self.effects, self.effects.measured, KnownPredictors()
+        known.begin(at.beta, self.predictors(at.beta))
+        averages = MapAverages.of(block.terms_of_information(known, at.effects), at)
+        return averages.information(self.rows, block.factors, families=block.families)[0]
+
     def information_by_rows(self, beta):
         """As ``Rows.information_by_rows``, where the shrinkage is measured."""
-        block, (beta, effects, scale) = self.effects, self.effects.measured
-        s_sq = np.exp(2 * np.log(np.atleast_2d(scale)).mean(axis=1))  # squares of the geometric means of s
-        shared = [(factor.row_groups.codes, one) for factor, one in zip(block.factors, s_sq, strict=True)]
-        rows, beta, weight, _ = self.rows.information_by_rows(beta, block.of_rows(effects))
-        return rows, beta, weight, shared
+        block, at = self.effects, self.effects.measured
+        rows, beta, weight, _ = self.rows.information_by_rows(at.beta, block.of_rows(at.effects))
+        averages = MapAverages.of((0.0, None, None), at)
+        return rows, beta, weight, [(unit.codes, unit.rooted(averages)) for unit in block.units]
 
     def sums_of_groups(self):
         """The number of rows of each group (n_groups, 1), and the sums of their columns (n_groups, q)."""

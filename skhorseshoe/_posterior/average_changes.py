@@ -93,6 +93,11 @@ def _add_effects(model, X, column_changes, first, share, coef, fixed, sums, know
     share_of_sets = share if known is None or (len(known) == 1 and known.all()) else (known * shares).T
 
     def use(eta, places, ops):
+        def divided(eta, *changes):
+            if roots is None:
+                return eta
+            return eta / ops.to_device(roots.of(X, draws, *changes).repeat(q, axis=0))
+
         def average(eta, share=share):
             if q > 1:  # those of a draw side by side: of the draws as if they were rows, and of the rows as draws
                 eta = np.moveaxis(eta.reshape(-1, q, len(X)), 1, 2).reshape(-1, len(X) * q)
@@ -110,18 +115,15 @@ def _add_effects(model, X, column_changes, first, share, coef, fixed, sums, know
             else:
                 total = total if q == 1 else likelihood.of_each(total)
                 sums[first[column_change.feature_change] + column_change.state, draws] += total
-        divided = eta if roots is None else eta / ops.to_device(roots.of(X, draws))
-        unchanged = average(divided) if remaining else None
+        unchanged = average(divided(eta)) if remaining else None
         for column_change in remaining:
             by_column = np.ascontiguousarray(column_change.by_row().T)
             shift = ops.to_device(block_coef[:, column_change.columns]) @ ops.to_device(by_column)
             state = first[column_change.feature_change] + column_change.state
-            changed = eta + shift
-            if roots is not None:
-                changed = changed / ops.to_device(roots.of(X, draws, column_change.columns, column_change.by_row()))
+            changed = divided(eta + shift, column_change.columns, column_change.by_row())
             sums[state, draws] += ops.to_host(average(changed) - unchanged)
         if known is not None:
-            sums[first[-1] :, draws] += np.atleast_2d(ops.to_host(average(divided, share_of_sets)).T)
+            sums[first[-1] :, draws] += np.atleast_2d(ops.to_host(average(divided(eta), share_of_sets)).T)
 
     if column_changes or known is not None:
         predict.each_product(model, coef, X, use, together=q)

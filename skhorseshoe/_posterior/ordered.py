@@ -36,9 +36,9 @@ def in_order_of_classes(model, values):
 
 def average_of_ordered(model, eta, ops, own):
     """Averages over draws of the probabilities of the classes from lowest to highest; (n, K). eta : (n, m). own : (m,
-    K - 2)."""
+    K - 2), or (n, m, K - 2)."""
     none, every = np.zeros((1, len(eta))), np.ones((1, len(eta)))
-    cuts = np.hstack([np.zeros((eta.shape[1], 1)), own]).T
+    cuts = 0.0, *np.moveaxis(own, -1, 0)
     below, above = np.moveaxis([ops.average_probabilities(eta - cut, model._of_two_classes) for cut in cuts], 2, 0)
     below, above = np.concatenate([none, below, every]), np.concatenate([every, above, none])  # P(y < k), P(y >= k)
     # A difference of the smaller tails keeps its digits.

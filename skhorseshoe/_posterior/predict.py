@@ -35,7 +35,7 @@ def values_by_row(model, rows, width, values_of, draws=None, of_one=None):
                 continue
             if variance is not None:
                 root = model._likelihood.shrunk_by(variance)
-                scores, own = scores / ops.to_device(root), None if own is None else own / root[:, None]
+                scores, own = scores / ops.to_device(root), None if own is None else own / root[..., None]
             out[block][places] = ops.to_host(values_of(scores, ops, own))
 
     each_predictor(model, rows, draws.coef, draws.intercept, use)

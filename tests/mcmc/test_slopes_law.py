@@ -1,7 +1,8 @@
-"""Slopes of groups: the draws have the law of plain data augmentation, extreme tables too, and what says so catches
-planted errors; the prior is that of Huang & Wand (2013)."""
+"""Slopes of groups: the draws have the law of plain data augmentation, extreme tables and ordered classes too, and what
+says so catches planted errors; the prior is that of Huang & Wand (2013)."""
 
 from functools import cache, partial
+from itertools import product
 
 import numpy as np
 import pytest
@@ -16,8 +17,12 @@ from skhorseshoe._backends._cpu.row_groups import RowGroups
 from skhorseshoe._data.row_groups import Groups
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import group_slopes
+from skhorseshoe._mcmc.cut_points import OwnParameters
 from skhorseshoe._mcmc.group_covariance import inverse, log_prior
 from skhorseshoe._mcmc.group_effects import GroupEffects
+from skhorseshoe._mcmc.run import PRIOR_COORDINATES
+from skhorseshoe._model import PROBIT
+from skhorseshoe._model.ordered_probit import OrderedProbit
 from skhorseshoe.diagnostics import ess_bulk
 
 SCALES, WIDE, N_CHAINS = (0.6, 0.4), 1.5, 16
@@ -40,16 +45,28 @@ def case(name):
         y[:] = True
     if name == "groups of two rows":
         codes, x, y = codes[::3], x[::3], y[::3]
-    return codes, x, y, weight
+    if name in ORDERED:
+        y = codes if name == "a class for each group" else np.digitize(x + rng.standard_normal(18), [-0.5, 0.7])
+        weight = rng.choice([1.0, 2.0], 18) if name == "classes in order, weights" else None
+    return codes, x, y.astype(np.uint8), weight
 
 
-CASES = "both classes", "weights", "a group of one class", "one class", "groups of two rows"
+ORDERED = "classes in order, weights", "a class for each group"
+CASES = "both classes", "weights", "a group of one class", "one class", "groups of two rows", *ORDERED
+
+
+def normal_between(rng, mean, low, high):
+    """Draws of normals between ends, by the tail on the side of zero that keeps digits."""
+    side = np.where(low + high > 2 * mean, -1.0, 1.0)
+    first, last = ndtr(side * (low - mean)), ndtr(side * (high - mean))
+    return mean + side * ndtri(first + rng.random(mean.shape) * (last - first))
 
 
 @cache
 def expected(name):
-    """Draws (N_REPEATED, draws, 7) of intercept and slope, effect and slope of the first group, log deviations and
-    Fisher's transformed correlation, by data augmentation in NumPy from as many starts in the prior."""
+    """Draws (N_REPEATED, draws, 7 or 8) of intercept and slope, effect and slope of the first group, log deviations and
+    Fisher's transformed correlation, and of three classes the logarithm of the second cut point, the first being 0, by
+    data augmentation in NumPy from as many starts in the prior."""
     codes, x, y, weight = case(name)
     number = np.ones(len(y), int) if weight is None else weight.astype(int)
     codes, x, y = (np.repeat(values, number) for values in (codes, x, y))
@@ -64,16 +81,22 @@ def expected(name):
     a_inv = rng.gamma(0.5, scales**2, (m, q))
     omega = np.stack([np.linalg.inv(invwishart.rvs(3, 4 * np.diag(one), random_state=rng)) for one in a_inv])
     theta, kept, gram = np.zeros((m, 2 + 2 * n)), [], design.T @ design
+    ordered, cut = name in ORDERED, np.ones((m, 1))
     for sweep in range(N_SWEEPS):
-        eta = theta @ design.T
-        uniform = rng.random(eta.shape)
-        latent = np.where(y, eta - ndtri(uniform * ndtr(eta)), eta + ndtri(uniform * ndtr(-eta)))
-        precision = np.tile(gram, (m, 1, 1))
-        precision[:, [0, 1], [0, 1]] += WIDE**-2
+        eta, far = theta @ design.T, np.full((m, 1), np.inf)
+        ends = np.hstack([-far, np.zeros((m, 1)), *[cut] * ordered, far])
+        latent = normal_between(rng, eta, ends[:, y], ends[:, y + 1])
+        linear, precision = latent @ design, np.tile(gram, (m, 1, 1))
+        precision[:, [0, 1], [0, 1]] += np.array([1 + ordered, 1]) * WIDE**-2
+        if ordered:  # the prior of the second cut point is about the intercept
+            low, high = (np.where(y == k, latent, -far * sign) for k, sign in ((1, 1), (2, -1)))
+            low, high = low.max(axis=1, initial=0.0, keepdims=True), high.min(axis=1, keepdims=True)
+            cut = WIDE * normal_between(rng, theta[:, :1] / WIDE, low / WIDE, high / WIDE)
+            linear[:, :1] += cut * WIDE**-2
         for g in range(n):
             precision[:, 2 + 2 * g : 4 + 2 * g, 2 + 2 * g : 4 + 2 * g] += omega
         root = np.linalg.cholesky(precision)
-        half = np.linalg.solve(root, (latent @ design)[..., None]) + rng.standard_normal((m, 2 + 2 * n, 1))
+        half = np.linalg.solve(root, linear[..., None]) + rng.standard_normal((m, 2 + 2 * n, 1))
         theta = np.linalg.solve(np.swapaxes(root, 1, 2), half)[..., 0]
         b = theta[:, 2:].reshape(m, n, 2)
         a_inv = rng.gamma(2.0, 1 / (scales**-2 + 2 * omega[:, [0, 1], [0, 1]]))
@@ -85,38 +108,41 @@ def expected(name):
         if sweep > N_SWEEPS // 3 and sweep % EVERY == 0:
             sigma = np.linalg.inv(omega)
             s = np.sqrt(sigma[:, [0, 1], [0, 1]])
-            kept.append(np.column_stack([theta[:, :4], np.log(s), np.arctanh(sigma[:, 0, 1] / s.prod(axis=1))]))
+            own = [theta[:, :4], np.log(s), np.arctanh(sigma[:, 0, 1] / s.prod(axis=1))]
+            kept.append(np.column_stack(own + [np.log(cut)] * ordered))
     return np.stack(kept, axis=1)
 
 
-def made_of(name, n_iter, burn_in=300):
+def made_of(name, n_iter, burn_in=300, sampler="hmc"):
     """A run at its end."""
     codes, x, y, weight = case(name)
     n, levels = len(y), np.stack([codes, codes], axis=1).astype(np.int32)
     groups = Groups(np.arange(n, dtype=np.int32), n, SCALES, levels, ("g", "g:x"), (None, 1))
-    more = {"weight": weight, "groups": groups, "unpenalized": np.array([False, True])}
+    likelihood = OrderedProbit(3) if name in ORDERED else PROBIT
+    more = {"weight": weight, "groups": groups, "unpenalized": np.array([False, True]), "likelihood": likelihood}
     X = np.column_stack([np.zeros(n), x])
-    rows = Rows(X, y.astype(np.uint8), True, device.resolve("cpu").ops, ALONE, **more)
-    return ended(rows, "hmc", n_iter, 2.0, WIDE, burn_in=burn_in, n_chains=N_CHAINS)
+    rows = Rows(X, y, True, device.resolve("cpu").ops, ALONE, **more)
+    return ended(rows, sampler, n_iter, 2.0, WIDE, burn_in=burn_in, n_chains=N_CHAINS)
 
 
-def run(name, n_iter):
-    """The same quantities of a run (N_CHAINS, n_iter, 7)."""
-    made, codes = made_of(name, n_iter), case(name)[0]
+def run(name, n_iter, sampler="hmc"):
+    """The same quantities of a run (N_CHAINS, n_iter, 7 or 8)."""
+    made, codes = made_of(name, n_iter, sampler=sampler), case(name)[0]
     rows = made.problem.rows
     drawn, mean, sd = made.draws, rows.columns.mean_of_X[1], rows.columns.sd_of_X[1]
-    of_groups, slope = drawn.of_blocks[0], drawn.coef[..., 1]
+    (*of_cuts, of_groups), slope = drawn.of_blocks, drawn.coef[..., 1]
     s, r = of_groups.scale[..., :2] * [1, sd], of_groups.scale[..., 2]
     first = of_groups.effects[..., 0], of_groups.effects[..., codes.max() + 1] * sd
-    return np.stack(
-        [drawn.intercept + slope * mean, slope * sd, *first, *np.moveaxis(np.log(s), 2, 0), np.arctanh(r)], 2
-    )
+    ours = [drawn.intercept + slope * mean, slope * sd, *first, *np.moveaxis(np.log(s), 2, 0), np.arctanh(r)]
+    return np.stack(ours + [np.log(cuts.own[..., 0]) for cuts in of_cuts], axis=2)
 
 
 def deviations(draws, name):
-    """By how many standard errors the shares of draws below quantiles of the others are off; (7, len(SHARES))."""
-    others, out = expected(name), np.empty((7, len(SHARES)))
-    for k in range(7):
+    """By how many standard errors the shares of draws below quantiles of the others are off; (7 or 8, len(SHARES))."""
+    others = expected(name)
+    assert np.isfinite(others).all()
+    out = np.empty((others.shape[2], len(SHARES)))
+    for k in range(len(out)):
         for i, end in enumerate(np.quantile(others[..., k], SHARES)):
             ours, theirs = ((of[..., k] < end).astype(float) for of in (draws, others))
             # Chains of data augmentation are independent of one another.
@@ -128,9 +154,9 @@ def deviations(draws, name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", CASES)
-def test_draws_have_the_law_of_data_augmentation(name):
-    found = deviations(run(name, 1000), name)
+@pytest.mark.parametrize(("name", "sampler"), [*product(CASES, ["hmc"]), *product(ORDERED, [PRIOR_COORDINATES])])
+def test_draws_have_the_law_of_data_augmentation(name, sampler):
+    found = deviations(run(name, 1000, sampler), name)
     print(name, found.round(1))
     assert abs(found).max() < 4.5, found
 
@@ -157,6 +183,23 @@ def test_what_a_sampler_is_told_is_a_density_with_its_gradient_along_the_map():
     direction, steps = rng.standard_normal((N_CHAINS, 3)), np.tile([0.0, 0.5], (N_CHAINS, 1))
     along = block.rows.line(beta, direction, steps)
     np.testing.assert_allclose(along, np.stack([density(beta), density(beta + direction / 2)], axis=1), rtol=1e-6)
+
+
+def test_effects_and_slopes_follow_coefficients_and_cut_points_along_the_solution_of_one_system():
+    made, (codes, x, *_) = made_of("classes in order, weights", 3, 60), case("classes in order, weights")
+    (_, block), columns = made.blocks, made.problem.rows.columns
+    block._add_to_averages()
+    (family,), averages = block.families, block.averages
+    z = np.stack([np.ones(18), (x - columns.mean_of_X[1]) / columns.sd_of_X[1]])
+    of_effects = (np.eye(3)[codes][:, None] * z.T[..., None]).reshape(18, 6)
+    to_beta = np.column_stack([0 * x, x, np.ones(18)]) @ columns.of_X(np.eye(3)).T
+    weight, with_own = averages.weight / averages.n, averages.with_own / averages.n
+    precision = (of_effects.T * weight) @ of_effects
+    precision += np.kron(averages.precision(family), np.eye(3))
+    linear = of_effects.T @ np.hstack([weight[:, None] * to_beta, with_own])
+    along, *_ = averages.maps(block.rows.rows, block.factors, block.families)
+    expected = -np.linalg.solve(precision, linear)
+    np.testing.assert_allclose(along, expected, atol=5e-3 * abs(expected).max())
 
 
 def test_each_line_of_a_sweep_begins_where_the_last_has_ended(monkeypatch):
@@ -206,10 +249,15 @@ def covariance_has_the_other_sign(right, block, effects):
     return -right(block, effects)
 
 
+def the_prior_of_cut_points_is_forgotten(right, *_):
+    return 0.0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("owner", "attribute", "wrong"),
     [
+        (OwnParameters, "energy", the_prior_of_cut_points_is_forgotten),
         (group_slopes.CovarianceLine, "_moved", their_jacobian_is_forgotten),
         (group_slopes.CovarianceLine, "at", the_volume_of_effects_is_forgotten),
         (RowGroups, "move_effects", effects_do_not_know_one_another),
@@ -219,7 +267,8 @@ def covariance_has_the_other_sign(right, block, effects):
 def test_data_augmentation_catches_planted_errors(owner, attribute, wrong, monkeypatch):
     right = getattr(owner, attribute)
     monkeypatch.setattr(owner, attribute, lambda *args: wrong(right, *args))
-    found = deviations(run("both classes", 1000), "both classes")
+    name = "a class for each group" if owner is OwnParameters else "both classes"
+    found = deviations(run(name, 1000), name)
     print(wrong.__name__, abs(found).max().round(1))
     assert abs(found).max() > 6, found
 

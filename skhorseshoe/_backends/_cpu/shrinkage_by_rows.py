@@ -20,7 +20,8 @@ class ShrinkageByRows:
     """kappa given the scales, with the Fisher information averaged over coefficients beta (m, q).
 
     rows : ``Rows``. information : (n,) of rows, times their weights, if it is known otherwise, or None. shared : of
-    factors the group of each row (n,) and a variance, a further covariance of rows of one group; or None. variances :
+    each factor the group of each row (n,) and values v_i (n, k), and v_i v_j' is a further covariance of rows of one
+    group; or None. variances :
     of the prior of coefficients that are not shrunk. size : numbers of X in a block of rows or columns.
     """
 
@@ -53,8 +54,9 @@ class ShrinkageByRows:
     def _kappa(self, w, c):
         root = self.root
         V = self.columns.outer(np.append(w, self.variances))
-        for codes, variance in self.shared or ():
-            V += variance * (codes[:, None] == codes) * (root[:, None] * root)
+        for codes, values in self.shared or ():
+            values = values * root[:, None]
+            V += (codes[:, None] == codes) * (values @ values.T)
         V[np.diag_indices_from(V)] += 1.0
         L = np.linalg.cholesky(V)  # reads the lower triangle
         return np.clip(1.0 - w * self.columns.forms(L)[: self.n_shrunk], 0.0, 1.0)
