@@ -285,10 +285,43 @@ class FromModel(NamedTuple):
         return f"{self.n} x {self.p}, " + (", ".join(odd) or "from the model")
 
 
-def from_prior(rng, p, tau_0):
-    """Coefficients of the horseshoe with a slab, which is a rejection."""
+class ClassesFromModel(NamedTuple):
+    """As ``FromModel``, with more than two classes. Without an order the coefficients are contrasts of those of the
+    classes, with a local scale for each column; the truth is the size of a column."""
+
+    n: int
+    p: int
+    classes: int
+    ordered: bool
+    pairs: int = 0
+    tau_0: float = 0.05
+
+    def make_judged(self, seed, n):
+        """X, y, and the coefficients or sizes of columns."""
+        rng, d, two = np.random.default_rng(seed), self.classes - 1, 2 * self.pairs
+        X = rng.standard_normal((n, self.p))
+        X[:, 1:two:2] = 0.9 * X[:, :two:2] + np.sqrt(0.19) * X[:, 1:two:2]
+        if self.ordered:
+            coef = from_prior(rng, self.p, self.tau_0)
+            return X, np.digitize(X @ coef + rng.standard_normal(n), 0.8 * np.arange(d)), {"effects": coef}
+        coef = from_prior(rng, (d, self.p), self.tau_0)
+        contrasts = np.linalg.svd(np.eye(self.classes) - 1 / self.classes)[0][:, :d].T  # any that are orthonormal
+        utilities = X @ coef.T @ contrasts + rng.standard_normal((n, self.classes))
+        return X, utilities.argmax(axis=1), {"effects": np.linalg.norm(coef, axis=0)}
+
+    def prior(self):
+        of_fit = {"fit_intercept": False, "global_scale": self.tau_0, "slab_scale": SLAB}
+        return of_fit | {"ordered": self.ordered}
+
+    def __str__(self):
+        return f"{self.n} x {self.p}, {self.classes} classes{' in order' * self.ordered}, from the model"
+
+
+def from_prior(rng, shape, tau_0):
+    """Coefficients (p,) or contrasts (d, p) of the horseshoe with a slab, which is a rejection."""
+    p = np.atleast_1d(shape)[-1]
     while True:
-        coef = tau_0 * abs(rng.standard_cauchy()) * abs(rng.standard_cauchy(p)) * rng.standard_normal(p)
+        coef = tau_0 * abs(rng.standard_cauchy()) * abs(rng.standard_cauchy(p)) * rng.standard_normal(shape)
         if np.log(rng.random()) < -0.5 * np.sum((coef / SLAB) ** 2):
             return coef
 

@@ -7,6 +7,8 @@
 rates  500 data sets of 200 x 50 from the model: the share of false columns among those that "fsr" keeps, and of false
        sets, at most q and two Monte Carlo errors; signals found, also by "interval" and "dss"
 wrong  the same where the model is wrong, 200 data sets of each kind
+classes  the same with three classes without an order, whose columns have sizes and no sets, and with four in order, 200
+       data sets of each
 terms  300 data sets of 500 rows with three categories of two to eight levels, a spline and ten single columns
 sets   twins with a correlation of 0.99, and noise: sets of them
 peers  the first 200 data sets of rates, and blocks of 20 correlated columns, by us and by other packages
@@ -25,7 +27,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from _data import SLAB, TERMS_TAU_0, FromModel, few, three_in_blocks, twins, with_terms
+from _data import SLAB, TERMS_TAU_0, ClassesFromModel, FromModel, few, three_in_blocks, twins, with_terms
 from _measure import HERE, environment, fit, in_child, run
 from _other_rules import ANY, PACKAGES, SHARES
 from _other_rules import claims as claims_of_others
@@ -63,6 +65,7 @@ def claims_of(model, X, rule, q=None):
     limits = {} if q is None else {"q": q, "effect": EFFECT}
     kept = HorseshoeSelector(model, rule=rule, prefit=True, **limits).fit(X).get_support(indices=True)
     sized, sd = model.coef_draws_ * X.std(axis=0), X.std(axis=0)
+    sized = np.linalg.norm(sized, axis=2) if sized.ndim > 3 else sized  # over classes
     least = EFFECT if rule == "fsr" else 0.0
     positive = (sized > least).mean(axis=(0, 1)) >= (sized < -least).mean(axis=(0, 1))
     return [(np.array([j]), np.array([sd[j] if positive[j] else -sd[j]])) for j in kept]
@@ -95,11 +98,11 @@ def judged(claims, coef, sd):
     }
 
 
-def realised(case, seed, length=SHORT, **parameters):
+def realised(case, seed, length=SHORT, limited=("fsr", "sets"), **parameters):
     """What each rule claims of one data set and how much of it is false: {(rule, q, of what): counts}."""
     X, y, truths = case.make_judged(seed, case.n)
     model, sd, counts = fit_of(X, y, seed, length, n_jobs=1, **case.prior(), **parameters), X.std(axis=0), {}
-    for rule, q in [("fsr", q) for q in SHARES] + [("sets", q) for q in SHARES] + [(rule, None) for rule in RULES]:
+    for rule, q in [(rule, q) for rule in limited for q in SHARES] + [(rule, None) for rule in RULES]:
         claims = claims_of(model, X, rule, q)
         counts |= {(rule, q, what): judged(claims, coef, sd) for what, coef in truths.items()}
     return counts
@@ -128,6 +131,7 @@ def summed(counts):
 TRUE = FromModel(200, 50, pairs=10)
 WRONG = [TRUE._replace(**one) for one in ({"noise": "logistic"}, {"noise": "t3"}, {"columns": "t3"})]
 WRONG += [TRUE._replace(omitted=10), TRUE._replace(nonzero=5)]
+CLASSES = [ClassesFromModel(200, 50, *kind, pairs=10) for kind in ((3, False), (4, True))]
 NOISE = few(500, 50), few(200, 20, rho=0.7)
 
 
@@ -141,8 +145,15 @@ def wrong(report, options):
         rates_of(report, case, 1 if options.quick else options.wrong, options.quick, is_exact=False)
 
 
-def rates_of(report, case, n_seeds, is_quick, is_exact):
-    counts = for_each_seed(partial(realised, case, length=QUICK if is_quick else SHORT), n_seeds)
+def classes(report, options):
+    """As ``rates``."""
+    for case in CLASSES:
+        limited = ("fsr", "sets")[: 1 + case.ordered]
+        rates_of(report, case, 1 if options.quick else options.wrong, options.quick, is_exact=True, limited=limited)
+
+
+def rates_of(report, case, n_seeds, is_quick, is_exact, **rules):
+    counts = for_each_seed(partial(realised, case, length=QUICK if is_quick else SHORT, **rules), n_seeds)
     for rule, q, what in counts[0]:
         title, figures = _title(case, rule, q, what), summed([count[rule, q, what] for count in counts])
         report.figures[title] = figures
@@ -338,10 +349,10 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=20, help="data sets of each kind whose columns are known")
     parser.add_argument("--rates", type=int, default=500, help="data sets from the model")
-    parser.add_argument("--wrong", type=int, default=200, help="data sets of each kind for which the model is wrong")
+    parser.add_argument("--wrong", type=int, default=200, help="data sets of each kind of wrong models, and of classes")
     parser.add_argument("--terms", type=int, default=300, help="data sets with terms of several columns")
     parser.add_argument("--environment", type=Path, default=HERE.parent / ".venv-selection-peers", help="of the others")
-    parts = {"rates": rates, "wrong": wrong, "terms": terms, "sets": sets, "peers": peers}
+    parts = {"rates": rates, "wrong": wrong, "classes": classes, "terms": terms, "sets": sets, "peers": peers}
     apart = {"components": components, "components-few": partial(components, p=100, kinds=({},))}
     run(__file__, __doc__, parts | apart, parser, apart=["peers", *apart])
 

@@ -57,7 +57,7 @@ class Lines(NamedTuple):
     n_columns: int  # number of coefficients, chosen at random, that move by themselves
     widths: object  # (1 + q,) widths of slices: of the global move, and of each coefficient
     square: object  # (p,) x_j'x_j of the shrunk columns, on the device
-    for_fused: tuple  # further arrays of the host for ``_cpu/fused_line_moves.py``
+    for_fused: tuple  # further arrays of the host for ``_cpu/fused_rows.py``
 
 
 def line_interval(rows, help_little=False):

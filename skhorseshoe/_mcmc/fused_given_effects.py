@@ -1,10 +1,13 @@
 """Rows with effects that follow beta, as fused calls of the core read them (``fused_score.hpp``).
 
 Along the map u = u_0 + A beta, u_0 held, row i has the linear predictor (x_i + A_g(i)) beta + u_0,g(i): a row of
-another array, with a shift. What the density of u adds is quadratic in beta,
+another array, with a shift; with slopes it multiplies u and A by these. What the density of u adds is quadratic in
+beta,
 
-    -(u_0 + A beta)' D (u_0 + A beta) / 2,   D = diag(s^-2) of each effect.
+    -(u_0 + A beta)' D (u_0 + A beta) / 2,   D = diag(s^-2) of each effect, or Sigma^-1 of those of each group.
 """
+
+from itertools import combinations
 
 import numpy as np
 
@@ -23,6 +26,12 @@ class FusedGivenEffects:
             X = self._rows_along_map(rows)
             own = [self.along[factor.part] for factor in self.effects.factors]
             self.squares = np.array([A.T @ A for A in own])
+            self.between = [
+                (family, i, j, A + A.T)
+                for family in self.effects.families
+                for i, j in combinations(range(family.q), 2)
+                for A in [own[family.components[i].number].T @ own[family.components[j].number]]
+            ]
         k = q - self.first
         self.of_groups, self.level = np.empty((rows.groups.n, m)), np.empty(m)
         self.pull, self.curvature = np.empty((m, k)), np.empty((m, k, k))
@@ -32,7 +41,7 @@ class FusedGivenEffects:
         """x_i + A_g(i) (n, q), of X's type."""
         moved = self.of_sampler.copy()
         for factor in self.effects.factors:
-            moved[:, self.first :] += self.along[factor.part][factor.row_groups.codes]
+            moved[:, self.first :] += factor.times_slope(self.along[factor.part][factor.codes])
         return moved.astype(rows.held[0].dtype)
 
     def predictors(self, beta):
@@ -45,9 +54,13 @@ class FusedGivenEffects:
         effects, precision = block.effects, block.precisions(m)
         if self.map is not None:
             effects = effects - self.along @ beta[:, self.first :].T
-            pull = (effects * block.by_effect(precision)).T @ self.along
-            curvature = np.tensordot(precision.T, self.squares, 1)
-        of_groups, level = block.of_rows(effects), self.given.weighed(effects**2, precision) / 2
+        across = block.across(effects)
+        weighed = effects * block.by_effect(precision) + (0.0 if across is None else across)
+        of_groups, level = block.of_rows(effects), (effects * weighed).sum(axis=0) / 2
+        if self.map is not None:
+            pull, curvature = weighed.T @ self.along, np.tensordot(precision.T, self.squares, 1)
+            for family, i, j, squares in self.between:
+                curvature += family.precision[i, j][:, None, None] * squares
         for some in (slice(m), slice(m, None)):
             self.of_groups[:, some], self.level[some] = of_groups, level
             if self.map is not None:

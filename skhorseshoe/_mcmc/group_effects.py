@@ -192,7 +192,7 @@ class GroupEffects(Block):
 
     def _predictors_of(self, beta):
         """x beta of all rows (n, m)."""
-        known_apart = self.rows.may_take_fused_calls and len(self.rows.bounds) == 2
+        known_apart = self.rows.rows.takes_fused_calls and len(self.rows.bounds) == 2
         return (self.fused if known_apart else self.rows).predictors(beta)
 
     @property

@@ -33,16 +33,11 @@ class RowsGivenEffects:
         return self
 
     @property
-    def may_take_fused_calls(self):
-        """Whether rows and effects, whatever their map, are such as fused calls know: cut points and slopes are not."""
-        return self.rows.takes_fused_calls and not self.effects.families
-
-    @property
     def takes_fused_calls(self):
         """As of ``Rows``."""
         block = self.effects
         has_mass_matrix = block.along is not None and block.n_held == 0
-        return self.may_take_fused_calls and self.ops.fuses_effects(self.rows, has_mass_matrix)
+        return self.rows.takes_fused_calls and self.ops.fuses_effects(self.rows, has_mass_matrix)
 
     def score(self, beta):
         """log p(y, u | beta, s) up to a constant (m,), and its gradient (m, q)."""

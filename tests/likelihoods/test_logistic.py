@@ -28,7 +28,7 @@ from scipy.special import expit, log_expit, log_ndtr
 import build_core
 from skhorseshoe import HorseshoeProbitClassifier, inspection
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._backends._cpu import fused_line_moves, library
+from skhorseshoe._backends._cpu import fused_rows, library
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import known_predictors
 from skhorseshoe._model import PROBIT
@@ -48,7 +48,7 @@ def core(tmp_path_factory):
 @pytest.fixture
 def fused(monkeypatch):
     """The fused call of line moves takes a y for each chain."""
-    monkeypatch.setattr(cpu, "fused_line_moves", fused_of_many(fused_line_moves.fused_line_moves))
+    monkeypatch.setattr(cpu, "fused_line_moves", fused_of_many(fused_rows.fused_line_moves))
 
 
 def differences(f, x, h=1e-5):

@@ -11,7 +11,7 @@ from scipy.special import log_ndtr
 
 from skhorseshoe._backends import line_moves
 from skhorseshoe._backends._cpu import dense as cpu
-from skhorseshoe._backends._cpu import fused_line_moves
+from skhorseshoe._backends._cpu import fused_rows
 from skhorseshoe._mcmc import gibbs, hmc
 from skhorseshoe._mcmc.prior import FixedPrior
 
@@ -23,7 +23,7 @@ P, Q = 2, 4
 @pytest.fixture
 def fused(monkeypatch):
     """The fused call of line moves takes a y for each chain."""
-    monkeypatch.setattr(cpu, "fused_line_moves", laws.fused_of_many(fused_line_moves.fused_line_moves))
+    monkeypatch.setattr(cpu, "fused_line_moves", laws.fused_of_many(fused_rows.fused_line_moves))
 
 
 def joint_draws(rng, prior, given):

@@ -4,7 +4,6 @@ Every array that describes the chains has them as its leading axis. Arrays of si
 """
 
 from contextlib import nullcontext
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from scipy import special  # noqa: F401 - part of what a back end offers
@@ -16,13 +15,13 @@ from .. import line_moves
 from ..moments import combine_moments
 from .column_moves import ColumnMoves  # noqa: F401 - part of what a back end offers
 from .diagonal_mass_matrix import DiagonalMassMatrix  # noqa: F401
-from .fused_line_moves import fused_line_moves, fused_line_rows
+from .fused_rows import fused_line_moves, fused_line_rows, fused_score_rows, give_effects  # noqa: F401 - the last is
 from .gaussian import Precision, Root  # noqa: F401 - part of what a back end offers
 from .group_lines import CovarianceLines, ScaleLines  # noqa: F401 - as are these
-from .library import function, record
+from .library import function
 from .line_proposals import first_inside, proposals  # noqa: F401 - as are these
 from .mass_matrix import MassMatrix  # noqa: F401 - as is this
-from .passes import Shift, latent_pass, line_pass, or_none, pass_rows, pieces_of_X, rows_of, score_pass
+from .passes import Shift, latent_pass, line_pass, pieces_of_X, score_pass  # noqa: F401 - the first is
 from .predict import (  # noqa: F401 - part of what a back end offers
     PREDICTORS_AT_ONCE,
     average_class_probabilities,
@@ -47,7 +46,6 @@ SEGMENTED = True  # passes are made segment by segment, so that sums have the bi
 
 _MOST_FUSED_BLOCKS = 4  # blocks of rows up to which one call is faster than steps that threads share
 _MOST_FUSED_COLUMNS = 127  # largest number of columns whose matrices threads do not share
-_records = WeakKeyDictionary()  # by ``Rows``, their ``FusedScoreRows``
 
 # Least numbers of linear predictors of all chains for which threads share line moves, and trajectories of classes.
 _LEAST_SHARED_PREDICTORS = 2**15, 2**14
@@ -264,43 +262,13 @@ def fuses_effects(rows, has_mass_matrix):
     return rows.takes_fused_calls and fits and len(rows.bounds) <= n_blocks + 1
 
 
-def give_effects(given, rows, effects, X, level, pull, curvature):
-    """Let fused calls with ``given`` read ``rows`` and effects of groups (n_groups, n_points). X : the array to read in
-    the sampler's coefficients, or None for that of the rows. The others are fields of ``FusedScoreRows``."""
-    shift = Shift(rows.offset, rows.groups.codes, effects).record(slice(None))
-    effects = {"level": level, "pull": pull, "curvature": curvature, "n_followed": pull.shape[1]}
-    fields = _fields_of_fused(rows, shift) | effects
-    if X is not None:
-        fields |= {"X": rows_of(X), "fit_intercept": False, "translated": False}
-    _records[given] = record("FusedScoreRows", fields)
-
-
-def fused_score_rows(rows):
-    """The record ``FusedScoreRows`` of rows."""
-    if rows not in _records:
-        _records[rows] = record("FusedScoreRows", _fields_of_fused(rows))
-    return _records[rows]
-
-
-def _fields_of_fused(rows, shift=None):
-    X, y, weight = rows.held
-    columns, quick = rows.columns.of_one, rows.quick.likelihood.number
-    order, place, unit, centre = columns.q_order, columns.q_place, columns.q_unit, columns.q_centre
-    of_pass = pass_rows(y, or_none(weight), rows.bounds, shift, likelihood=rows.likelihood)
-    fields = {"X": rows_of(X), "of_pass": of_pass, "quick": quick, "q": len(order)}
-    fields["n_contrasts"] = rows.columns.n_contrasts
-    fields |= {"fit_intercept": columns.fit_intercept, "translated": columns.translated}
-    fields |= {"order": order, "place": place, "unit": unit, "centre": centre}
-    return fields | {"level": None, "pull": None, "curvature": None, "n_followed": 0}
-
-
 def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
     """beta, lambda^-2 and tau^-2 after the moves of ``line_moves.py``, in a fused call or by passes."""
-    if not rows.takes_fused_calls or rows.columns.n_contrasts > 1 or rows.groups is not None:
+    if not rows.takes_fused_calls or rows.columns.n_contrasts > 1:
         return line_moves.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep)
     out = beta.copy(), lambda_sq_inv.copy(), tau_sq_inv.copy()
     numbers = line_moves.random_numbers(beta, lines, rows.ops, key, sweep)
-    inputs = fused_line_rows(rows, lines, tau_0), np.ascontiguousarray(rows.columns.of_X(beta)), *numbers
+    inputs = *fused_line_rows(rows, lines, tau_0, beta), *numbers
     state = *out, None, None
     if rows.n * len(beta) < _LEAST_SHARED_PREDICTORS[0]:
         fused_line_moves(*inputs, 0, len(beta), state)

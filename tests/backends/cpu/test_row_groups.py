@@ -145,18 +145,31 @@ def test_a_sweep_begins_as_if_everything_was_computed_anew(dtype, how, seed):
         np.testing.assert_allclose(score, grouped.rows.score(points)[1], **close)
 
 
-@pytest.mark.parametrize("several", [False, True])
-@pytest.mark.parametrize("kind", ["hmc", PRIOR_COORDINATES])
-def test_a_fused_call_ends_where_steps_end(kind, several, seed):
-    """With maps, along which effects follow all coefficients or those that are not shrunk; but for rounding of maps."""
-    second = (np.arange(N_GROUPS) % 2).astype(np.int32)
-    levels, names = np.stack([np.arange(N_GROUPS, dtype=np.int32), second], axis=1), ("first", "second")
-    more = {"scale": (1.0, 1.0), "levels": levels, "names": names} if several else {"scale": 1.0}
-    groups = Groups(make_rows(seed)[1][2], N_GROUPS, **more)
+FACTORS = "one factor", "two factors", "slopes"
+
+
+def run_with_maps(kind, factors, seed):
+    """A run at its end, with one factor or two, of which the first may have slopes."""
+    codes, all_rows = make_rows(seed)[1][2], np.arange(N, dtype=np.int32)
+    groups = Groups(codes, N_GROUPS, 1.0)
+    if factors == "two factors":
+        levels = np.stack([np.arange(N_GROUPS), np.arange(N_GROUPS) % 2], axis=1).astype(np.int32)
+        groups = Groups(codes, N_GROUPS, (1.0, 1.0), levels, ("first", "second"))
+    if factors == "slopes":
+        levels, names = np.stack([codes, codes, codes % 2], axis=1), ("first", "first:x", "second")
+        groups = Groups(all_rows, N, (1.0, 1.0, 1.0), levels, names, (None, 1, None))
     rows, _ = make_rows(seed, groups=groups, unpenalized=np.array([True, False, False]))
     run = ended(rows, kind, 5, 2.0, burn_in=60, n_chains=N_CHAINS)
+    assert run.blocks[0].along is not None
+    return rows, run
+
+
+@pytest.mark.parametrize("factors", FACTORS)
+@pytest.mark.parametrize("kind", ["hmc", PRIOR_COORDINATES])
+def test_a_fused_call_ends_where_steps_end(kind, factors, seed):
+    """With maps, along which effects follow all coefficients or those that are not shrunk; but for rounding of maps."""
+    rows, run = run_with_maps(kind, factors, seed)
     (block,), chains, ends = run.blocks, run.chains, []
-    assert block.along is not None
     for rows.takes_fused_calls in (True, False):
         loglik, score = block.begin_sweep(chains.state.beta)
         state = chains.state._replace(loglik=loglik, score=score)
@@ -165,6 +178,25 @@ def test_a_fused_call_ends_where_steps_end(kind, several, seed):
     for one, other in zip(*ends, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
     assert (ends[0][2] != chains.state.beta).any()
+
+
+@pytest.mark.parametrize("factors", FACTORS)
+def test_fused_moves_along_lines_end_where_passes_end(factors, seed):
+    """But for few proposals that rounding of maps puts inside or outside the slice."""
+    rows, run = run_with_maps("hmc", factors, seed)
+    (block,), chains, rng, alike, moved = run.blocks, run.chains, np.random.default_rng(seed), [], []
+    for factor in block.factors:  # so that their density counts
+        factor.scale = 0.1 * factor.scale
+    for sweep in range(40):
+        state, ends = [*chains.state[:3]], []
+        state[0] = state[0] * np.exp(0.5 * rng.standard_normal(state[0].shape))
+        for rows.takes_fused_calls in (True, False):
+            block.begin_sweep(state[0])
+            ends.append(cpu.move_along_lines(*state, block.rows, chains.lines, 1.0, KEY, sweep)[0])
+        alike.append(np.isclose(*ends, rtol=1e-12).all(axis=1))
+        moved.append((ends[0] != state[0]).any(axis=1))
+    assert np.mean(alike) > 0.98
+    assert np.mean(moved) > 0.5
 
 
 def test_curvature_of_rows_is_the_derivative_of_what_they_are_weighted_by(seed):

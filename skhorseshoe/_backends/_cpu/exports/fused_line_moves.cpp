@@ -11,11 +11,12 @@
 
 constexpr i64 PATIENCE = 2;  // log-likelihoods beyond one a move after which a chain computes no bounds in this sweep
 
-// Rows, prior and moves; ``FusedScoreRows`` has the same rows for the score alone, without an offset.
+// Rows, prior and moves; ``FusedScoreRows`` has the same rows for the score alone.
 struct FusedLineRows {  // filled by Python
     StoredX X;
     PassRows of_pass;
-    const double* offset;      // (n,), or null
+    const double *pull, *curvature;  // as of ``FusedScoreRows``, with n_followed
+    i64 n_followed;
     const double* number;      // (q,) the column of X of each coefficient
     const double* unit;        // (q,) by which the column is divided; 1 for the intercept
     const double* centre;      // (q,) which is subtracted from the column
@@ -96,17 +97,29 @@ static void to_coef_of_X(const FusedLineRows& rows, const double* along, double*
     coef_of_X[rows.q - 1] -= shift;  // 0 without an intercept, since centres are then 0
 }
 
-// Derivatives along a line: of the anchored combination, and the first and second of the energy of the diagonal part.
+// Derivatives along a line: of the anchored combination, and the first and second of the energy of the diagonal part and
+// of effects that follow.
 struct PriorAlong {
     double pull, slope, curvature;
 };
 
-static PriorAlong prior_along(const FusedLineRows& rows, const double* beta, const double* along) {
+// Adds those of effects, where coefficient j moves by ``change``, and ``along`` is the line or null for that coefficient alone.
+static void add_effects(const FusedLineRows& rows, i64 chain, const double* beta, i64 j, double change, const double* along,
+                        PriorAlong& prior) {
+    const i64 k = rows.n_followed, held = rows.q - k, i = j - held;
+    if (i < 0 || change == 0.0) return;
+    const double* row = rows.curvature + (chain * k + i) * k;
+    prior.slope += change * (rows.pull[chain * k + i] + sum(k, [=](i64 l) { return row[l] * beta[held + l]; }));
+    prior.curvature += change * (along ? sum(k, [=](i64 l) { return row[l] * along[held + l]; }) : change * row[i]);
+}
+
+static PriorAlong prior_along(const FusedLineRows& rows, i64 chain, const double* beta, const double* along) {
     PriorAlong prior = {0.0, 0.0, 0.0};
     for (i64 j = 0; j < rows.q; ++j) {
         prior.pull += rows.anchor[j] * along[j];
         prior.slope += rows.diagonal[j] * beta[j] * along[j];
         prior.curvature += rows.diagonal[j] * along[j] * along[j];
+        add_effects(rows, chain, beta, j, along[j], along, prior);
     }
     return prior;
 }
@@ -114,6 +127,7 @@ static PriorAlong prior_along(const FusedLineRows& rows, const double* beta, con
 // A chain and its moves.
 template <class L> struct MovingChain {
     const FusedLineRows& rows;
+    i64 chain;
     Work work;
     double *beta, *lambda_sq_inv, *tau_sq_inv;
     Line line;
@@ -123,13 +137,22 @@ template <class L> struct MovingChain {
     LineDensity all = {};       // of a global or split move, and whether it is along the linear predictors themselves
     bool is_along_eta = false;
 
-    // work : with the linear predictors, without the offset.
-    MovingChain(const FusedLineRows& rows, Work work, double* beta, double* lambda_sq_inv, double* tau_sq_inv)
-        : rows(rows), work(work), beta(beta), lambda_sq_inv(lambda_sq_inv), tau_sq_inv(tau_sq_inv),
+    // work : with the linear predictors, without ``shift``.
+    MovingChain(const FusedLineRows& rows, i64 chain, Work work, const State& state)
+        : rows(rows), chain(chain), work(work), beta(state.beta + chain * rows.q),
+          lambda_sq_inv(state.lambda_sq_inv + chain * rows.p), tau_sq_inv(state.tau_sq_inv + chain),
           line{rows.X.n, work.eta, work.change, rows.of_pass.y, rows.of_pass.weight} {
-        if (rows.offset)
-            for (i64 i = 0; i < rows.X.n; ++i) work.eta[i] += rows.offset[i];
+        if (rows.of_pass.shift)
+            for (i64 i = 0; i < rows.X.n; ++i) work.eta[i] += shift(i);
         for (i64 j = 0; j < rows.q; ++j) anchored += rows.anchor[j] * beta[j];
+    }
+
+    // The offset of a row and what its groups add, or 0.
+    double shift(i64 i) const {
+        const Shift* by = rows.of_pass.shift;
+        if (!by) return 0.0;
+        const double offset = by->offset ? by->offset[i] : 0.0;
+        return by->codes ? offset + by->effects[by->codes[i] * by->n_chains + chain] : offset;
     }
 
     // The local or fixed move of coefficient j.
@@ -140,7 +163,8 @@ template <class L> struct MovingChain {
         const bool is_shrunk = j < rows.p;
         const double factor = is_shrunk ? beta[j] : 1.0, d = rows.diagonal[j];
         take_column(rows, i64(rows.number[j]), factor / rows.unit[j], rows.centre[j], work.change);
-        const PriorAlong prior = {rows.anchor[j] * factor, d * factor * beta[j], d * factor * factor};
+        PriorAlong prior = {rows.anchor[j] * factor, d * factor * beta[j], d * factor * factor};
+        add_effects(rows, chain, beta, j, factor, nullptr, prior);
         LineDensity density = {0.0, 0.0, is_shrunk ? 1.0 : 0.0, is_shrunk ? 1.0 / lambda_sq_inv[j] : 0.0, nullptr, 0, 0};
         const double step = slice(move, prior, density, rows.widths[1 + j], 1, u);
         beta[j] += step * factor;
@@ -165,10 +189,10 @@ template <class L> struct MovingChain {
     void move_all(i64 move, const double* u) {
         const i64 q = rows.q;
         for (i64 i = 0; is_along_eta && i < rows.X.n; ++i)
-            work.change[i] = work.eta[i] - (rows.offset ? rows.offset[i] : 0.0);
+            work.change[i] = work.eta[i] - shift(i);
         i64 n_moved = 0;
         for (i64 k = 0; k < q; ++k) n_moved += work.along[k] != 0.0;
-        const double step = slice(move, prior_along(rows, beta, work.along), all, rows.widths[0], n_moved, u);
+        const double step = slice(move, prior_along(rows, chain, beta, work.along), all, rows.widths[0], n_moved, u);
         const double growth = (1.0 + step) * (1.0 + step);
         for (i64 k = 0; k < q; ++k) beta[k] += step * work.along[k];
         *tau_sq_inv /= growth;
@@ -242,11 +266,7 @@ static i32 move_along_lines(const FusedLineRows& rows, const double* coef, const
             coefs[c] = coef + (next + least(c, m - 1)) * q, eta[c] = work.eta, change[c] = work.change;
         }
         multiply(rows, coefs, m, Work(scratch, 0, rows).coef, eta);
-        const auto chain = [&](i64 c) {
-            const i64 at = next + least(c, m - 1);
-            return MovingChain<L>(rows, Work(scratch, c, rows), state.beta + at * q, state.lambda_sq_inv + at * p,
-                                  state.tau_sq_inv + at);
-        };
+        const auto chain = [&](i64 c) { return MovingChain<L>(rows, next + least(c, m - 1), Work(scratch, c, rows), state); };
         MovingChain<L> chains[CHAINS] = {chain(0), chain(1), chain(2), chain(3)};
         move_chains(rows, chains, m, uniform + next * rows.n_moves * (3 + LINE_PROPOSALS),
                     hold_uniforms ? hold_uniforms + next * rows.n_splits * p : nullptr, change);

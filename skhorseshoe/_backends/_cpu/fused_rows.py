@@ -1,0 +1,66 @@
+"""Rows as fused calls of the core read them: for scores, and for the moves of ``line_moves.py`` in one call."""
+
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from ..line_moves import kinds
+from .library import function, record
+from .passes import Shift, or_none, pass_rows, rows_of
+
+fused_line_moves = function("fused_line_moves")
+_of_scores = WeakKeyDictionary()  # by ``Rows``, their ``FusedScoreRows``
+_of_lines = WeakKeyDictionary()  # by ``Rows``: lines, what else may differ, and their ``FusedLineRows``
+_SHARED = "X", "of_pass", "pull", "curvature", "n_followed"  # fields of both
+
+
+def fused_score_rows(rows):
+    """The record ``FusedScoreRows`` of rows; of rows with groups that of the last ``give_effects``."""
+    if rows not in _of_scores:
+        _of_scores[rows] = record("FusedScoreRows", _fields(rows))
+    return _of_scores[rows]
+
+
+def give_effects(given, rows, effects, X, level, pull, curvature):
+    """Let fused calls with ``given`` read ``rows`` and effects of groups (n_groups, n_points). X : the array to read in
+    the sampler's coefficients, or None for that of the rows. The others are fields of ``FusedScoreRows``."""
+    shift = Shift(rows.offset, rows.groups.codes, effects).record(slice(None))
+    effects = {"level": level, "pull": pull, "curvature": curvature, "n_followed": pull.shape[1]}
+    fields = _fields(rows, shift) | effects
+    if X is not None:
+        fields |= {"X": rows_of(X), "fit_intercept": False, "translated": False}
+    _of_scores[given] = record("FusedScoreRows", fields)
+
+
+def _fields(rows, shift=None):
+    X, y, weight = rows.held
+    columns, quick = rows.columns.of_one, rows.quick.likelihood.number
+    order, place, unit, centre = columns.q_order, columns.q_place, columns.q_unit, columns.q_centre
+    of_pass = pass_rows(y, or_none(weight), rows.bounds, shift, likelihood=rows.likelihood)
+    fields = {"X": rows_of(X), "of_pass": of_pass, "quick": quick, "q": len(order)}
+    fields["n_contrasts"] = rows.columns.n_contrasts
+    fields |= {"fit_intercept": columns.fit_intercept, "translated": columns.translated}
+    fields |= {"order": order, "place": place, "unit": unit, "centre": centre}
+    return fields | {"level": None, "pull": None, "curvature": None, "n_followed": 0}
+
+
+def fused_line_rows(rows, lines, tau_0, beta):
+    """The record ``FusedLineRows`` of rows and lines, the same in all sweeps after burn-in, and beta (n_chains, q) as
+    coefficients of the columns that it reads."""
+    has_groups = rows.groups is not None
+    source = fused_score_rows(rows) if has_groups else rows.held[1]
+    last, (_, unit), (centre, anchor, diagonal) = _of_lines.get(rows), *lines.for_fused
+    if last is None or last[0] is not lines or last[1] is not source or last[2] != tau_0:
+        shift = None if has_groups or rows.offset is None else Shift(rows.offset).record(slice(None))
+        of_rows = source.given if has_groups else _fields(rows, shift)
+        fields = {name: of_rows[name] for name in _SHARED} | {"number": lines.for_fused[0][0], "unit": unit}
+        fields |= {"centre": centre, "anchor": anchor, "diagonal": diagonal, "widths": lines.widths}
+        is_own = has_groups and not of_rows["translated"]  # an array by the sampler's coefficients
+        if is_own:
+            q = len(unit)
+            fields |= {"number": np.arange(float(q)), "unit": np.ones(q), "centre": np.zeros(q)}
+        moves = np.array(kinds(lines))
+        fields |= {"square": lines.square, "tau_0": tau_0, "kinds": moves, "n_moves": len(moves)}
+        fields |= {"n_splits": lines.n_splits, "p": len(lines.square), "q": len(unit)}
+        _of_lines[rows] = last = lines, source, tau_0, record("FusedLineRows", fields), is_own
+    return last[3], np.ascontiguousarray(beta if last[4] else rows.columns.of_X(beta))
