@@ -25,17 +25,19 @@ class FusedGivenEffects:
             self.along = self.map[:, self.first :].astype(np.float64)
             X = self._rows_along_map(rows)
             own = [self.along[factor.part] for factor in self.effects.factors]
-            self.squares = np.array([A.T @ A for A in own])
-            self.between = [
-                (family, i, j, A + A.T)
-                for family in self.effects.families
-                for i, j in combinations(range(family.q), 2)
-                for A in [own[family.components[i].number].T @ own[family.components[j].number]]
-            ]
+            self.squares, self.between = np.array([A.T @ A for A in own]), [*self._products_between(own)]
         k = q - self.first
         self.of_groups, self.level = np.empty((rows.groups.n, m)), np.empty(m)
         self.pull, self.curvature = np.empty((m, k)), np.empty((m, k, k))
         rows.ops.give_effects(given, rows, self.of_groups, X, self.level, self.pull, self.curvature)
+
+    def _products_between(self, own):
+        """Yields factors with slopes, the numbers i and j of two effects of a group, and A_i' A_j + A_j' A_i. own : the
+        A of all factors."""
+        for family in self.effects.families:
+            for i, j in combinations(range(family.q), 2):
+                products = own[family.components[i].number].T @ own[family.components[j].number]
+                yield family, i, j, products + products.T
 
     def _rows_along_map(self, rows):
         """x_i + A_g(i) (n, q), of X's type."""

@@ -10,7 +10,7 @@ from .passes import Shift, or_none, pass_rows, rows_of
 
 fused_line_moves = function("fused_line_moves")
 _of_scores = WeakKeyDictionary()  # by ``Rows``, their ``FusedScoreRows``
-_of_lines = WeakKeyDictionary()  # by ``Rows``: lines, what else may differ, and their ``FusedLineRows``
+_of_lines = WeakKeyDictionary()  # by ``Rows``: their ``FusedLineRows``, and what these are of
 _SHARED = "X", "of_pass", "pull", "curvature", "n_followed"  # fields of both
 
 
@@ -49,18 +49,18 @@ def fused_line_rows(rows, lines, tau_0, beta):
     coefficients of the columns that it reads."""
     has_groups = rows.groups is not None
     source = fused_score_rows(rows) if has_groups else rows.held[1]
-    last, (_, unit), (centre, anchor, diagonal) = _of_lines.get(rows), *lines.for_fused
-    if last is None or last[0] is not lines or last[1] is not source or last[2] != tau_0:
+    made, is_own, *last = _of_lines.get(rows, (None, False, None, None, None))
+    if last[0] is not lines or last[1] is not source or last[2] != tau_0:
         shift = None if has_groups or rows.offset is None else Shift(rows.offset).record(slice(None))
         of_rows = source.given if has_groups else _fields(rows, shift)
-        fields = {name: of_rows[name] for name in _SHARED} | {"number": lines.for_fused[0][0], "unit": unit}
-        fields |= {"centre": centre, "anchor": anchor, "diagonal": diagonal, "widths": lines.widths}
-        is_own = has_groups and not of_rows["translated"]  # an array by the sampler's coefficients
-        if is_own:
-            q = len(unit)
-            fields |= {"number": np.arange(float(q)), "unit": np.ones(q), "centre": np.zeros(q)}
-        moves = np.array(kinds(lines))
-        fields |= {"square": lines.square, "tau_0": tau_0, "kinds": moves, "n_moves": len(moves)}
-        fields |= {"n_splits": lines.n_splits, "p": len(lines.square), "q": len(unit)}
-        _of_lines[rows] = last = lines, source, tau_0, record("FusedLineRows", fields), is_own
-    return last[3], np.ascontiguousarray(beta if last[4] else rows.columns.of_X(beta))
+        (number, unit), (centre, anchor, diagonal) = lines.for_fused
+        is_own, q = has_groups and not of_rows["translated"], len(unit)
+        if is_own:  # an array by the sampler's coefficients
+            number, unit, centre = np.arange(float(q)), np.ones(q), np.zeros(q)
+        moves, fields = np.array(kinds(lines)), {name: of_rows[name] for name in _SHARED}
+        fields |= {"number": number, "unit": unit, "centre": centre, "anchor": anchor, "diagonal": diagonal}
+        fields |= {"widths": lines.widths, "square": lines.square, "kinds": moves, "n_moves": len(moves)}
+        fields |= {"n_splits": lines.n_splits, "p": len(lines.square), "q": q, "tau_0": tau_0}
+        made = record("FusedLineRows", fields)
+        _of_lines[rows] = made, is_own, lines, source, tau_0
+    return made, np.ascontiguousarray(beta if is_own else rows.columns.of_X(beta))
