@@ -248,7 +248,7 @@ class FromModel(NamedTuple):
         rng, two = np.random.default_rng(seed), 2 * self.pairs
         is_normal, shape = self.columns == "normal", (n, self.p)
         X = rng.standard_normal(shape) if is_normal else rng.standard_t(3, shape) / np.sqrt(3)
-        X[:, 1:two:2] = 0.9 * X[:, :two:2] + np.sqrt(0.19) * X[:, 1:two:2]
+        pair(X, self.pairs)
         neighbours = slice(two, two + self.omitted)
         left_out = 0.7 * X[:, neighbours] + np.sqrt(0.51) * rng.standard_normal((n, self.omitted))
         every = self._coefficients(rng)
@@ -298,9 +298,9 @@ class ClassesFromModel(NamedTuple):
 
     def make_judged(self, seed, n):
         """X, y, and the coefficients or sizes of columns."""
-        rng, d, two = np.random.default_rng(seed), self.classes - 1, 2 * self.pairs
+        rng, d = np.random.default_rng(seed), self.classes - 1
         X = rng.standard_normal((n, self.p))
-        X[:, 1:two:2] = 0.9 * X[:, :two:2] + np.sqrt(0.19) * X[:, 1:two:2]
+        pair(X, self.pairs)
         if self.ordered:
             coef = from_prior(rng, self.p, self.tau_0)
             return X, np.digitize(X @ coef + rng.standard_normal(n), 0.8 * np.arange(d)), {"effects": coef}
@@ -315,6 +315,11 @@ class ClassesFromModel(NamedTuple):
 
     def __str__(self):
         return f"{self.n} x {self.p}, {self.classes} classes{' in order' * self.ordered}, from the model"
+
+
+def pair(X, n):
+    """Give the second column of each of the first n pairs a correlation of 0.9 with the first, in place."""
+    X[:, 1 : 2 * n : 2] = 0.9 * X[:, : 2 * n : 2] + np.sqrt(0.19) * X[:, 1 : 2 * n : 2]
 
 
 def from_prior(rng, shape, tau_0):

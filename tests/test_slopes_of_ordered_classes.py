@@ -4,11 +4,11 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import logsumexp, ndtr
+from scipy.special import logsumexp
+from test_ordered_classes_in_groups import LEVELS, classes_at, in_order
 
 from skhorseshoe import HorseshoeProbitClassifier, inspection, plotting
 
-LEVELS = ["none", "mild", "strong"]
 RNG = np.random.default_rng(5)
 N, N_GROUPS = 300, 30
 X = pd.DataFrame({"a": RNG.standard_normal(N), "time": 3 * RNG.random(N) + 5})
@@ -37,21 +37,12 @@ def parts(model):
     return eta, cuts, u + x * v, s**2 + 2 * x * r.ravel() * s * t + x**2 * t**2
 
 
-def classes_at(eta, cuts, root=1.0):
-    """Probabilities of the classes from lowest to highest; (n, m, 3)."""
-    above = [np.ones_like(eta), *(ndtr((eta - cut) / root) for cut in cuts), np.zeros_like(eta)]
-    return np.stack([above[k] - above[k + 1] for k in range(3)], axis=-1)
-
-
-def in_order(model, proba):
-    return proba[..., [model.classes_.tolist().index(level) for level in LEVELS]]
-
-
 def test_probabilities_of_known_groups_have_their_slopes_and_of_new_ones_the_average(model):
     eta, cuts, effects, variance = parts(model)
     known = in_order(model, model.predict_proba(X, groups=GROUPS, new_groups=False))
     np.testing.assert_allclose(known, classes_at(eta + effects, cuts).mean(axis=1), atol=1e-9)
-    of_new = classes_at(eta, cuts, np.sqrt(1 + variance))
+    root = np.sqrt(1 + variance)
+    of_new = classes_at(eta / root, [cut / root for cut in cuts])
     new = in_order(model, model.predict_proba(X))
     np.testing.assert_allclose(new, of_new.mean(axis=1), atol=1e-9)
     half = GROUPS.assign(patient=np.where(np.arange(N) % 2, PATIENT, 1000 + PATIENT))

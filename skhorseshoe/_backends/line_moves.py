@@ -68,7 +68,8 @@ def line_interval(rows, help_little=False):
 
 
 def _are_cheap(rows):
-    """Whether line moves are cheap; with groups of rows each proposal is a pass, and with several classes as much."""
+    """Whether line moves are cheap and help: with groups of rows they help little, and of several classes each proposal
+    costs as much as a pass."""
     return rows.n <= CHEAP_LINE_ROWS and rows.groups is None and rows.columns.n_contrasts == 1
 
 

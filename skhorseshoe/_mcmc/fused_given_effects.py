@@ -56,11 +56,10 @@ class FusedGivenEffects:
         effects, precision = block.effects, block.precisions(m)
         if self.map is not None:
             effects = effects - self.along @ beta[:, self.first :].T
-        across = block.across(effects)
-        weighed = effects * block.by_effect(precision) + (0.0 if across is None else across)
-        of_groups, level = block.of_rows(effects), (effects * weighed).sum(axis=0) / 2
+        force, of_groups = block.force(effects, precision), block.of_rows(effects)
+        level = (effects * force).sum(axis=0) / 2
         if self.map is not None:
-            pull, curvature = weighed.T @ self.along, np.tensordot(precision.T, self.squares, 1)
+            pull, curvature = force.T @ self.along, np.tensordot(precision.T, self.squares, 1)
             for family, i, j, squares in self.between:
                 curvature += family.precision[i, j][:, None, None] * squares
         for some in (slice(m), slice(m, None)):

@@ -81,6 +81,11 @@ class GroupEffects(Block):
         logs = [one.mean(keepdims=True) if m == 1 else np.tile(one, m // self.n_chains) for one in logs]
         return np.exp(-2 * np.stack(logs))
 
+    def force(self, effects, precision):
+        """The prior precision times effects (n_effects, m). precision : of ``precisions``."""
+        own, across = effects * self.by_effect(precision), self.across(effects)
+        return own if across is None else own + across
+
     def across(self, effects):
         """What the covariances of slopes add to the product of the prior precision of effects (n_effects, m) and these;
         None where no factor has slopes. m : as in ``at``."""

@@ -48,38 +48,22 @@ class RowsGivenEffects:
     def score_and_predictors(self, beta, known=None, common=None):
         """As ``score``, and x beta of all rows (n, m) if it was not known. known, common : as in ``Rows.shift``."""
         block, m = self.effects, len(beta)
-        effects, precision, along = block.at(beta), block.precisions(m), block.along
+        effects, along = block.at(beta), block.along
         shift = self.rows.shift(m, block.of_rows(effects), known=known, common=common)
-        loglik, score = self.rows.score(beta, shift)
-        loglik, across = loglik - self.weighed(effects**2, precision) / 2, block.across(effects)
-        if across is not None:
-            loglik = loglik - (effects * across).sum(axis=0) / 2
+        (loglik, score), force = self.rows.score(beta, shift), block.force(effects, block.precisions(m))
         if along is not None:
-            own = block.sums(shift.terms) - effects * block.by_effect(precision)
-            score = score + (own if across is None else own - across).T @ along
-        return loglik, score, shift.predictors
-
-    def weighed(self, values, precision):
-        """Sums of values (n_effects, m), those of a factor times its precision (n_factors, m)."""
-        by_factor = zip(self.effects.factors, precision, strict=True)
-        return sum(values[factor.part].sum(axis=0) * of_factor for factor, of_factor in by_factor)
+            score = score + (block.sums(shift.terms) - force).T @ along
+        return loglik - (effects * force).sum(axis=0) / 2, score, shift.predictors
 
     def line(self, beta, direction, steps):
         """log p(y, u | beta, s) at beta + step direction; (n_chains, k)."""
         block, m = self.effects, len(beta)
         effects, precision, slopes = block.at(beta), block.precisions(m), block.carried(direction)
         shift = self.rows.shift(m, block.of_rows(effects), block.of_rows(slopes), kept=False)
-        values = self.rows.line(beta, direction, steps, shift)
-        energy = 0.0
-        for factor, of_factor in zip(block.factors, precision[:, :, None], strict=True):
-            own, slope = effects[factor.part], slopes[factor.part]
-            linear, square = (own * slope).sum(axis=0)[:, None], (slope**2).sum(axis=0)[:, None]
-            energy = energy + ((own**2).sum(axis=0)[:, None] + steps * (2 * linear + steps * square)) * of_factor
-        if (of_effects := block.across(effects)) is not None:
-            of_slopes = block.across(slopes)
-            linear, square = (effects * of_slopes).sum(axis=0)[:, None], (slopes * of_slopes).sum(axis=0)[:, None]
-            energy = energy + (effects * of_effects).sum(axis=0)[:, None] + steps * (2 * linear + steps * square)
-        return values - energy / 2
+        force = block.force(slopes, precision)
+        level = (effects * block.force(effects, precision)).sum(axis=0)[:, None]
+        linear, square = ((one * force).sum(axis=0)[:, None] for one in (effects, slopes))
+        return self.rows.line(beta, direction, steps, shift) - (level + steps * (2 * linear + steps * square)) / 2
 
     def holding(self, theta):
         """As of ``RowsWithCutPoints``."""

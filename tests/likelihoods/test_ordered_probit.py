@@ -240,7 +240,7 @@ def ranks_of(seed, sampler, n=14, has_groups=False):
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("sampler", "n_sets", "how"),
-    [("hmc", 40, {}), (PRIOR_COORDINATES, 24, {}), ("hmc", 20, {"n": 40, "has_groups": True})],
+    [("hmc", 40, {}), (PRIOR_COORDINATES, 24, {}), ("hmc", 40, {"n": 40, "has_groups": True})],
     ids=["hmc", "prior coordinates", "groups"],
 )
 def test_ranks_of_the_truth_are_uniform(sampler, n_sets, how):

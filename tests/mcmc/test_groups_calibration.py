@@ -109,7 +109,7 @@ def ranks_of(seed, sampler, kind=""):
         ("gibbs", 40, ""),
         (PRIOR_COORDINATES, 24, ""),
         ("hmc", 40, "second factor"),
-        ("hmc", 20, "slopes"),
+        ("hmc", 40, "slopes"),
         ("hmc", 20, "slopes, classes in order"),
     ],
 )

@@ -142,17 +142,15 @@ template <class L> struct MovingChain {
         : rows(rows), chain(chain), work(work), beta(state.beta + chain * rows.q),
           lambda_sq_inv(state.lambda_sq_inv + chain * rows.p), tau_sq_inv(state.tau_sq_inv + chain),
           line{rows.X.n, work.eta, work.change, rows.of_pass.y, rows.of_pass.weight} {
-        if (rows.of_pass.shift)
-            for (i64 i = 0; i < rows.X.n; ++i) work.eta[i] += shift(i);
+        for (i64 i = 0; rows.of_pass.shift && i < rows.X.n; ++i) work.eta[i] += shift(i);
         for (i64 j = 0; j < rows.q; ++j) anchored += rows.anchor[j] * beta[j];
     }
 
-    // The offset of a row and what its groups add, or 0.
+    // The offset of a row and what its groups add.
     double shift(i64 i) const {
-        const Shift* by = rows.of_pass.shift;
-        if (!by) return 0.0;
-        const double offset = by->offset ? by->offset[i] : 0.0;
-        return by->codes ? offset + by->effects[by->codes[i] * by->n_chains + chain] : offset;
+        const Shift& by = *rows.of_pass.shift;
+        const double offset = by.offset ? by.offset[i] : 0.0;
+        return by.codes ? offset + by.effects[by.codes[i] * by.n_chains + chain] : offset;
     }
 
     // The local or fixed move of coefficient j.
@@ -188,8 +186,10 @@ template <class L> struct MovingChain {
     // The global move, or a split one; ``change`` has been computed.
     void move_all(i64 move, const double* u) {
         const i64 q = rows.q;
-        for (i64 i = 0; is_along_eta && i < rows.X.n; ++i)
-            work.change[i] = work.eta[i] - shift(i);
+        if (is_along_eta) {
+            memcpy(work.change, work.eta, sizeof(double) * rows.X.n);
+            for (i64 i = 0; rows.of_pass.shift && i < rows.X.n; ++i) work.change[i] -= shift(i);
+        }
         i64 n_moved = 0;
         for (i64 k = 0; k < q; ++k) n_moved += work.along[k] != 0.0;
         const double step = slice(move, prior_along(rows, chain, beta, work.along), all, rows.widths[0], n_moved, u);
