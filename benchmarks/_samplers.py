@@ -12,13 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 from _measure import fit, sweep_times
-from scipy.linalg import solve_triangular
+from scipy.linalg import helmert, solve_triangular
 from scipy.special import log_ndtr, ndtr, ndtri, ndtri_exp
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegressionCV
 from sklearn.metrics import log_loss, roc_auc_score
-
-from skhorseshoe._model.multinomial_probit import simplex
 
 N_CHAINS = 4
 TARGET_ACCEPT = 0.95  # what authors of NUTS advise for the horseshoe
@@ -161,7 +159,7 @@ def numpyro_nuts(
         return numpyro.sample(name, dist.Normal(0.0, scale).expand([n]))
 
     def model_of_several():
-        tau, contrasts = numpyro.sample("tau", dist.HalfCauchy(tau_0)), simplex(int(y.max()) + 1)
+        tau, contrasts = numpyro.sample("tau", dist.HalfCauchy(tau_0)), helmert(int(y.max()) + 1)
         scale = numpyro.sample("lambda", dist.HalfCauchy(1.0).expand([X.shape[1]])) * tau
         shape = X.shape[1], len(contrasts)
         gamma = numpyro.sample("z", dist.Normal(0.0, 1.0).expand(shape)) * scale[:, None]

@@ -11,9 +11,10 @@ from .._utils.threads import open_threads
 from . import input_findings, parameters, warm_start, warning_texts
 from .callbacks import Tasks
 from .data import checked
+from .memory_forecast import fit_to_memory
 from .opened_rows import inspect, open_rows
 from .outcome import outcome
-from .plan import fit_to_memory, plan_fit
+from .plan import plan_fit
 from .sampling import sample
 
 

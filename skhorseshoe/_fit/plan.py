@@ -1,4 +1,4 @@
-"""The plan of a fit: which sampler, on which device, for how many sweeps, and in how much memory."""
+"""The plan of a fit: which sampler, on which device, and for how many sweeps."""
 
 from typing import NamedTuple
 
@@ -7,19 +7,16 @@ from scipy.sparse import issparse
 
 from .._backends import device as _device
 from .._backends import limits
-from .._backends.limits import is_without_matrix, needs_conjugate_gradients
+from .._backends.limits import needs_conjugate_gradients
 from .._data.belonging import sign_of
-from .._data.row_blocks import block_bounds
 from .._data.validation import copied_bytes
 from .._data.weights import arrange
 from .._mcmc.burn_in import AUTO
-from .._mcmc.group_draws import forecast_of_groups
 from .._mcmc.prior import PER_CONTRAST
 from .._mcmc.run import DIAGONAL, PRIOR_COORDINATES, Settings
 from .._model import PROBIT
-from .._utils import memory
 from .._utils.memmap import is_on_disk
-from .._utils.memory import addresses_left, check_copy, size_text
+from .._utils.memory import check_copy
 from .._utils.names import names_to_warn_of, printable, with_article
 from .._utils.threads import count_threads
 from ..diagnostics import MIN_ESS_PER_CHAIN
@@ -27,7 +24,6 @@ from . import group_findings
 from .parameters import DRAWS_PER_EFFECTIVE, sweeps_or_default, target_ess_or_default
 from .sparse_input import array_if_as_small, stored_columns, take_columns
 from .warning_texts import Finding
-from .watched import MOST_ROWS
 
 _FEWEST_TUNING_SWEEPS = 100  # fewest sweeps of burn-in in which "hmc" can tune itself
 _LARGEST_EXPANSION = 10  # largest row expansion that "auto" accepts
@@ -225,119 +221,3 @@ def _choose_device(params, kind, X, extras):
 
 def _only_on_host(extras, device, more=""):
     return ValueError(f"A fit with {extras} runs on the CPU, and {device!r} is asked for: set device='cpu'{more}.")
-
-
-def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=False, stored=0):
-    """Bytes that a fit allocates in addition to X: its draws, with ``item`` bytes a coefficient, and its working set.
-
-    no_matrix : whether passes over X replace X'X of data augmentation, or the matrix over the rows that the coordinates
-    of the prior need. stored : numbers of a sparse X, and 0 of an array.
-    """
-    q = p + 1
-    draws = n_chains * n_draws * (item * q + 16)
-    if p > n:  # draws of the watched quantities in float32, twice while they grow; the watched rows and their centre
-        watched = min(n, MOST_ROWS)
-        draws += n_chains * n_draws * 8 * watched + (4 * watched + 16) * q
-    if sampler == PRIOR_COORDINATES:
-        matrices = 0 if no_matrix else 4 * min(n_threads, n_chains) * n * n  # n x n, for the shrinkage factors
-        vectors = (40 * n_chains + 40) * q
-        blocks = 4 * min(n_threads, n_chains) * max(min(2**20, 3 * n * p), n)
-        return draws, 8 * (matrices + vectors + blocks) + _bytes_of_blas(n, 16 * 2**20)
-    if sampler == DIAGONAL:
-        of_rows = 3 * n * (n_chains + n_threads) + 2 * stored  # linear predictors; by columns, numbers and their rows
-        return draws, 8 * (of_rows + 60 * n_chains * q + n_chains * min(2**20, 64 * q)) + _bytes_of_blas(1, 0)
-    factors = 4 + n_threads + n_chains if sampler == "hmc" else 7 if needs_conjugate_gradients(p) else 3 + n_threads
-    segments = len(block_bounds((n, p))[1]) - 1
-    if segments > 1:  # a thread has the matrix of its segment, and those that it has yet to add
-        factors += 6 * min(n_threads, segments)
-    matrices = 8 * q * q * factors
-    if no_matrix and sampler != "hmc":
-        matrices = 8 * q * n_chains * 40
-    sums = 8 * n_chains * min(2**20, 64 * q)
-    labels = 4 * n  # codes, and working space to encode them
-    return draws, matrices + sums + _bytes_of_blas(q, 32 * 2**20) + labels
-
-
-def _bytes_of_blas(size, most):
-    """Bytes that code takes, and the buffers of BLAS, which grow with the size of matrices."""
-    return 24 * 2**20 + min(most, 256 * size**2)
-
-
-def fit_to_memory(plan, groups, has_checkpoint):
-    """The plan with as many of its threads as there is room for, and the forecast in words; a MemoryError if there is
-    none for one. groups : ``Factors``, or None."""
-    free = memory.available()
-    for n_threads in range(plan.n_threads, 0, -1):
-        draws, working_set = _forecast_of(plan, n_threads, groups)
-        left = min([free, *addresses_left(n_threads)])
-        if (1 + has_checkpoint) * draws + working_set <= left:
-            break
-    words = _words_of(plan, draws, working_set, has_checkpoint)
-    if (1 + has_checkpoint) * draws + working_set > left:
-        cure = _cure_of(plan, (1 + has_checkpoint) * draws > working_set)
-        raise MemoryError(f"This fit needs {words} beside X, but only {size_text(max(0, left))} are available. {cure}")
-    if n_threads < plan.n_threads:
-        words += f", on {n_threads} of {plan.n_threads} threads, since there is no room for more"
-    return plan._replace(n_threads=n_threads), words
-
-
-def _forecast_of(plan, n_threads, groups):
-    """Bytes of the draws, and of the working set."""
-    settings, (n, p) = plan.settings, plan.shape
-    n_chains, n_draws, sampler = settings.n_chains, _most_draws(settings), settings.kind
-    item = np.dtype(settings.draws_dtype).itemsize
-    n_numbers = plan.rows[0].nnz if plan.rows is not None and issparse(plan.rows[0]) else 0
-    p = plan.n_contrasts * (p + 1) - 1 + plan.n_own
-    no_matrix = _takes_products(plan) if sampler == PRIOR_COORDINATES else _has_no_matrix(plan)
-    needed = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, no_matrix, n_numbers)
-    if plan.n_contrasts > 1:  # draws are kept by class, one more than the contrasts
-        needed = needed[0] * (plan.n_contrasts + 1) / plan.n_contrasts, needed[1]
-    if plan.stored is not None:  # at the end they are copied to where the other columns have a place
-        needed = needed[0] * (1 + len(plan.stored) / plan.shape[1]), needed[1]
-    if groups is None:
-        return needed
-    more = forecast_of_groups(n, p, n_chains, n_draws, groups.n_effects, sampler, groups.n_by_row)
-    return needed[0] + more[0], needed[1] + more[1]
-
-
-def _most_draws(settings):
-    return min(settings.n_iter // settings.thin, settings.max_draws or settings.room or settings.n_iter)
-
-
-def _has_no_matrix(plan):
-    return plan.rows is not None and is_without_matrix(plan.rows[0])
-
-
-def _takes_products(plan):
-    """Whether the coordinates of the prior do without a matrix over the rows."""
-    X, _, _, codes, *_ = plan.rows
-    return not limits.factors_rows(X.shape[0], issparse(X), plan.n_contrasts, codes)
-
-
-def _words_of(plan, draws, working_set, has_checkpoint):
-    settings = plan.settings
-    words = f"{size_text(draws)} for draws ({settings.n_chains} chains x {_most_draws(settings)} draws x "
-    words += f"{plan.n_contrasts + 1} classes x " if plan.n_contrasts > 1 else ""
-    words += f"{plan.shape[1]} features) and {size_text(working_set)} of working space"
-    if has_checkpoint:
-        words += f", and {size_text(draws)} to write or read the draws of the checkpoint"
-    if plan.copied >= 2**20:
-        words += (
-            f", and has made a copy of X of {size_text(plan.copied)} (avoid it with a C-ordered float array, or CSR),"
-        )
-    return words
-
-
-def _cure_of(plan, draws_are_more):
-    """What to do where there is no room. draws_are_more : whether draws take more than the working set."""
-    n, p = plan.shape
-    if draws_are_more:
-        return "Keep fewer draws: set max_draws, raise thin, or lower n_chains."
-    if _has_no_matrix(plan) or (plan.settings.kind == PRIOR_COORDINATES and _takes_products(plan)):
-        if plan.settings.kind == "hmc":
-            return f"sampler='pxda' needs none of the {p} x {p} matrices that take the room."
-        return "Select columns first, or lower n_chains."
-    size, fewer = (n, "rows") if plan.settings.kind == PRIOR_COORDINATES else (p, "columns")
-    if 8 * size * size < 2**20:
-        return "Even a small fit needs about this much: give the process more memory."
-    return f"The {size} x {size} matrices are what takes the room: select {fewer} first."

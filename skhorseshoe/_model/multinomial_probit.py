@@ -11,6 +11,7 @@ from functools import cached_property
 
 import numpy as np
 from scipy import special
+from scipy.linalg import helmert
 
 from .probit import Probit
 
@@ -28,8 +29,7 @@ def simplex(n_classes):
 
     With two classes the contrast is (eta_1 - eta_0) / sqrt(2), so that P(y = 1) is that of probit.
     """
-    C = np.eye(n_classes, k=1)[:-1] * np.arange(1, n_classes)[:, None] - np.tri(n_classes)[:-1]
-    return C / np.linalg.norm(C, axis=1, keepdims=True)
+    return -helmert(n_classes)
 
 
 def _mills(t):

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from laws import peak_memory
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
-from skhorseshoe._fit import plan
+from skhorseshoe._fit.memory_forecast import forecast
 from skhorseshoe._mcmc.run import DIAGONAL, PRIOR_COORDINATES
 from skhorseshoe._utils import memory
 
@@ -90,7 +90,7 @@ def test_the_forecast_grows_with_rows_and_columns(sizes, short_fit):
     for n, p, n_chains in (sizes[0], *sizes):  # the first loads modules and kernels
         data = np.random.default_rng(0).standard_normal((n, p))
         taken.append(peak_memory(partial(short_fit, data, np.arange(n) % 2, n_chains=n_chains, **given)))
-    few, many = (sum(plan.forecast(*size, 1, 1, PRIOR_COORDINATES)) for size in sizes)
+    few, many = (sum(forecast(*size, 1, 1, PRIOR_COORDINATES)) for size in sizes)
     assert taken[2] - taken[1] < many - few < 2 * (taken[2] - taken[1])
 
 
@@ -102,7 +102,7 @@ def test_the_forecast_grows_with_the_numbers_of_sparse_rows(short_fit):
         data = sp.random_array((n, 300), density=0.9, format="csr", rng=np.random.default_rng(0))
         length = {"n_iter": 1, "burn_in": 1, "n_jobs": 1, "n_chains": 1, "sampler": "hmc"}
         taken.append(peak_memory(partial(short_fit, data, np.arange(n) % 2, **length)))
-        forecasts.append(sum(plan.forecast(n, 300, 1, 1, 1, DIAGONAL, stored=data.nnz)))
+        forecasts.append(sum(forecast(n, 300, 1, 1, 1, DIAGONAL, stored=data.nnz)))
     assert taken[2] - taken[1] < forecasts[2] - forecasts[1] < 4 * (taken[2] - taken[1])
 
 
@@ -111,8 +111,8 @@ def test_many_sparse_rows_of_more_columns_take_no_matrix_over_the_rows(short_fit
     n, p = 4500, 6000
     X = sp.random_array((n, p), density=0.002, format="csr", rng=np.random.default_rng(0))
     taken = peak_memory(partial(short_fit, X, np.arange(n) % 2, n_iter=2, burn_in=1, n_jobs=1, n_chains=1))
-    forecast = sum(plan.forecast(n, p, 1, 2, 1, PRIOR_COORDINATES, no_matrix=True, stored=X.nnz))
-    assert taken < min(forecast, 8 * n * n)
+    needed = sum(forecast(n, p, 1, 2, 1, PRIOR_COORDINATES, no_matrix=True, stored=X.nnz))
+    assert taken < min(needed, 8 * n * n)
 
 
 def test_matrices_of_a_selection_without_room_are_refused(free_memory):

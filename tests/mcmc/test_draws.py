@@ -6,7 +6,7 @@ from laws import peak_memory, plain_columns
 from scipy.special import ndtri
 
 from skhorseshoe import HorseshoeProbitClassifier
-from skhorseshoe._fit.plan import forecast
+from skhorseshoe._fit.memory_forecast import forecast
 from skhorseshoe._mcmc import draws as _draws
 from skhorseshoe._mcmc.draws import Draws, Moments
 from skhorseshoe.plotting import CoefficientsDisplay
