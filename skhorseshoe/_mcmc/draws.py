@@ -67,10 +67,11 @@ class Draws:
             self.torn = False
         if is_due:
             at, largest = self.n, self.largest
-            rounded = self.coef[:, at] = np.minimum(np.maximum(coef, -largest), largest).astype(self.coef.dtype)
+            rounded = self.coef[:, at]
+            np.minimum(np.maximum(coef, -largest), largest, out=rounded, casting="same_kind")
             if fit_intercept and rounded.dtype != coef.dtype:  # corrected for rounding, at the mean of the columns
                 intercept = intercept + (coef - rounded) @ self.columns.mean_of_X
-            self.intercept[:, at] = np.minimum(np.maximum(intercept, -largest), largest)
+            np.minimum(np.maximum(intercept, -largest), largest, out=self.intercept[:, at])
             self.global_scale[:, at] = tau
             self.acceptance[:, at] = acceptance
         self.n_offered += 1

@@ -119,10 +119,7 @@ def _moments(row_groups, given, mode, h, s):
 
     mode, h : as ``_modes`` gives them. A deviation is a quarter of a gap at least: nodes resolve no less."""
     out = []
-    for first in range(0, len(mode), _GRIDS_AT_ONCE):
-        some = slice(first, first + _GRIDS_AT_ONCE)
-        u, gap = nodes_about(mode[some], (h[some] + s**-2.0) ** -0.5, s)
-        log = row_groups.logliks_on_grid(given, u, first) - u**2 / (2 * s**2)
+    for u, gap, log in _on_grids(row_groups, given, mode, h, s):
         share = np.exp(log - log.max(axis=1, keepdims=True)) * gap
         share /= share.sum(axis=1, keepdims=True)
         mean = (share * u).sum(axis=1)
@@ -132,16 +129,21 @@ def _moments(row_groups, given, mode, h, s):
     return np.concatenate(out, axis=1)
 
 
+def _on_grids(row_groups, given, mode, h, s):
+    """Yields nodes, gaps and the log-density of u but for a constant, each (n, n_nodes), of some groups at a time."""
+    for first in range(0, len(mode), _GRIDS_AT_ONCE):
+        some = slice(first, first + _GRIDS_AT_ONCE)
+        u, gap = nodes_about(mode[some], (h[some] + s**-2.0) ** -0.5, s)
+        yield u, gap, row_groups.logliks_on_grid(given, u, first) - u**2 / (2 * s**2)
+
+
 def marginal_logliks(row_groups, given, s):
     """The logarithm of the likelihood of the rows of each group, averaged over u_g ~ N(0, s^2); (n_groups,).
 
     given : ``Given`` of one chain."""
     mode, h = _modes(row_groups, given, np.zeros(row_groups.n), s)
     out = []
-    for first in range(0, len(mode), _GRIDS_AT_ONCE):
-        some = slice(first, first + _GRIDS_AT_ONCE)
-        u, gap = nodes_about(mode[some], (h[some] + s**-2.0) ** -0.5, s)
-        log = row_groups.logliks_on_grid(given, u, first) - u**2 / (2 * s**2)
+    for _, gap, log in _on_grids(row_groups, given, mode, h, s):
         most = log.max(axis=1)
         out.append(most + np.log((np.exp(log - most[:, None]) * gap).sum(axis=1)))
     return np.concatenate(out) - np.log(s * np.sqrt(2 * np.pi))

@@ -21,7 +21,6 @@ _MOST_LEAPFROG_STEPS = 100
 _TAU_MOVES = 8, 0.3  # number of moves of tau in a sweep, and their standard deviation, in log tau
 _MOST_MODE_STEPS = 100  # of the search for the first reference, which need not be exact
 _REFERENCE = DiagonalReference._fields
-_SEEN = "n", "points"  # names in saved arrays of the entries of ``seen``
 _SWEEPS_BETWEEN_POINTS, _MOST_POINTS = 5, 32  # from one state at which the information is computed to the next; states
 
 
@@ -29,6 +28,7 @@ class DiagonalChains(TunedChains):
     """Chains of ``hmc_diagonal``."""
 
     n_rates = 1
+    SEEN = "n", "points"  # number of sweeps, and points among their states
 
     def __init__(self, problem, start, burn_in, saved=None, blocks=()):
         rows, fixed, tau_0, key = problem
@@ -39,7 +39,6 @@ class DiagonalChains(TunedChains):
         state = hmc.draw_scales(state, rows, tau_0, key)._replace(sweep=0)
         super().__init__(problem, state, burn_in, saved, blocks)
         self.moves = ops.ColumnMoves(rows, fixed)
-        self.seen = None  # number of sweeps, and points among their states
         if saved is None:
             self._set_reference(*self._mode())
         else:
@@ -70,14 +69,11 @@ class DiagonalChains(TunedChains):
         n, points = self.seen or (0, self.state.beta[:0])
         if n % _SWEEPS_BETWEEN_POINTS == 0 and len(points) < _MOST_POINTS:
             points = np.concatenate([points, self.state.beta])
-        self.seen = n + 1, points
+        self.seen = [n + 1, points]
 
-    def _next_phase(self):
+    def _learn(self, n, points):
         """Take the reference at the medians of the points: means would be far out in heavy tails."""
-        if self.seen is not None:
-            self._set_reference(np.median(self.seen[1], axis=0), self.seen[1])
-        self.seen = None
-        super()._next_phase()
+        self._set_reference(np.median(points, axis=0), points)
 
     def _set_reference(self, beta, points):
         """Take a reference at beta (q,), and with the information averaged over points (m, q)."""
@@ -147,13 +143,9 @@ class DiagonalChains(TunedChains):
 
     def _own_arrays(self):
         """As ``arrays``, without those of blocks."""
-        tuned = {f"reference_{name}": value for name, value in self.reference._asdict().items()}
-        if self.seen is not None:
-            tuned |= {f"seen_{name}": value for name, value in zip(_SEEN, self.seen, strict=True)}
-        return {**super()._own_arrays(), **tuned}
+        reference = {f"reference_{name}": value for name, value in self.reference._asdict().items()}
+        return {**super()._own_arrays(), **reference}
 
     def _restore(self, saved):
         super()._restore(saved)
         self._take(DiagonalReference._make(saved[f"reference_{name}"] for name in _REFERENCE))
-        if "seen_n" in saved:
-            self.seen = int(saved["seen_n"]), saved["seen_points"]

@@ -23,11 +23,12 @@ _LEAST_SIZE, _LARGEST_SIZE = 0.02, 1.0  # bounds of the size of such a coordinat
 _LOG_TAU_SIZES = 0.05, 0.7, 2.0  # size of log tau: the least, the first, and the largest
 _LEAST_SIZE_SHARE = 1e-3  # least size of another coordinate, in units of its first size
 _FEWEST_COLUMNS_TO_EXCHANGE = 3  # least number of columns that vary with which there are exchanges
-_SEEN = "n", "first", "total", "squares"  # names in saved arrays of the four entries of ``seen``
 
 
 class PriorCoordinateChains(TunedChains):
     """Chains of ``hmc_prior_coordinates``."""
+
+    SEEN = "n", "first", "total", "squares"  # of coordinates: their number, the first, sums of differences and squares
 
     def __init__(self, problem, start, burn_in, saved=None, blocks=()):
         rows, fixed, _, _ = problem
@@ -45,7 +46,6 @@ class PriorCoordinateChains(TunedChains):
             self.exchanges = ops.Exchanges(fixed, precision, square, rows.threads)
         self.centre = np.concatenate([np.zeros(p), start.beta[:, p:].mean(axis=0), [log(problem.tau_0)]])
         self.size = np.concatenate([np.ones(p), self.width, [_LOG_TAU_SIZES[1]]])
-        self.seen = None  # averages of coordinates: their number, the first, sums of differences and squares
         if saved is not None:
             self._restore(saved)
         self._make_coordinates()
@@ -97,15 +97,11 @@ class PriorCoordinateChains(TunedChains):
         self.seen[2] = self.seen[2] + centred.sum(axis=0)
         self.seen[3] = self.seen[3] + (centred**2).sum(axis=0)
 
-    def _next_phase(self):
+    def _learn(self, n, first, total, squares):
         """Take new centres and sizes."""
-        if self.seen is not None:
-            n, first, total, squares = self.seen
-            mean = total / n
-            self._centre(first + mean, np.sqrt(np.maximum(squares / n - mean**2, 0.0)))
-            self._make_coordinates()
-        self.seen = None
-        super()._next_phase()
+        mean = total / n
+        self._centre(first + mean, np.sqrt(np.maximum(squares / n - mean**2, 0.0)))
+        self._make_coordinates()
 
     def _centre(self, mean, deviation):
         """Set centres and sizes by the mean and the standard deviation of coordinates."""
@@ -137,14 +133,8 @@ class PriorCoordinateChains(TunedChains):
 
     def _own_arrays(self):
         """As ``arrays``, without those of blocks."""
-        tuned = {"centre": self.centre, "size": self.size}
-        if self.seen is not None:
-            tuned |= {f"seen_{name}": value for name, value in zip(_SEEN, self.seen, strict=True)}
-        return {**super()._own_arrays(), **tuned}
+        return {**super()._own_arrays(), "centre": self.centre, "size": self.size}
 
     def _restore(self, saved):
         super()._restore(saved)
         self.centre, self.size = saved["centre"], saved["size"]
-        if "seen_n" in saved:
-            self.seen = [saved[f"seen_{name}"] for name in _SEEN]
-            self.seen[0] = int(self.seen[0])

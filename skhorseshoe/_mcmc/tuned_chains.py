@@ -29,15 +29,20 @@ def is_averaged(sweep, phase_ends):
 
 
 class TunedChains(PlainChains):
-    """Base of chains that have ``_law(state)``, ``_rates(state)``, whose first is the acceptance of trajectories, and
-    ``_add()``, which adds the state to averages."""
+    """Base of chains that have ``_law(state)``, ``_rates(state)``, whose first is the acceptance of trajectories,
+    ``_add()``, which adds the state to ``seen``, and ``_learn(*seen)``, which is called where a phase ends.
+
+    seen : what the phase has added, by the names in ``SEEN``, of which the first is a number; None before.
+    """
 
     schedule = staticmethod(tuned_phases)
     n_rates = 2
+    SEEN: tuple = ()
 
     def __init__(self, problem, start, burn_in, saved=None, blocks=()):
         super().__init__(problem, start, burn_in, saved, blocks)
         self.accepted = np.zeros(self.n_rates + 1)  # sums of the rates after burn-in, and their number
+        self.seen = None
         self._tune_from(_FIRST_STEP)
 
     @property
@@ -72,7 +77,10 @@ class TunedChains(PlainChains):
                 block.see(t)
 
     def _next_phase(self):
-        """Begin a phase: the step size is tuned from its present value."""
+        """Learn from the phase, and begin the next: the step size is tuned from its present value."""
+        if self.seen is not None:
+            self._learn(*self.seen)
+        self.seen = None
         self._tune_from(exp(self.dual.log_average))
         for block in self.blocks:
             block.learn()
@@ -84,13 +92,14 @@ class TunedChains(PlainChains):
 
     def _own_arrays(self):
         """As ``arrays``, without those of blocks."""
-        return {
-            **super()._own_arrays(),
-            "dual": np.array(self.dual),
-            "started": self.started,
-            "accepted": self.accepted,
-        }
+        tuned = {"dual": np.array(self.dual), "started": self.started, "accepted": self.accepted}
+        if self.seen is not None:
+            tuned |= {f"seen_{name}": value for name, value in zip(self.SEEN, self.seen, strict=True)}
+        return {**super()._own_arrays(), **tuned}
 
     def _restore(self, saved):
         self.dual, self.started = DualAveraging._make(saved["dual"].tolist()), float(saved["started"])
         self.accepted = saved["accepted"].copy()
+        if f"seen_{self.SEEN[0]}" in saved:
+            n, *sums = (saved[f"seen_{name}"] for name in self.SEEN)
+            self.seen = [int(n), *sums]

@@ -16,9 +16,10 @@ _SHARED = "X", "of_pass", "pull", "curvature", "n_followed"  # fields of both
 
 def fused_score_rows(rows):
     """The record ``FusedScoreRows`` of rows; of rows with groups that of the last ``give_effects``."""
-    if rows not in _of_scores:
-        _of_scores[rows] = record("FusedScoreRows", _fields(rows))
-    return _of_scores[rows]
+    made = _of_scores.get(rows)
+    if made is None:
+        made = _of_scores[rows] = record("FusedScoreRows", _fields(rows))
+    return made
 
 
 def give_effects(given, rows, effects, X, level, pull, curvature):

@@ -101,7 +101,7 @@ class MassMatrix(Moving):
 
     def fused_trajectories(self, state, rows, reference, tuning, tau_0, key, with_scales, threads):
         """The state after the trajectories of a sweep, in one call for each thread. rows : their record."""
-        new, acceptance = tuple(np.array(values, order="C") for values in state[:5]), np.empty(len(state.beta))
+        new, acceptance = tuple(values.copy() for values in state[:5]), np.empty(len(state.beta))
         tau_acceptance = np.empty(len(acceptance)) if tuning.tau_moves else None
         if self._planned != (planned := (tuning, tau_0)):
             apart, self._planned = tuning.apart and tuning.tau_moves > 0, planned
