@@ -342,6 +342,7 @@ class RowsOfManyDataSets:
         self.threads = SimpleNamespace(n=2, run=ALONE.run)
         self.whole = given.rows(sampler, ops)  # of some data set
         self.n, self.columns, self.likelihood = self.whole.n, self.whole.columns, self.whole.likelihood
+        self.n_own, self.prior_of_own = self.whole.n_own, self.whole.prior_of_own
         self.rows = [[self._row_alone(sampler, i, ones) for ones in range(given.trials + 1)] for i in range(6)]
 
     def _row_alone(self, sampler, i, ones):

@@ -54,7 +54,7 @@ class Rows:
     others are empty, or None. prior_scale : as in ``Columns``.
     """
 
-    offset, groups, numbers, likelihood = None, None, None, PROBIT
+    offset, groups, numbers, likelihood, n_own, prior_of_own = None, None, None, PROBIT, 0, None
     fit_fused_calls = takes_fused_calls = fuses_scores = False
 
     def __init__(

@@ -14,6 +14,7 @@ from .._model.multinomial_probit import MultinomialProbit
 from .._utils.memmap import cut
 
 _SHARED = "n", "shape", "held", "bounds", "is_sparse", "likelihood", "offset", "ops", "threads", "groups", "size"
+_SHARED += "n_own", "prior_of_own"
 _POINTS_OF_INFORMATION = 8  # most points at which the information of rows is averaged
 _ROWS_AT_A_TIME = 2**11
 

@@ -122,13 +122,14 @@ class OwnParameters:
 class RowsWithCutPoints:
     """``Rows`` whose coefficients (m, q + K - 2) end with theta."""
 
-    takes_fused_calls = False
-
     def __init__(self, rows, fixed):
         for name in _SHARED:
             setattr(self, name, getattr(rows, name))
         self.rows, self.fixed, self.own = rows, fixed, OwnParameters(rows, fixed)
         self.n_own, self.q, self.centre, self.precision = self.own.n, self.own.q, self.own.centre, fixed.wide**-2.0
+        self.prior_of_own = np.ascontiguousarray(self.centre), self.precision  # as fused calls take it
+        # In one block, so that they never take steps, whose last bits differ, whatever the number of threads.
+        self.takes_fused_calls = rows.fit_fused_calls and rows.offset is None and len(rows.bounds) == 2
 
     @property
     def quick(self):
@@ -137,6 +138,8 @@ class RowsWithCutPoints:
 
     def score(self, beta, shift=None):
         """Log-likelihood and log-prior of theta (m,), and their gradient (m, q + K - 2). shift : as in ``Rows``."""
+        if self.takes_fused_calls and shift is None and (answer := self.ops.fused_score(self, beta)) is not None:
+            return answer
         own, gaps = self.own.cut_points(beta), self.own.gaps(beta)
         loglik, score, by_own = self.rows.score(np.ascontiguousarray(beta[:, : self.q]), shift, own)
         at_mean = self.own.at_mean(beta, own)

@@ -19,7 +19,7 @@ class FusedGivenEffects:
         self.given, self.effects, rows = given, given.effects, given.rows
         self.map, X, self.dtype = self.effects.along, None, np.promote_types(rows.dtype, np.float32)
         self.of_sampler, m = _of_sampler(rows), 2 * self.effects.n_chains  # a call may have two points of each chain
-        q = self.of_sampler.shape[1]
+        q = self.of_sampler.shape[1] + rows.n_own
         self.first = q if self.map is None else self.effects.n_held  # of the coefficients that are followed
         if self.map is not None:
             self.along = self.map[:, self.first :].astype(np.float64)
@@ -40,15 +40,15 @@ class FusedGivenEffects:
                 yield family, i, j, products + products.T
 
     def _rows_along_map(self, rows):
-        """x_i + A_g(i) (n, q), of X's type."""
-        moved = self.of_sampler.copy()
+        """x_i + A_g(i) (n, q), of X's type; with columns for parameters of the likelihood's own."""
+        moved = np.hstack([self.of_sampler, np.zeros((rows.n, rows.n_own))])
         for factor in self.effects.factors:
             moved[:, self.first :] += factor.times_slope(self.along[factor.part][factor.codes])
-        return moved.astype(rows.held[0].dtype)
+        return moved.astype(rows.held[0].dtype, order="C")
 
     def predictors(self, beta):
         """x beta of all rows, as of ``Rows``."""
-        return (self.of_sampler @ beta.T).astype(self.dtype)
+        return (self.of_sampler @ beta[:, : self.of_sampler.shape[1]].T).astype(self.dtype)
 
     def begin(self, beta):
         """Take the effects as they are at beta (n_chains, q), which follow from there."""

@@ -14,7 +14,7 @@ from .group_map import MapAverages
 from .known_predictors import KnownPredictors
 
 _SHARED = "n", "bounds", "shape", "columns", "is_sparse", "likelihood", "ops", "threads", "groups"
-_SHARED += "size", "gram", "lines", "separated_by"
+_SHARED += "size", "gram", "lines", "separated_by", "n_own", "prior_of_own"
 
 
 class RowsGivenEffects:

@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._data.row_blocks import Segment
-from skhorseshoe._fit import plan
+from skhorseshoe._fit import memory_forecast
 from skhorseshoe._mcmc import hmc_burn_in
 
 N, LEVELS = 8_000, ["poor", "fair", "good"]  # so many rows of 9 columns are three segments, and are not sorted
@@ -142,7 +142,7 @@ def fitted(X, labels, grades):
 @pytest.mark.parametrize(("ordered", "p"), [(False, 19), (LEVELS, 10)])
 def test_the_forecast_of_memory_counts_the_coefficients_of_a_column(client, X, labels, grades, ordered, p, monkeypatch):
     asked = []
-    monkeypatch.setattr(plan, "forecast", lambda n, p, *more: asked.append(p) or (2.0**60, 0.0))
+    monkeypatch.setattr(memory_forecast, "forecast", lambda n, p, *more: asked.append(p) or (2.0**60, 0.0))
     with pytest.raises(MemoryError):
         model(ordered=ordered).fit(*arrays(X, grades if ordered else labels[3]))
     assert {*asked} == {p}

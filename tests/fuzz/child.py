@@ -5,7 +5,6 @@ A case ends with a model whose numbers are finite, or with an error that this li
 
 import faulthandler
 import json
-import linecache
 import shutil
 import signal
 import sys
@@ -17,24 +16,11 @@ from pathlib import Path
 import data
 import folders
 import numpy as np
-from numpy.linalg import LinAlgError
+import outcomes
 
 KINDS = {f.__name__: f for f in (data.inputs, data.parameters, data.labels, data.weights, data.sparse)}
-KINDS |= {f.__name__: f for f in (folders.manifests, folders.checkpoints)}
+KINDS |= {f.__name__: f for f in (folders.manifests, folders.checkpoints, outcomes.outcomes)}
 SECONDS = 20  # of a case, after which it hangs
-ALLOWED = ValueError, TypeError, MemoryError, LinAlgError, RuntimeError
-
-
-def on_purpose(error):
-    """Whether the line that has raised it says so, or it comes of scikit-learn's own checks."""
-    if not isinstance(error, ALLOWED) or isinstance(error, Warning | RecursionError | NotImplementedError):
-        return False
-    frames = traceback.extract_tb(error.__traceback__)
-    ours = max((i for i, frame in enumerate(frames) if "/skhorseshoe/" in frame.filename), default=-1)
-    if any("/sklearn/" in frame.filename for frame in frames[ours + 1 :]):
-        return True
-    last = frames[-1]
-    return ours == len(frames) - 1 and linecache.getline(last.filename, last.lineno).strip().startswith("raise")
 
 
 def not_finite(model):
@@ -45,8 +31,8 @@ def not_finite(model):
             items = value if isinstance(value, dict) else {"": value}
             for key, one in items.items():
                 unknown = key == "acceptance"  # of no sweeps
-                if key == "slab_scale" and np.ndim(one):
-                    one = 1 / one  # a column has none where it is infinite
+                if key in ("slab_scale", "prior_scale") and np.ndim(one):
+                    one = 1 / one  # infinite where a column has none, or the wide prior
                 if np.asarray(one).dtype.kind == "f" and not unknown and not np.isfinite(one).all():
                     yield f"{name}{key}"
 
@@ -63,7 +49,7 @@ def problem(kind, seed, k, folder):
         found = list(not_finite(model)) if hasattr(model, "coef_draws_") else []
         return f"not finite: {found}" if found else None
     except Exception as error:
-        if on_purpose(error):
+        if data.on_purpose(error):
             return None
         last = traceback.extract_tb(error.__traceback__)[-1]
         return f"{type(error).__name__}: {str(error)[:200]} at {last.filename}:{last.lineno}"

@@ -1,6 +1,8 @@
 """Cases in memory: rows, parameters, labels, weights and sparse structures that nobody would give on purpose."""
 
 import enum
+import linecache
+import traceback
 import warnings
 from decimal import Decimal
 from fractions import Fraction
@@ -10,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import scipy.sparse as sp
+from numpy.linalg import LinAlgError
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 
@@ -18,6 +21,7 @@ THINGS = [None, "", "x", "nan", b"a", True, False, 10**400, -(10**400), 2**63, 2
 THINGS += [Decimal("NaN"), Decimal(3), Fraction(1, 3), np.float16(2), np.datetime64("NaT"), pd.Timestamp(0)]
 THINGS += [object, print, Decimal("sNaN"), np.ma.masked, "a\0", "a\0\0", 10**17, 10**17 + 1]
 TYPES = ["f2", "f4", "f8", "g", ">f8", "i1", "i8", "u8", "?", "O", "c16", "U3", "S3", "M8[s]", "m8[s]"]
+ALLOWED = ValueError, TypeError, MemoryError, LinAlgError, RuntimeError
 SAMPLERS = ["auto", "hmc", "gibbs", "pxda"]
 
 
@@ -28,6 +32,18 @@ class Text(enum.StrEnum):
 
 def pick(rng, things):
     return things[rng.integers(len(things))]
+
+
+def on_purpose(error):
+    """Whether the line that has raised it says so, or it comes of scikit-learn's own checks."""
+    if not isinstance(error, ALLOWED) or isinstance(error, Warning | RecursionError | NotImplementedError):
+        return False
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = max((i for i, frame in enumerate(frames) if "/skhorseshoe/" in frame.filename), default=-1)
+    if any("/sklearn/" in frame.filename for frame in frames[ours + 1 :]):
+        return True
+    last = frames[-1]
+    return ours == len(frames) - 1 and linecache.getline(last.filename, last.lineno).strip().startswith("raise")
 
 
 def rows(rng):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 CHILD = Path(__file__).with_name("child.py")
-CASES = {"inputs": 350, "parameters": 300, "labels": 250, "weights": 250, "sparse": 350}
+CASES = {"inputs": 300, "parameters": 250, "labels": 200, "weights": 200, "sparse": 300, "outcomes": 250}
 CASES |= {"manifests": 250, "checkpoints": 250}
 
 

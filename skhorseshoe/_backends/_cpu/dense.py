@@ -264,7 +264,7 @@ def fuses_effects(rows, has_mass_matrix):
 
 def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep):
     """beta, lambda^-2 and tau^-2 after the moves of ``line_moves.py``, in a fused call or by passes."""
-    if not rows.takes_fused_calls or rows.columns.n_contrasts > 1:
+    if not rows.takes_fused_calls or rows.likelihood.n_classes > 2:
         return line_moves.move(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, sweep)
     out = beta.copy(), lambda_sq_inv.copy(), tau_sq_inv.copy()
     numbers = line_moves.random_numbers(beta, lines, rows.ops, key, sweep)

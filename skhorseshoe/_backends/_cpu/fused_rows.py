@@ -28,8 +28,8 @@ def give_effects(given, rows, effects, X, level, pull, curvature):
     shift = Shift(rows.offset, rows.groups.codes, effects).record(slice(None))
     effects = {"level": level, "pull": pull, "curvature": curvature, "n_followed": pull.shape[1]}
     fields = _fields(rows, shift) | effects
-    if X is not None:
-        fields |= {"X": rows_of(X), "fit_intercept": False, "translated": False}
+    if X is not None:  # which has columns for parameters of the likelihood's own, too
+        fields |= {"X": rows_of(X), "q": X.shape[1], "size": X.shape[1], "fit_intercept": False, "translated": False}
     _of_scores[given] = record("FusedScoreRows", fields)
 
 
@@ -39,7 +39,8 @@ def _fields(rows, shift=None):
     order, place, unit, centre = columns.q_order, columns.q_place, columns.q_unit, columns.q_centre
     of_pass = pass_rows(y, or_none(weight), rows.bounds, shift, likelihood=rows.likelihood)
     fields = {"X": rows_of(X), "of_pass": of_pass, "quick": quick, "q": len(order)}
-    fields["n_contrasts"] = rows.columns.n_contrasts
+    fields |= {"n_contrasts": (d := rows.columns.n_contrasts), "n_own": rows.n_own, "size": len(order) * d + rows.n_own}
+    fields["at_mean"], fields["precision"] = rows.prior_of_own or (None, 0.0)
     fields |= {"fit_intercept": columns.fit_intercept, "translated": columns.translated}
     fields |= {"order": order, "place": place, "unit": unit, "centre": centre}
     return fields | {"level": None, "pull": None, "curvature": None, "n_followed": 0}

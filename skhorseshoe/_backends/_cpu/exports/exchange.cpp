@@ -105,7 +105,7 @@ EXPORT i32 minus_log_ratio(const ExchangePrior* prior, const State* state, const
 EXPORT i32 fused_exchanges(const ExchangePrior* prior, const FusedScoreRows* rows, const double* uniform,
                            const double* standard, i64 n_exchanges, u32 sweep, u32 stride, const u32* key,
                            i64 n_chains, const State* state, double* acceptance) {
-    const i64 q = rows->q, size = n_chains * q;
+    const i64 q = rows->size, size = n_chains * q;
     Scratch<double> memory(4 * size + 9 * n_chains);
     Scratch<i64> columns(2 * n_chains);
     if (memory.failed() || columns.failed()) return NO_MEMORY;

@@ -1,7 +1,7 @@
 // The score in the sampler's coefficients, within a fused call, with the bits of ``Columns`` and a pass.
 #include "fused_score.hpp"
 
-// The sampler's coefficients beta (n_chains, q d) as those of X's own columns, by column; (q, width), with the d contrasts of
+// The sampler's coefficients beta (n_chains, size) as those of X's own columns, by column; (q, width), with the d contrasts of
 // a chain side by side.
 template <class R>
 static void by_column(const FusedScoreRows& rows, const double* beta, i64 n_chains, i64 width, R* coef) {
@@ -9,7 +9,7 @@ static void by_column(const FusedScoreRows& rows, const double* beta, i64 n_chai
     for (i64 c = 0; c < width; c += 4) {
         double own[4] = {}, shift[4] = {};
         const double* of_chain[4];
-        for (i64 k = 0; k < 4; ++k) of_chain[k] = c + k < n_chains * d ? beta + (c + k) / d * q * d + (c + k) % d : nullptr;
+        for (i64 k = 0; k < 4; ++k) of_chain[k] = c + k < n_chains * d ? beta + (c + k) / d * rows.size + (c + k) % d : nullptr;
         for (i64 j = 0; j < q; ++j) {
             const i64 from = (rows.translated ? rows.place[j] : j) * d;
             for (i64 k = 0; k < 4; ++k) {
@@ -37,7 +37,7 @@ static void add_pairs(double* sums, i64 m, i64 size) {
         }
 }
 
-// The gradient by the sampler's coefficients (n_chains, q d), for the columns ``first`` to ``last - 1`` of X, from the sums of
+// The gradient by the sampler's coefficients (n_chains, size), for the columns ``first`` to ``last - 1`` of X, from the sums of
 // all blocks (n_blocks, q, width). NO_MEMORY or 0.
 static i32 add_up(const FusedScoreRows& rows, const double* sums, i64 n_chains, i64 width, i64 first, i64 last,
                   double* score) {
@@ -58,7 +58,7 @@ static i32 add_up(const FusedScoreRows& rows, const double* sums, i64 n_chains, 
                 double value = held[(j - start) * width + c];
                 if (is_centred) value -= of_intercept[c] * rows.centre[j];
                 if (rows.translated) value /= rows.unit[j];
-                score[(c / d * q + (rows.translated ? rows.place[j] : j)) * d + c % d] = value;
+                score[c / d * rows.size + (rows.translated ? rows.place[j] : j) * d + c % d] = value;
             }
     }
     return 0;
@@ -77,23 +77,57 @@ static void subtract_effects(const FusedScoreRows& rows, i64 c, const double* be
     }
 }
 
+// The parameters of the likelihood's own (n_own,) of a chain.
+static void own_parameters(const FusedScoreRows& rows, const double* beta, double* own) {
+    const double* theta = beta + rows.size - rows.n_own;
+    for (i64 i = 0; i < rows.n_own; ++i) own[i] = (i ? own[i - 1] : 0.0) + exp(theta[i]);
+}
+
+// Adds log p(theta) of a chain, and to the gradient what this and the derivatives by_own (n_own,) give.
+static void add_own(const FusedScoreRows& rows, const double* own, const double* by_own, const double* beta, double& loglik,
+                    double* score) {
+    const i64 n_others = rows.size - rows.n_own;
+    const double *theta = beta + n_others, centre = sum(n_others, [=](i64 j) { return rows.at_mean[j] * beta[j]; });
+    double total = 0.0, pull = 0.0;
+    for (i64 i = rows.n_own - 1; i >= 0; --i) {
+        const double force = rows.precision * (own[i] - centre);
+        loglik += theta[i] - 0.5 * force * (own[i] - centre);
+        pull += force, total += by_own[i] - force;
+        score[n_others + i] += total * exp(theta[i]) + 1.0;
+    }
+    for (i64 j = 0; j < n_others; ++j) score[j] += pull * rows.at_mean[j];
+}
+
 i32 score_at(const FusedScoreRows& rows, const double* beta, i64 n_chains, double* loglik, double* score, bool is_quick) {
     const i64 q = rows.q, d = rows.n_contrasts, width = (n_chains * d + 3) / 4 * 4, m = rows.of_pass.n_blocks;
-    Scratch<double> coef(q * width), sums(m * q * width), logliks(m * n_chains);
-    if (coef.failed() || sums.failed() || logliks.failed()) return NO_MEMORY;
+    const i64 n_own = rows.n_own, n_theta = rows.size - q * d;
+    Scratch<double> coef(q * width), sums(m * q * width), logliks(m * n_chains), own((1 + m) * n_chains * n_own);
+    if (coef.failed() || sums.failed() || logliks.failed() || own.failed()) return NO_MEMORY;
+    double* by_own = own + n_chains * n_own;
     by_column(rows, beta, n_chains, width, static_cast<void*>(coef.data));
     memset(sums, 0, sizeof(double) * m * q * width);
     memset(logliks, 0, sizeof(double) * m * n_chains);
     const Coefficients coefficients = {coef, q, width};
     PassRows of_pass = rows.of_pass;
     if (is_quick) of_pass.likelihood = rows.quick;
+    if (n_own) {
+        for (i64 c = 0; c < n_chains; ++c) own_parameters(rows, beta + c * rows.size, own + c * n_own);
+        memset(by_own, 0, sizeof(double) * m * n_chains * n_own);
+        of_pass.own = own, of_pass.own_sums = by_own, of_pass.n_own = n_own;
+    }
     const i32 status = score_pass(&rows.X, &of_pass, &coefficients, n_chains, sums, logliks);
     if (status) return status;
     if (const i32 no_memory = add_up(rows, sums, n_chains, width, 0, q, score)) return no_memory;
     add_pairs(logliks, m, n_chains);
     memcpy(loglik, logliks, sizeof(double) * n_chains);
-    for (i64 c = 0; c < n_chains && rows.level; ++c)
-        subtract_effects(rows, c, beta + c * q, loglik[c], score + c * q);
+    add_pairs(by_own, m, n_chains * n_own);
+    for (i64 c = 0; c < n_chains; ++c) {
+        const double* of_chain = beta + c * rows.size;
+        double* gradient = score + c * rows.size;
+        for (i64 i = 0; i < n_theta; ++i) gradient[q * d + i] = 0.0;
+        if (rows.level) subtract_effects(rows, c, of_chain, loglik[c], gradient);
+        if (n_own) add_own(rows, own + c * n_own, by_own + c * n_own, of_chain, loglik[c], gradient);
+    }
     return 0;
 }
 

@@ -278,7 +278,7 @@ EXPORT i32 kick_in_prior_coordinates(const PriorCoordinates* coordinates, double
 EXPORT i32 fused_trajectory_in_prior_coordinates(const PriorCoordinates* coordinates, const FusedScoreRows* rows, double angle,
                                                  i64 n_steps, u32 sweep, const u32* key, const State* state,
                                                  double* acceptance, i64 first, i64 last) {
-    const i64 q = rows->q * rows->n_contrasts, size = last * (q + 1), n = last - first;
+    const i64 q = rows->size, size = last * (q + 1), n = last - first;
     Scratch<double> memory(3 * size + 2 * last);
     Proposal proposal(last, 0, q);
     if (memory.failed() || proposal.memory.failed()) return NO_MEMORY;
