@@ -162,7 +162,13 @@ def test_questions_about_other_factors_are_refused(model):
     with pytest.raises(ValueError, match="groups has 'nurse'"):
         model.predict_proba(X, groups={"nurse": D})
     with pytest.raises(ValueError, match="groups has no names"):
-        model.predict_proba(X, groups=D)
+        model.predict_proba(X, groups=D.to_numpy())
+    of_name = model.predict_proba(X, groups=D, new_groups=False)  # a Series has the name of its factor
+    np.testing.assert_array_equal(of_name, model.predict_proba(X, groups={"doctor": D}, new_groups=False))
+    with pytest.raises(
+        ValueError, match=r"row 2 in groups\['patient'\] is missing.*any label that the fit has not seen"
+    ):
+        model.predict_proba(X, groups={"patient": P.where(np.arange(N) != 2, None)})
     with pytest.raises(ValueError, match=r"groups\['doctor'\] holds text"):
         model.predict_proba(X, groups={"doctor": P})
     with pytest.warns(UserWarning, match=r"30 of 30 \(patient\), 12 of 12 \(doctor\)"):

@@ -320,3 +320,10 @@ def test_scikit_learns_checks_hold_with_ordered():
     failing = {"check_classifiers_classes": "its text has no order", "check_classifiers_train": "nor have its blobs"}
     model = HorseshoeProbitClassifier(ordered=True, n_iter=20, burn_in=10, random_state=0)
     check_estimator(model, expected_failed_checks=failing)
+
+
+def test_other_models_say_that_they_have_no_cut_points(model, short_fit):
+    two = short_fit(np.arange(40.0)[:, None] % 7, np.arange(40) % 2)
+    for other in (two, inspection.at_least(model, model.ordered_classes_[1]), HorseshoeProbitClassifier()):
+        with pytest.raises(AttributeError, match="three classes or more in order"):
+            _ = other.cut_points_

@@ -184,3 +184,13 @@ def test_a_fold_without_a_class_is_refused_before_the_fit(problem, monkeypatch):
     train = np.flatnonzero(y != "fir")
     with pytest.raises(ValueError, match=r"Fold 1 of cv leaves no row of the class 'fir' to fit.*fewer folds"):
         HorseshoeSelector(SHORT, cv=[HALVES, (train, np.flatnonzero(y == "fir"))]).fit(X, y)
+
+
+def test_folds_of_sorted_rows_are_told(problem):
+    """Where each fold holds out other rows than it is fitted to, all columns predict worse than none."""
+    X = problem[0].to_numpy()
+    far = np.where(np.arange(len(X)) < 200, 1.0, -1.0)  # the effect changes its sign where the fold begins
+    z = far * (3 * X[:, 0]) + 0.3 * np.random.default_rng(0).standard_normal(len(X))
+    folds = [(np.flatnonzero(far > 0), np.flatnonzero(far < 0))]
+    with pytest.warns(UserWarning, match="worse than the 0 columns of the smallest size do, by .*Shuffle them"):
+        HorseshoeSelector(SHORT, cv=folds).fit(X, z > 0)

@@ -248,3 +248,19 @@ def test_slopes_that_cannot_be_are_refused(slopes, groups, match):
 def test_samplers_and_shapes_that_take_no_slopes_say_so():
     with pytest.raises(ValueError, match="with slopes"):
         fit(sampler="gibbs")
+
+
+def test_a_series_names_its_factor_and_slopes_are_rounded_as_means_are(model):
+    patient = GROUPS["patient"]
+    alone = fit(groups=patient)
+    same_draws(alone, fit(groups=GROUPS[["patient"]]))
+    np.testing.assert_array_equal(
+        alone.predict_proba(X[:9], groups=patient[:9], new_groups=False),
+        alone.predict_proba(X[:9], groups=GROUPS[["patient"]][:9], new_groups=False),
+    )
+    with pytest.raises(ValueError, match="groups has no names"):
+        fit(groups=patient.to_numpy())
+    printed = model.group_effects("patient").to_markdown().splitlines()[-1].split(" | ")[1:]
+    lengths = [len(text.strip("- |").partition(".")[2]) for text in printed]
+    assert len(printed) == 8
+    assert max(lengths) <= 3

@@ -48,9 +48,11 @@ class Factors(NamedTuple):
             yield name, codes if self.levels is None else self.levels[codes, k], len(labels)
 
 
-def check_factors(groups, n):
-    """The labels of n rows, checked, by the name of the factor; None is the name of what has no name."""
-    columns = _columns(groups)
+def check_factors(groups, n, of_series=False):
+    """The labels of n rows, checked, by the name of the factor; None is the name of what has no name. of_series :
+    whether a Series gives its factor its name."""
+    name = getattr(groups, "name", None) if of_series and len(getattr(groups, "shape", ())) == 1 else None
+    columns = {name: groups} if isinstance(name, str) and name else _columns(groups)
     if columns is None:
         return {None: check_groups(groups, n)}
     return {name: check_groups(column, n, called(name)) for name, column in columns.items()}
@@ -148,7 +150,7 @@ def match_factors(of_fit, groups, n, are_new):
     of_fit : labels of the fit, as a model has them. groups : of n rows, as a user gives them. are_new : as in
     ``match_groups``.
     """
-    given = check_factors(groups, n)
+    given = check_factors(groups, n, of_series=isinstance(of_fit, dict))
     if not isinstance(of_fit, dict):
         if len(given) > 1:
             raise ValueError(

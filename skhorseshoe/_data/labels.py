@@ -197,8 +197,8 @@ def refuse_missing(labels, start=0, name="y"):
     missing = np.ravel(is_missing(labels))
     if missing.any():
         where, cure = f"row {start + np.argmax(missing)}", "leave such rows out"
-        if name == "groups":
-            where += " in groups"
+        if name != "y":
+            where += f" in {name}"
             cure += " of fit; to predict for a new group, give any label that the fit has not seen"
         raise ValueError(f"The label of {where} is missing: {cure}.")
 

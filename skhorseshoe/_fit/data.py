@@ -115,7 +115,7 @@ def checked(model, params, X, by_row):
 def _in_memory(X, y, by_row, params, levels, names):
     """The facts of ``Data`` about rows in memory or on disk, whose numbers and labels are checked."""
     check_consistent_length(X, y)
-    labels = {} if by_row.groups is None else check_factors(by_row.groups, len(y))
+    labels = {} if by_row.groups is None else check_factors(by_row.groups, len(y), params.group_slopes is not None)
     n = len(y)
     counts, y, weight, classes, excess = weigh(y, by_row.sample_weight, params.class_weight, levels)
     offset = None

@@ -264,6 +264,11 @@ def _loose(draws, free, spread):
     return free[width / 2 * spread[free] > LOOSE]
 
 
+def _text_of_rhat(rhat, limit):
+    """R-hat with so many digits that it is not the limit."""
+    return next((text for digits in range(4, 9) if float(text := f"{rhat:.{digits}f}") != limit), f"{rhat}")
+
+
 def _not_converged(params, chains, unbounded):
     """The finding, or none, that R-hat and the effective sample sizes give; a list."""
     rhat, ess, max_rhat, least, failed = chains.rhat, chains.ess, chains.max_rhat, chains.least, chains.failed
@@ -280,7 +285,7 @@ def _not_converged(params, chains, unbounded):
     badness = np.fmax((rhat - 1) / (max_rhat - 1), least / ess)  # infinite where a chain does not move
     worst = int(np.argmax(np.where(failed, np.nan_to_num(badness, nan=0.0), -1.0)))
     facts = {"failed": failed.sum(), "judged": len(failed), "max_rhat": max_rhat[worst], "wanted": least[worst]}
-    facts |= {"worst": chains.names[worst], "rhat": rhat[worst], "ess": ess[worst]}
+    facts |= {"worst": chains.names[worst], "rhat": _text_of_rhat(rhat[worst], max_rhat[worst]), "ess": ess[worst]}
     facts["per_chain"] = least[worst] // chains.n_chains
     facts["sums"] = SUMS if chains.are_sums_well else ""
     one_sided = {*unbounded.shrunk, *unbounded.free}  # longer chains do not cure these, nor what depends on them

@@ -31,11 +31,13 @@ def _of_factor(data, y, name, codes, n_groups, weight):
     if isinstance(fixed, Copied):
         which = f"all but {fixed.n_mixed} of {fixed.n}" if fixed.n_mixed else f"each of the {fixed.n}"
         return [Finding(COPIED, [], ONE_ROW_EACH, {"which": which, "of": of})]
-    findings = []
-    if n_groups < _FEW_GROUPS:
+    findings, n_repeated = [], int((np.bincount(codes, weight) > 1).sum())
+    if n_repeated < _FEW_GROUPS:
         labels, cure = "one label for all rows, which does not tell", "Leave groups out."
         if n_groups > 1:
             labels = f"{n_groups} different labels: so few hardly tell"
+            if n_groups >= _FEW_GROUPS:
+                labels = f"{n_repeated} of {n_groups} labels in two rows or more: so few hardly tell"
             cure = (
                 "About half of that prior lies below group_scale: if groups are known to differ little, set a smaller "
                 "one (0.3 is an intraclass correlation of 0.08)."

@@ -146,7 +146,7 @@ TEMPLATES = {
     "too few draws": "{draws} too few to tell whether the chains have converged. {cure}",
     "not converged": (
         "The chains have not converged for {failed} of {judged} quantities. The worst is {worst!r} with R-hat "
-        "{rhat:.4f} (at most {max_rhat} is wanted) and a bulk effective sample size of {ess:.0f} (at least {wanted}, "
+        "{rhat} (at most {max_rhat} is wanted) and a bulk effective sample size of {ess:.0f} (at least {wanted}, "
         "{per_chain} a chain). {sums}{cure}"
     ),
     "short of target": (

@@ -20,6 +20,10 @@ _ZERO = 1e-16  # effects below this are set to 0, since rounding determines thei
 _SMALLEST = 1e-9  # probability of which a ratio is taken; averages are known to about 1e-13
 
 
+class NoRatio(ValueError):
+    """An average probability is too near 0 or 1."""
+
+
 def check_comparison(comparison):
     if not isinstance(comparison, str) or comparison not in COMPARISONS:
         raise ValueError(f"comparison must be one of {', '.join(map(repr, COMPARISONS))}; got {comparison!r}.")
@@ -39,10 +43,10 @@ def contrast_draws(comparison, contrast, states, unchanged, known):
         return effect / known
     high, low = (unchanged + high) / known, (unchanged + low) / known
     odds = (high, low) if comparison == "ratio" else (high, low, 1 - high, 1 - low)
-    if (least := np.min(odds)) < _SMALLEST:
-        raise ValueError(
-            f"The average probability behind {contrast.label!r} is 0 or 1 but for {least:.1g} under some draws, too "
-            "near for a ratio: take comparison='difference', a smaller change, or leave it out of features."
+    if np.min(odds) < _SMALLEST:
+        raise NoRatio(
+            f"The average probability behind {contrast.label!r} is within {_SMALLEST:g} of 0 or 1 under some draws, "
+            "too near for a ratio: take comparison='difference', a smaller change, or leave it out of features."
         )
     return high / low if comparison == "ratio" else high * (1 - low) / (low * (1 - high))
 

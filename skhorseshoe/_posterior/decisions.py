@@ -29,7 +29,8 @@ _N_DRAWS = 1000
 _SHOWN = 0.95  # smallest share of the expected events to show
 _NUMBERS_HELD = 2**22  # of draws times rows
 _ROUNDING, _CERTAIN = 1e-12, 1e-16
-_NEWTON_STEPS, _LONGEST_STEP, _CONVERGED = 100, 4.0, 3e-4  # the next step would be some 1e-7
+_NEWTON_STEPS, _LONGEST_STEP, _CONVERGED = 200, 4.0, 3e-5  # the next step would be some 1e-9
+_RIDGE = 1e-12  # added to the information, in units of the weights, so that it has an inverse
 ALONE = (
     "This model was fitted with groups. Without groups= each row is taken for a new group of its own: if rows belong "
     "together, the {} too narrow. Give groups=, a label for each row."
@@ -183,14 +184,16 @@ def calibration_of(p, y, codes, level, random_state):
     first, second = z[~y], z[y]
     if not (len(first) and len(second) and second.min() < first.max() and first.min() < second.max()):
         return None
-    design, of_groups = np.column_stack([z, np.ones(len(z))]), _weights(codes.max() + 1, len(p), random_state)
+    unit, of_groups = z.std(), _weights(codes.max() + 1, len(p), random_state)
+    design = np.column_stack([(z - z.mean()) / unit, np.ones(len(z))])
     free, fixed = (design, 0.0, y), (design[:, 1:], z, y)
     starts = [_logistic(*fit, np.ones((1, len(p))), np.zeros((1, fit[0].shape[1]))) for fit in (free, fixed)]
     draws = []
     for weights in of_groups:
         fits = zip((free, fixed), starts, strict=True)
         draws.append([_logistic(*fit, weights[:, codes], start)[:, 0] for fit, start in fits])
-    draws, estimate = np.hstack(draws).T[None], [start[0, 0] for start in starts]
+    draws, estimate = np.hstack(draws).T[None], np.array([start[0, 0] for start in starts])
+    draws[..., 0], estimate[0] = draws[..., 0] / unit, estimate[0] / unit
     ends = dict(zip(interval_headings(level), interval(draws, level), strict=True))
     frame = TableOfDraws({"estimate": estimate, **ends}, index=["slope", "intercept"])
     frame._draws = ["slope", "intercept"], draws
@@ -243,13 +246,24 @@ def _weights(n, n_rows, random_state):
 
 def _logistic(design, offset, y, weights, coef):
     """The coefficients (k, d) of logistic regressions with weights (k, n) of the rows, by Newton's method from (1, d),
-    whose first step takes one exponential for each row."""
-    products = (design[:, :, None] * design[:, None]).reshape(len(design), -1)
+    whose first step takes one exponential for each row. A step is halved while the slope along it, at its end, is below
+    minus half of that at its beginning: the likelihood is concave, so that its top is well behind."""
+    products, d = (design[:, :, None] * design[:, None]).reshape(len(design), -1), design.shape[1]
+    out, left, step, slope = np.empty((len(weights), d)), np.arange(len(weights)), 0.0 * coef, np.zeros(1)
     for _ in range(_NEWTON_STEPS):
         p = expit(coef @ design.T + offset)
-        hessian = (weights * (p * (1 - p)) @ products).reshape(len(weights), design.shape[1], -1)
-        step = np.linalg.solve(hessian, (weights * (y - p) @ design)[..., None])[..., 0]
-        coef = coef + np.clip(step, -_LONGEST_STEP, _LONGEST_STEP)
-        if np.abs(step).max() < _CONVERGED:
-            return coef
-    raise ValueError(f"The calibration of these {len(y)} rows is not known: they are too few, or too far from it.")
+        gradient = weights * (y - p) @ design
+        is_behind = (gradient * step).sum(axis=1) < -0.5 * slope
+        hessian = (weights * (p * (1 - p)) @ products).reshape(-1, d, d)
+        hessian += _RIDGE * weights.sum(axis=1)[:, None, None] * np.eye(d)
+        newton = np.linalg.solve(hessian, gradient[..., None])[..., 0]
+        newton *= np.minimum(1.0, _LONGEST_STEP / np.abs(newton).max(axis=1, initial=1e-300, keepdims=True))
+        slope = np.where(is_behind, slope / 2, (gradient * newton).sum(axis=1))
+        move, step = np.where(is_behind[:, None], [-step / 2, step / 2], newton)
+        coef = coef + move
+        out[left] = coef
+        goes_on = is_behind | (np.abs(move) > _CONVERGED * (1 + np.abs(coef))).any(axis=1)
+        if not goes_on.any():
+            break
+        left, weights, coef, step, slope = (values[goes_on] for values in (left, weights, coef, step, slope))
+    return out

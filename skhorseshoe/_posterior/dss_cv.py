@@ -25,6 +25,7 @@ from .pipeline import unfrozen
 from .projections import Projection
 
 _EVERY_SIZE, _STEPS_OF_A_FIFTH = 20, 200  # numbers of columns up to which every size is judged, and steps of a fifth
+_MUCH_WORSE = 4.0  # standard errors by which chance does not explain that all columns predict worse than none
 SMALL = 4.0  # nats, below which a difference is small and its standard error says little (Sivula et al. 2020)
 
 
@@ -65,7 +66,7 @@ def compare(model, supports, splits, task, X, y, owners, sample_weight=None, gro
     the rows, for the fits; rows that are held out have new groups.
     """
     X, y, sizes = indexable(X)[0], labels.check_labels(y), sizes_of(model)
-    factors = None if groups is None else check_factors(groups, len(y))
+    factors = None if groups is None else check_factors(groups, len(y), of_series=True)
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, y)
     weight = _row_weights(model, y, sample_weight)
@@ -86,6 +87,12 @@ def compare(model, supports, splits, task, X, y, owners, sample_weight=None, gro
     _warn(messages, len(splits))
     counts = (times > 0) & (weight > 0)
     differences = _loss_differences(scores[counts] * (weight[counts] / times[counts])[:, None])
+    if differences["difference"][0] > _MUCH_WORSE * max(differences["se"][0], SMALL):
+        warn(
+            f"Fits without a fold predict its rows worse than the {sizes[0]} columns of the smallest size do, by "
+            f"{differences['difference'][0]:.0f} nats: folds differ, as where rows are sorted. Shuffle them, for "
+            "example cv=StratifiedKFold(5, shuffle=True, random_state=0), or hold out whole groups."
+        )
     suggested = _suggested(sizes, differences["difference"], differences["se"])
     if suggested == sizes[-1]:
         support = _movable(model)

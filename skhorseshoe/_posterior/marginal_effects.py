@@ -14,7 +14,7 @@ from .._utils.names import printable
 from ..diagnostics import ess_bulk
 from .average_changes import Parts, average_changes
 from .classes import event_of, refuse_classes, shown_classes
-from .comparisons import COMPARISONS, SIGNS, check_comparison, contrast_draws, statistics
+from .comparisons import COMPARISONS, SIGNS, NoRatio, check_comparison, contrast_draws, statistics
 from .feature_changes import Number, changes_of, check_change, levels_to_part
 from .grouped_prediction import by_row, given_rows, on_average
 from .input_rows import InputRows
@@ -163,7 +163,7 @@ def marginal_effects(
     model = by_row(classifier, max_draws)
     check_change(change)
     check_comparison(comparison)
-    warn_if_reordered(X, sample_weight=sample_weight, offset=offset)
+    warn_if_reordered(X, by=by, sample_weight=sample_weight, offset=offset)
     X = InputRows(X)
     weight, offset = None, given_rows(model, X, None, offset).offset
     if sample_weight is not None:
@@ -176,12 +176,12 @@ def marginal_effects(
     if levels is not None and features is None:
         changes = [item for item in changes if levels.column not in item.columns] or changes
     parts = Parts(np.zeros(X.shape[0], int) if levels is None else levels.codes, weight)
-    effects, shares, moved = _effects(model, steps, X, changes, comparison, levels, parts, offset, max_draws)
+    given = changes, comparison, levels, parts, offset, max_draws, features is None
+    effects, shares, moved = _effects(model, steps, X, *given)
     used = [*range(len(changes))]
-    if features is None and moved:  # steps may not tell what they use
-        made_of, _ = inputs_of(model, steps, X)
-        used = [i for i in used if i in moved or not made_of.isdisjoint(changes[i].columns)]
-        left_out += [f"{item.name!r} (changes nothing)" for i, item in enumerate(changes) if i not in used]
+    if features is None:
+        used, more = _used(model, steps, X, changes, effects, moved)
+        left_out += more
     where = [""] if levels is None else levels.suffixes(SIGNS[comparison])
     rows = [(changes[i], contrast, suffix) for i in used for contrast in changes[i].contrasts for suffix in where]
     labels = [f"{contrast.label}{suffix}" if suffix else contrast.label for _, contrast, suffix in rows]
@@ -208,10 +208,10 @@ def marginal_effects(
     return frame
 
 
-def _effects(model, steps, X, changes, comparison, levels, parts, offset, max_draws):
+def _effects(model, steps, X, changes, comparison, levels, parts, offset, max_draws, leaves_out):
     """The effects of each change, (contrasts, parts, draws), with those between levels behind the parts; the shares of
     rows that have a value, by change and part; and the numbers of the changes that have changed the classifier's
-    columns."""
+    columns. leaves_out : whether a change without ratios is None, rather than an error, if another has some."""
     known = np.array([item.codes >= 0 for item in changes])
     keys = [has.tobytes() for has in known]
     sets = [keys.index(key) for key in dict.fromkeys(keys)]  # few: most columns have a value in the same rows
@@ -224,17 +224,37 @@ def _effects(model, steps, X, changes, comparison, levels, parts, offset, max_dr
             f"Column {changes[i].name!r} has no value in the rows whose {levels.name} is {levels.labels[k]!r}: leave "
             "it out of features."
         )
-    effects, first = [], 0
+    effects, first, why = [], 0, None
     for i, item in enumerate(changes):
         states, first = sums[:, first : first + len(item.states)], first + len(item.states)
         base = None if unchanged is None else sums[:, sets.index(keys.index(keys[i])) - len(sets)]
-        own = np.array([contrast_draws(comparison, one, states, base, shares[i][:, None]) for one in item.contrasts])
+        try:
+            of_each = [contrast_draws(comparison, one, states, base, shares[i][:, None]) for one in item.contrasts]
+        except NoRatio as error:
+            why = error
+            effects.append(None)
+            continue
+        own = np.array(of_each)
         if levels is not None:
             others, reference = own[:, levels.others], own[:, [levels.reference]]
             between = others - reference if comparison == "difference" else others / reference
             own = np.concatenate([own, between], axis=1)
         effects.append(own)
+    if why is not None and (not leaves_out or all(one is None for one in effects)):
+        raise why
     return effects, shares, moved
+
+
+def _used(model, steps, X, changes, effects, moved):
+    """The numbers of the changes to show where no features are chosen, and what is left out, in words. effects, moved :
+    as of ``_effects``."""
+    idle = set()
+    if moved:  # steps may not tell what they use
+        made_of, _ = inputs_of(model, steps, X)
+        idle = {i for i, item in enumerate(changes) if i not in moved and made_of.isdisjoint(item.columns)}
+    why = {i: "no ratio" if effects[i] is None else "changes nothing" for i in range(len(changes))}
+    out = [i for i in why if effects[i] is None or i in idle]
+    return [i for i in why if i not in out], [f"{changes[i].name!r} ({why[i]})" for i in out]
 
 
 def _by_sd(steps):

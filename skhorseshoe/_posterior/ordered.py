@@ -15,7 +15,11 @@ def is_ordered(model):
 
 
 def cut_points(model):
-    """The draws of the cut points; (n_chains, n_draws, K - 1)."""
+    """The draws of the cut points; (n_chains, n_draws, K - 1). An AttributeError of a model of other classes."""
+    if not is_ordered(model):
+        raise AttributeError(
+            "Cut points are of a fitted model of three classes or more in order; of two the intercept is all there is."
+        )
     first = -model.intercept_draws_[..., None]
     return np.concatenate([first, first + model._own_draws], axis=-1)
 

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
 
+from .._data.input_table import warn_if_reordered
 from .._data.labels import is_second
 from .._utils.counts import check_count
 from .._utils.errstate import guarded
@@ -134,6 +135,7 @@ def predictive_check(
     check_count("bins", bins, 2)
     check_count("n_draws", n_draws, max(20, len(unwrap(model)[1].intercept_draws_)))
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
+    warn_if_reordered(X, by=by)
     name, codes, labels = _cells(X, by, bins)
     classifier, matched, arguments = matched_rows(model, X, y, groups, offset, new_groups, "A predictive check")
     counts = np.bincount(codes, minlength=len(labels))

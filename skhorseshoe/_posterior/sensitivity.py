@@ -126,7 +126,9 @@ def sensitivity(
     if isinstance(delta, bool) or not isinstance(delta, Real) or not 0 < delta <= 1:
         raise ValueError(f"delta must be above 0 and at most 1; got {delta!r}.")
     if hasattr(classifier, "_derived"):
-        raise ValueError(f"This is the model {classifier._derived}: ask the one that was fitted.")
+        raise ValueError(
+            f"This is the model {classifier._derived}: ask the one that was fitted, if that is of two classes."
+        )
     labelled = None
     if X is not None:
         if (groups is None) != (not is_grouped(classifier)):

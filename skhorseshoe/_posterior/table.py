@@ -166,6 +166,13 @@ def _printed(labels):
 
 
 def _write_numbers(frame, shown):
+    """Put texts for the numbers of a frame into ``shown``. Columns "x: mean", "x: sd", ... are of another estimate."""
+    for prefix in [str(name).removesuffix("mean") for name in frame if str(name).endswith(": mean")]:
+        own = frame[[name for name in frame if str(name).startswith(prefix)]]
+        texts, frame = {}, frame.drop(columns=own.columns)
+        _write_numbers(own.rename(columns=lambda name, prefix=prefix: name.removeprefix(prefix)), texts)
+        for name, values in texts.items():
+            shown[prefix + name] = values
     numbers = [name for name in frame if _is_number(frame[name])]
     for name in _FORMATS.keys() & set(numbers):
         shown[name] = [_formatted(value, _FORMATS[name]) for value in frame[name]]

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 
-RESERVED = "(intercept)", "(global scale)", "(total)", "(probability)"  # rows of tables that belong to no column
+# Rows of tables that belong to no column.
+RESERVED = "(intercept)", "(global scale)", "(group scale)", "(total)", "(probability)"
 _BETWEEN = "_-=.: /|"  # letters that separate the name of a category from that of a level
 _LABELS = "feature_names_in_", "_column_labels"  # attributes of a model that may hold the labels of its columns
 _PLAIN = str | bool | int | float | None

@@ -83,7 +83,7 @@ def test_another_fit_forgets_the_labels(fit):
     assert np.isfinite(model.predict_proba(pd.DataFrame(A, columns=LABELS["levels"]))).all()
 
 
-@pytest.mark.parametrize("name", ["(intercept)", "(global scale)", "(total)"])
+@pytest.mark.parametrize("name", ["(intercept)", "(global scale)", "(group scale)", "(total)"])
 def test_a_column_may_not_have_the_name_of_another_row_of_a_table(name, fit):
     with pytest.raises(ValueError, match=r"a column named .* as a row of summary\(\) is: rename it"):
         fit(["a", "b", name, "d", "e", "f"])

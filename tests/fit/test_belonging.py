@@ -221,3 +221,6 @@ def test_few_groups_are_told_to_set_the_prior_of_their_scale(seed, heard):
     assert "5 different labels: so few hardly tell" in words
     assert "set a smaller one (0.3 is" in words
     assert "OneHotEncoder" not in words
+    alone = np.arange(60)
+    alone[1:3] = 0
+    assert "1 of 58 labels in two rows or more: so few hardly tell" in heard(X, X[:, 0] > 0.1, alone, n_iter=20)

@@ -190,7 +190,10 @@ def test_what_has_no_number_needed_to_treat(model, table):
             r"change has 'labb', which is no column of numbers among the features: \['age', 'lab'\]",
         ),
         ({"change": {"lab": "x"}}, "change must be 'auto'.*got 'x'"),
-        ({"features": "lab", "change": 1e6, "comparison": "odds_ratio"}, "behind 'lab' is 0 or 1 but for .* too near"),
+        (
+            {"features": "lab", "change": 1e6, "comparison": "odds_ratio"},
+            "behind 'lab' is within 1e-09 of 0 or 1",
+        ),
     ],
 )
 def test_what_cannot_be_compared_is_refused_with_a_cure(given, says, model, table):
@@ -209,3 +212,22 @@ def test_a_forest_plot_of_ratios_has_a_line_at_one_and_a_scale_of_logarithms(mod
     assert len(display.ax_.get_xticks()) >= 2
     within = EffectsDisplay.from_frame(marginal_effects(model, table[0], "age", by="sex"))
     assert within.names[0] == "age (+1) | sex: f"
+
+
+def test_an_event_of_a_whole_level_has_no_ratio_and_the_others_have(seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"age": rng.standard_normal(300), "sign": (np.arange(300) < 4) * 1.0})
+    y = (X["age"] + rng.standard_normal(300) > 0) | (X["sign"] > 0)
+    model = HorseshoeProbitClassifier(n_iter=60, burn_in=60, random_state=0, unpenalized=["sign"]).fit(X, y)
+    model.coef_draws_[:, :3, 1] = 60.0  # far out, where no other value is possible
+    table = marginal_effects(model, X, comparison="odds_ratio")
+    assert table.index.tolist() == ["age"]
+    assert "left out: 'sign' (no ratio)" in " ".join(table.attrs["header"].split())
+    with pytest.raises(ValueError, match="behind 'sign' is within 1e-09 of 0 or 1"):
+        marginal_effects(model, X, "sign", comparison="odds_ratio")
+
+
+def test_labels_in_another_order_than_the_rows_are_told(model, table):
+    X = table[0]
+    with pytest.warns(UserWarning, match="X and by have the same index labels in another order"):
+        marginal_effects(model, X, "age", by=pd.Series(np.tile(["p", "q"], 100), index=X.index[::-1]))
