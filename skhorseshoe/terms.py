@@ -23,6 +23,7 @@ from ._posterior import terms as _terms
 from ._posterior.claim_errors import EFFECT, lfsr, prob_columns_wrong, scores, size_of, wrong_contrast, wrong_size
 from ._posterior.classes import refuse_several
 from ._posterior.feature_changes import MOST_LEVELS
+from ._posterior.fitted_rows import warn_of_other_rows
 from ._posterior.grouped_prediction import on_average, population
 from ._posterior.input_rows import InputRows, blocks_behind, input_names
 from ._posterior.least_effect import check_difference, check_effect, least_effects
@@ -190,6 +191,7 @@ def summary(
     if X is not None:  # checked even if no term needs it
         seen_rows = device.to_host(validation.check_X(classifier, prepared(steps, X), reset=False))
         rows = seen_rows, None if sample_weight is None else check_weights(sample_weight, seen_rows)
+        warn_of_other_rows(classifier, *rows)
     effects = least_effects(model, effect, EFFECT, rows and rows[0])
     roots = _terms.roots(asked, model, rows, effects.has_levels)
     alone, table = prob_columns_wrong(model, effects.least, effects.scale), []

@@ -122,3 +122,21 @@ def test_decimal_numbers_are_features_by_default(patients, short_fit):
     clf = short_fit(rows, y)
     assert marginal_effects(clf, rows).index.tolist() == list(X)
     pd.testing.assert_frame_equal(marginal_effects(clf, rows), marginal_effects(clf, X.round(1)), rtol=1e-9)
+
+
+def test_other_rows_than_those_of_the_fit_are_told(seed, short_fit):
+    rng = np.random.default_rng(seed)
+    X, weight = rng.standard_normal((90, 3)), rng.integers(1, 4, 90).astype(float)
+    model, both = short_fit(X, X[:, 0] > 0).fit(X, X[:, 0] > 0, sample_weight=weight), {"both": [0, 1]}
+    with warnings.catch_warnings(record=True) as caught:
+        terms.summary(model, X, terms=both, sample_weight=weight)
+        terms.summary(model, X[::-1].astype(np.float32), terms=both, sample_weight=weight[::-1])
+    assert not any("those of the fit" in str(one.message) for one in caught)
+    for other, weights, why in (
+        (3 * X - 2 * np.average(X, axis=0, weights=weight), weight, "the standard deviation of 'x0' is"),
+        (X + 1, weight, "the mean of 'x0' is"),
+        (X, None, "they count as 90 by their weights, and in the fit as"),
+        (X[:50], weight[:50], "50 rows, and the fit had 90"),
+    ):
+        with pytest.warns(UserWarning, match=f"must be those of the fit, and these are others: {why}"):
+            terms.summary(model, other, terms=both, sample_weight=weights)

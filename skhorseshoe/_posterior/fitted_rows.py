@@ -7,6 +7,7 @@ from .._backends import device
 from .._data.factors import called
 from .._data.row_pairs import facts_beside, times_label
 from .._utils.names import names_of, plain
+from .._utils.warn import warn
 from .grouped_prediction import by_factor
 
 _CLOSE = 1e-5  # relative difference of means and standard deviations: rounding to float32 is less, other rows are more
@@ -29,10 +30,8 @@ def check_fitted_on(model, rows, place, weight):
         offset = offset @ model._likelihood_of_fit.contrasts.T
     counts = np.ones(len(place)) if weight is None else weight
     total, y = float(counts.sum()), place.astype(np.uint8)
-    if (n_rows := int((counts > 0).sum())) != of_fit["n"]:
-        _refuse(f"{n_rows} rows, and the fit had {of_fit['n']}")
-    if not np.isclose(total, size := of_fit["size"], rtol=_CLOSE):
-        _refuse(f"they count as {total:.6g} by their weights, and in the fit as {size:.6g}")
+    if why := _other_number(of_fit, counts):
+        _refuse(why)
     if not np.isclose(ones := counts @ (y > 0) / total, share := of_fit["share"], rtol=_CLOSE):
         which = f"{model.classes_.tolist()[1]!r}" if len(model.classes_) == 2 else "classes above the lowest"
         _refuse(f"the share of {which} among them is {ones:.4g}, and was {share:.4g} in the fit")
@@ -49,13 +48,50 @@ def check_fitted_on(model, rows, place, weight):
         X, _, held = ops.hold(X, y, np.empty(0) if weight is None else weight)
         mean, variance = map(ops.to_host, ops.moments(X, held))
         paired_means, _ = map(ops.to_host, ops.moments(X, ops.to_device(paired)))
-    near = _CLOSE * (model._column_sd + np.abs(model._column_means))
-    differs = np.abs(mean - model._column_means) + np.abs(np.sqrt(np.maximum(variance, 0)) - model._column_sd) > near
-    if differs.any():
-        j = int(np.argmax(differs))
-        _refuse(f"the mean of {names_of(model)[j]!r} is {mean[j]:.6g}, and was {model._column_means[j]:.6g} in the fit")
-    if (np.abs(paired_means - of_fit.get("paired_means", paired_means)) > near).any():  # older models lack it
+    if why := _other_moments(model, mean, variance):
+        _refuse(why)
+    if (np.abs(paired_means - of_fit.get("paired_means", paired_means)) > _near(model)).any():  # older models lack it
         raise ValueError(_REORDERED)
+
+
+def warn_of_other_rows(model, X, weight):
+    """Warn if rows X (n, p), of the host, with weights (n,) or None are not those of the fit."""
+    why = _other_number(model._fitted_rows, np.ones(X.shape[0]) if weight is None else weight)
+    if why is None:
+        ops = device.resolve("cpu", sparse=issparse(X)).ops
+        X, _, held = ops.hold(X, np.zeros(X.shape[0], np.uint8), np.empty(0) if weight is None else weight)
+        why = _other_moments(model, *ops.moments(X, held))
+    if why is not None:
+        warn(
+            f"X and sample_weight must be those of the fit, and these are others: {why}. Sizes of terms with several "
+            "columns are by these rows, those of single columns by the rows of the fit, so they do not compare."
+        )
+
+
+def _other_number(of_fit, counts):
+    """What tells rows with these weights (n,) from those of the fit, in words; or None."""
+    if (n_rows := int((counts > 0).sum())) != of_fit["n"]:
+        return f"{n_rows} rows, and the fit had {of_fit['n']}"
+    if not np.isclose(total := float(counts.sum()), size := of_fit["size"], rtol=_CLOSE):
+        return f"they count as {total:.6g} by their weights, and in the fit as {size:.6g}"
+    return None
+
+
+def _other_moments(model, mean, variance):
+    """The same of the columns, by their means and variances (p,)."""
+    sd = np.sqrt(np.maximum(variance, 0))
+    differs = np.abs(mean - model._column_means) + np.abs(sd - model._column_sd) > _near(model)
+    if not differs.any():
+        return None
+    name, one, other = names_of(model)[j := int(np.argmax(differs))], mean[j], model._column_means[j]
+    if f"{one:.6g}" == f"{other:.6g}":
+        return f"the standard deviation of {name!r} is {sd[j]:.6g}, and was {model._column_sd[j]:.6g} in the fit"
+    return f"the mean of {name!r} is {one:.6g}, and was {other:.6g} in the fit"
+
+
+def _near(model):
+    """Differences (p,) of means that rounding explains."""
+    return _CLOSE * (model._column_sd + np.abs(model._column_means))
 
 
 def _check_labels(model, codes, counts):

@@ -120,7 +120,7 @@ def test_rows_beside_the_predictor_take_little_memory(fitted, problem):
 OTHERS = {
     "fewer": (lambda X, y: (X[:150], y[:150]), "150 rows, and the fit had 200"),
     "others": (lambda X, y: (X + 0.01, y), "the mean of 'x0' is"),
-    "wider": (lambda X, y: (X.mean(axis=0) + 1.01 * (X - X.mean(axis=0)), y), "the mean of 'x0' is"),
+    "wider": (lambda X, y: (X.mean(axis=0) + 1.01 * (X - X.mean(axis=0)), y), "the standard deviation of 'x0' is"),
     "other labels": (lambda X, y: (X, np.where(np.arange(200) == y.argmax(), 1 - y, y)), "the share of 1 among them"),
     "weighted": (lambda X, y: (X, y, np.full(200, 2.0)), "they count as 400 by their weights, and in the fit as 200"),
 }
