@@ -73,10 +73,10 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         that of each, or a dict has one for each by name. Of a factor with slopes it is the scale of the half-t priors
         of all its standard deviations.
     group_slopes : dict or None, default=None
-        With ``groups`` by name in ``fit``, columns whose effects differ between the groups of a factor: {"patient":
-        ["time"]}. What a group adds to the score at the means of these columns, and to their coefficients, is normal
-        with one covariance matrix. Its prior is that of Huang & Wand (2013): uniform correlations, and standard
-        deviations with a half-t of 2 degrees of freedom, for a unit of the column.
+        With ``groups`` by name in ``fit`` (a table, a dict, or a Series with a name), columns whose effects differ
+        between the groups of a factor: {"patient": ["time"]}. What a group adds to the score at the means of these
+        columns, and to their coefficients, is normal with one covariance matrix. Its prior is that of Huang & Wand
+        (2013): uniform correlations, and half-t standard deviations of 2 degrees of freedom, by unit of the column.
     unpenalized : array-like of names, indices or bool, or None, default=None
         Columns that are not shrunk, such as age and sex: their coefficients have the wide prior N(0, (100 / standard
         deviation of the column)^2). Names need a table with string names; a mask has n_features entries. With all

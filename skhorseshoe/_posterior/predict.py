@@ -132,8 +132,8 @@ def labelled_rows(model, X, y, sample_weight, offset, groups=None):
             f"This model was fitted {what}, and the log score of a row is asked for: leaving one row out says "
             "little of new groups, since the others of its group stay. Hold out whole groups: "
             f"{'' if several else 'loo(..., groups=groups), or '}cross_validate(model, X, "
-            f'y, params={{"groups": groups}}, cv={folds}, scoring="neg_log_loss") (user guide, "Rows that belong '
-            'together").'
+            f'y, params={{"groups": groups}}, cv={folds}, scoring="neg_log_loss"), groups being an array, a Series or '
+            'a table (user guide, "Rows that belong together").'
         )
     return rows_of_fit(model, X, y, sample_weight, offset, groups)
 

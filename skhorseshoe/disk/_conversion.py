@@ -76,7 +76,8 @@ def _encoded(labels, m, codes, first, what, most=None):
     """The codes (m,) of labels. codes : those of the rows before ``first``, by label; new ones are added. most : the
     largest number of different labels."""
     if np.shape(labels) != (m,):
-        raise ValueError(f"{m} rows from row {first} on need as many {what}s; got the shape {np.shape(labels)}.")
+        one = " Rows on disk have one factor." if what == "group" else ""
+        raise ValueError(f"{m} rows from row {first} on need as many {what}s; got the shape {np.shape(labels)}.{one}")
     places, distinct = pd.factorize(pd.Series(labels))
     if (places < 0).any():
         raise ValueError(f"The {what} of row {first + np.argmin(places)} is missing: leave the row out.")
