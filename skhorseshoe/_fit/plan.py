@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.sparse import issparse
+from scipy.sparse.linalg import eigsh
 
 from .._backends import device as _device
 from .._backends import limits
@@ -28,6 +29,9 @@ from .warning_texts import Finding
 _FEWEST_TUNING_SWEEPS = 100  # fewest sweeps of burn-in in which "hmc" can tune itself
 _LARGEST_EXPANSION = 10  # largest row expansion that "auto" accepts
 _FEWEST_DIAGONAL_COLUMNS = 2000, 50  # fewest columns with a diagonal mass matrix, of an array and of sparse rows
+_FEWEST_FREE_COLUMNS = 200  # fewest of an array whose columns hardly correlate
+_LARGEST_VARIANCE = 4.5  # largest of a direction of such columns, in units of that of a column; 4 if neighbours have .5
+_ROWS_A_COLUMN = 4  # number of rows by which correlations are judged, in units of the columns
 _FACTOR_WORK = 16  # numbers of X whose passes take as long as a factor, which takes the cube of the columns
 _SPARSE_SHARE = 0.1  # largest share of numbers that are stored with which columns hardly correlate, in so few rows each
 _DEFAULT_BYTES_OF_DRAWS = 2**30  # bytes of draws that n_iter="auto" keeps
@@ -152,7 +156,7 @@ def fits_prior_coordinates(params, data):
 def fits_diagonal(params, data, X):
     """Whether "hmc" takes a diagonal mass matrix for rows in memory, of two classes and without groups: where factors
     of a matrix over the columns would take longer than passes over X, or line moves would, which read all rows for
-    each column, and hardly any of its numbers."""
+    each column, and hardly any of its numbers. Where columns correlate factors are worth their time."""
     if data.groups is not None or params.likelihood.n_classes > 2 or is_on_disk(X):
         return False
     is_bounded = issparse(X) and params.slab_scale is not None and can_tune(params)
@@ -161,7 +165,19 @@ def fits_diagonal(params, data, X):
     (n, p), is_sparse = X.shape, issparse(X)
     numbers = X.nnz if is_sparse else X.size
     is_cheaper = p**3 > _FACTOR_WORK * numbers or numbers <= _SPARSE_SHARE * n * p
-    return p >= _FEWEST_DIAGONAL_COLUMNS[is_sparse] and is_cheaper
+    if is_sparse or p >= _FEWEST_DIAGONAL_COLUMNS[0]:
+        return p >= _FEWEST_DIAGONAL_COLUMNS[is_sparse] and is_cheaper
+    return p >= _FEWEST_FREE_COLUMNS and is_cheaper and _hardly_correlate(X)
+
+
+def _hardly_correlate(X):
+    """Whether no direction of an array's columns has much more variance than one of them, by evenly spaced rows."""
+    sample = X[:: max(1, len(X) // (_ROWS_A_COLUMN * X.shape[1]))]
+    with np.errstate(all="ignore"):  # of columns that no float32 holds
+        Z = (sample - sample.mean(axis=0)).astype(np.float32)
+        Z /= np.sqrt((Z**2).sum(axis=0))
+    np.fill_diagonal(C := np.nan_to_num(Z.T @ Z), 1.0)  # of constant columns too
+    return bool(eigsh(C, k=1, v0=np.ones(len(C), C.dtype), tol=1e-2, return_eigenvectors=False)[0] <= _LARGEST_VARIANCE)
 
 
 def _sweeps_and_room(params, p, done):
