@@ -174,7 +174,7 @@ def _hardly_correlate(X):
     """Whether no direction of an array's columns has much more variance than one of them, by evenly spaced rows."""
     sample = X[:: max(1, len(X) // (_ROWS_A_COLUMN * X.shape[1]))]
     with np.errstate(all="ignore"):  # of columns that no float32 holds
-        Z = (sample - sample.mean(axis=0)).astype(np.float32)
+        Z = (sample - sample.mean(axis=0, dtype=np.float64)).astype(np.float32)
         Z /= np.sqrt((Z**2).sum(axis=0))
     np.fill_diagonal(C := np.nan_to_num(Z.T @ Z), 1.0)  # of constant columns too
     return bool(eigsh(C, k=1, v0=np.ones(len(C), C.dtype), tol=1e-2, return_eigenvectors=False)[0] <= _LARGEST_VARIANCE)

@@ -253,6 +253,8 @@ def _used(model, steps, X, changes, effects, moved):
         made_of, _ = inputs_of(model, steps, X)
         idle = {i for i, item in enumerate(changes) if i not in moved and made_of.isdisjoint(item.columns)}
     why = {i: "no ratio" if effects[i] is None else "changes nothing" for i in range(len(changes))}
+    if len(idle) + sum(one is None for one in effects) == len(changes):  # something is to be shown
+        idle = set()
     out = [i for i in why if effects[i] is None or i in idle]
     return [i for i in why if i not in out], [f"{changes[i].name!r} ({why[i]})" for i in out]
 

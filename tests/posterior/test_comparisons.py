@@ -11,7 +11,7 @@ from scipy.stats import norm
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, SplineTransformer, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, SplineTransformer, StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._model import phi_series
@@ -225,6 +225,9 @@ def test_an_event_of_a_whole_level_has_no_ratio_and_the_others_have(seed):
     assert "left out: 'sign' (no ratio)" in " ".join(table.attrs["header"].split())
     with pytest.raises(ValueError, match="behind 'sign' is within 1e-09 of 0 or 1"):
         marginal_effects(model, X, "sign", comparison="odds_ratio")
+    picks = make_pipeline(FunctionTransformer(lambda X: X[["sign"]]), HorseshoeProbitClassifier(n_iter=20))
+    picks.fit(X, y)[-1].coef_draws_[:] = 60.0
+    assert marginal_effects(picks, X, comparison="odds_ratio").index.tolist() == ["age"]  # which changes nothing
 
 
 def test_labels_in_another_order_than_the_rows_are_told(model, table):
