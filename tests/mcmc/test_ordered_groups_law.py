@@ -157,17 +157,17 @@ def prior_of_cuts_is_forgotten(right, *_):
     return 0.0
 
 
-def cuts_of_before(right, known, beta):
+def cuts_of_before(right, block, *law):
     """Effects move given the cut points of the sweep before."""
-    before, found = known.grown, right(known, beta)
-    known.grown = before
-    return found
+    given = right(block, *law)
+    block.before, before = given.own, getattr(block, "before", given.own)
+    return given._replace(own=before)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("owner", "name", "wrong"),
-    [(cut_points.OwnParameters, "energy", prior_of_cuts_is_forgotten), (KnownPredictors, "end", cuts_of_before)],
+    [(cut_points.OwnParameters, "energy", prior_of_cuts_is_forgotten), (GroupEffects, "given_others", cuts_of_before)],
 )
 def test_quadrature_catches_errors_about_cut_points(owner, name, wrong, monkeypatch):
     right = getattr(owner, name)
