@@ -329,12 +329,13 @@ def test_a_run_that_ended_early_goes_on_to_the_same_draws(sweeps, kinds, ended_a
     assert resumed.tuning_ == whole.tuning_
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("p", "params", "dense"),
     [
         (12, {"slab_scale": 1.0}, False),
-        pytest.param(12, {"slab_scale": 1.0, "standardize": True, "unpenalized": [4]}, True, marks=pytest.mark.slow),
-        pytest.param(200, {"slab_scale": 2.0}, False, marks=pytest.mark.slow),
+        (12, {"slab_scale": 1.0, "standardize": True, "unpenalized": [4]}, True),
+        (200, {"slab_scale": 2.0}, False),
     ],
 )
 def test_the_posterior_is_that_of_the_dense_reference(p, params, dense, kinds, seed):
