@@ -176,10 +176,16 @@ def encode_groups(labels, name="groups"):
     return groups, codes.ravel().astype(np.int32)
 
 
+def are_repeated(codes, weight):
+    """Which groups have two rows, or rows that count as more than one; (n_groups,). weight : of the rows, or None."""
+    repeated = np.bincount(codes) > 1
+    return repeated if weight is None else repeated | (np.bincount(codes, weight) > 1)
+
+
 def check_sizes(codes, weight, name="groups"):
     """Raise a ValueError if no group has two rows. weight : of the rows, or None."""
     n = len(codes)
-    if np.bincount(codes).max() > 1 or (weight is not None and np.bincount(codes, weight).max() > 1):
+    if are_repeated(codes, weight).any():
         return
     raise ValueError(
         f"{name} has {n} labels for {n} rows: no two rows belong together, so the data do not tell what a group does. "

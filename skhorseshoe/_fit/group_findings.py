@@ -9,6 +9,7 @@ import numpy as np
 
 from .._data.factors import called
 from .._data.group_outcomes import Copied, Matched, fixed_outcomes
+from .._data.row_groups import are_repeated
 from .warning_texts import Finding
 
 _FEW_GROUPS = 10  # fewer groups hardly tell how much groups differ
@@ -31,7 +32,7 @@ def _of_factor(data, y, name, codes, n_groups, weight):
     if isinstance(fixed, Copied):
         which = f"all but {fixed.n_mixed} of {fixed.n}" if fixed.n_mixed else f"each of the {fixed.n}"
         return [Finding(COPIED, [], ONE_ROW_EACH, {"which": which, "of": of})]
-    findings, n_repeated = [], int((np.bincount(codes, weight) > 1).sum())
+    findings, n_repeated = [], int(are_repeated(codes, weight).sum())
     if n_repeated < _FEW_GROUPS:
         labels, cure = "one label for all rows, which does not tell", "Leave groups out."
         if n_groups > 1:

@@ -186,6 +186,7 @@ def by_row(model, max_draws):
 def refuse_offset(model, name):
     """Raise a ValueError if the model was fitted with an offset. name : of the function that cannot take one."""
     if hasattr(model, "_has_offset"):
-        cure = "the offset as a column of X that is in unpenalized, whose coefficient is then about 1"
-        cure = "out it" if model._likelihood_of_fit.n_predictors > 1 else f" {cure}"
-        raise ValueError(f"{name} takes no model that was fitted with an offset. Fit with{cure}.")
+        cure = "Fit without it."
+        if model._likelihood_of_fit.n_predictors == 1:
+            cure = "Fit with the offset as a column of X that is in unpenalized, whose coefficient is then about 1."
+        raise ValueError(f"{name} takes no model that was fitted with an offset. {cure}")

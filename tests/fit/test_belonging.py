@@ -224,3 +224,6 @@ def test_few_groups_are_told_to_set_the_prior_of_their_scale(seed, heard):
     alone = np.arange(60)
     alone[1:3] = 0
     assert "1 of 58 labels in two rows or more: so few hardly tell" in heard(X, X[:, 0] > 0.1, alone, n_iter=20)
+    pairs = np.repeat(np.arange(30), 2)  # rows that count little are rows all the same
+    light = {"class_weight": {False: 0.1, True: 0.1}, "n_iter": 20}
+    assert "hardly tell" not in heard(X, X[:, 0] > 0.1, pairs, **light)

@@ -88,7 +88,9 @@ def test_rows_of_a_group_are_drawn_together(grouped, rows):
         np.testing.assert_allclose(thrice.draws, once.draws, rtol=1e-6, atol=1e-9)
         with pytest.warns(UserWarning, match="the intervals are too narrow"):
             alone = ask(grouped, X[again], y[again])
-        assert (alone.draws.std() <= 0.75 * once.draws.std()).all()
+        moves = once.draws.std() > 0  # at a threshold that no probability reaches nothing does
+        assert moves.sum() > 1
+        assert (alone.draws.std() < 0.75 * once.draws.std())[moves].all()
 
 
 def test_calibration_is_a_logistic_regression_of_the_labels_on_the_logits(model, rows):
