@@ -72,13 +72,6 @@ def resident(kind):
     return int(status[kind].split()[0]) * 1024
 
 
-def assert_same_with_slopes(one, other):
-    """The same draws of fits with slopes: the same bits, but with NumPy 1, which in one fit of seventy rounds the last
-    bit by where arrays lie in memory."""
-    tolerance = 1e-9 if np.lib.NumpyVersion(np.__version__) < "2.0.0" else 0.0
-    np.testing.assert_allclose(one, other, rtol=tolerance, atol=tolerance)
-
-
 def repeated(few, many):
     """How often a slow test repeats what it does: ``many`` times with SKHORSESHOE_TEST_FULL=1."""
     return many if os.environ.get("SKHORSESHOE_TEST_FULL") else few

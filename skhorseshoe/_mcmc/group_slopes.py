@@ -190,7 +190,8 @@ class SlopesOfFactor:
             root, inverse_root, c, terms = CovarianceLine(self, self.kinds[k], rest).at(r)
             taken, loglik = self.lines.step(given, inverse_root, c, terms, uniform[:, 0], own, loglik)
             at = taken, np.arange(m)
-            self.root, c, moved = root[:, :, *at], c[at], r[at]
+            # In C order: NumPy 1 rounds powers of strided arrays, such as scales, by where the result lies in memory.
+            self.root, c, moved = np.ascontiguousarray(root[:, :, *at]), c[at], r[at]
             self.steps[:, by_prior, k] += 1, (moved**2).mean()
         self._tell()
         return c
