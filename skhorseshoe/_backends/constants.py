@@ -6,8 +6,9 @@ MOMENTUM_PURPOSE, ACCEPT_PURPOSE, TAU_MOVE_PURPOSE, TAU_ACCEPT_PURPOSE, EXPAND_P
 LAMBDA_MOVE_PURPOSE, HOLD_PURPOSE = 11, 13
 PERTURB_PURPOSE, PROBE_PURPOSE, PROBE_ROWS_PURPOSE, LINE_PURPOSE, LINE_HOLD_PURPOSE, EXCHANGE_PURPOSE = range(16, 22)
 EFFECT_PURPOSE, GROUP_SCALE_PURPOSE, GROUP_XI_PURPOSE, GROUP_LINE_PURPOSE = range(22, 26)
-COLUMN_PURPOSE = 26
+COLUMN_PURPOSE, FLAT_PURPOSE = 26, 27
 LINE_TEST = 2**30  # added to the number of the sweep for the test of a line move
+FLAT_TEST = 3 * 2**30  # added to it for the test of moves along flat directions
 SECOND_TRAJECTORY = 2**31  # added to the number of the sweep, so that a second trajectory has numbers of its own
 
 # Shares by which the diagonal of H + D is raised, one after the other, until it can be factorised. This changes the

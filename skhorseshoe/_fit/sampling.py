@@ -73,7 +73,8 @@ def _resume_or_start(params, problem, plan, earlier, seen, callbacks):
     with checkpoint or nullcontext():
         if checkpoint is not None:
             saved = checkpoint.load(settings.n_iter)
-        run = Run(problem, settings, saved, seen.unbounded, seen.watched)
+        sets = *seen.indicator_sets, *seen.dependent_sets
+        run = Run(problem, settings, saved, seen.unbounded, seen.watched, sets)
         if saved is not None:
             log_where_it_goes_on(run, "the last fit" if checkpoint is None else checkpoint.name)
         seconds_per_sweep = _go(run, params, checkpoint, callbacks(run))

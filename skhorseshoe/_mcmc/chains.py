@@ -13,6 +13,7 @@ from . import conjugate_gradients, gibbs
 from .adaptation_window import chosen_points
 from .burn_in import BurnIn, untuned_phases
 from .class_contrasts import PrecisionOfContrasts
+from .flat_directions import FlatDirections
 
 
 class Chains:
@@ -23,9 +24,11 @@ class Chains:
     """
 
     blocks: tuple = ()
+    flat: FlatDirections | tuple = ()  # whose moves follow those of each sweep of "hmc"
 
     def _swept(self, law):
         """The state after a sweep of all unknowns, of which ``law`` moves beta and its scales."""
+        law = partial(self.flat.sweep, law=law, problem=self.problem) if self.flat else law
         for block in self.blocks:
             law = partial(block.sweep, law=law)
         return law(self.state)

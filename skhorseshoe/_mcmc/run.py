@@ -13,6 +13,7 @@ from .chains import GibbsChains, PxdaChains
 from .class_contrasts import contrasted
 from .cut_points import CutPoints
 from .draws import Draws
+from .flat_directions import FlatDirections
 from .gibbs import State
 from .group_effects import GroupEffects
 from .hmc_burn_in import HmcChains
@@ -88,9 +89,10 @@ class Run:
 
     saved : what ``arrays`` of an earlier run gave, with its draws, or None. Both runs together make
     the draws of one run with all sweeps. unbounded, watched : as in ``Draws.suffice``.
+    sets : as in ``FlatDirections``.
     """
 
-    def __init__(self, problem, settings, saved=None, unbounded=MappingProxyType({}), watched=None):
+    def __init__(self, problem, settings, saved=None, unbounded=MappingProxyType({}), watched=None, sets=()):
         if saved is not None:
             problem = problem._replace(key=saved["key"].astype(np.uint32))
         if settings.kind_on_device is None and problem.rows.groups is None:
@@ -110,6 +112,7 @@ class Run:
             problem, start = block.given(problem), start._replace(beta=block.start(start.beta))
         start = rows.ops.to_device(start)
         self.chains = _CHAINS[settings.kind](problem, start, settings.burn_in, saved_chains, self.blocks)
+        self.chains.flat = FlatDirections(sets, problem)
         n_draws = settings.n_iter // settings.thin
         self.room = settings.max_draws or _room(settings.room, saved, n_draws)
         self._draws = Draws(settings.n_chains, n_draws, columns, self.room, settings.draws_dtype, self.blocks)
@@ -227,7 +230,7 @@ class Run:
         done = f"after {self.done} of {self.settings.n_iter} sweeps: the model holds the {self.draws.n} draws made so "
         done += f"far by each of its {self.settings.n_chains} chains."
         if self.stopped_by == "max_time":
-            return f"max_time has passed {done} With warm_start or a checkpoint another fit adds to them."
+            return f"max_time has passed {done} One with warm_start=True or a checkpoint can go on from where it ended."
         if self.stopped_by != "interrupt":
             return ""
         torn = "" if self.whole else " The last sweep was incomplete, so warm_start cannot continue from here."

@@ -162,6 +162,38 @@ def _log_slab_factors(d):
     return CubicSpline(log_a, np.logaddexp.reduce(log_lambda - both, axis=1) + log(2 / pi * step))
 
 
+_REACH = 40.0  # beyond which neither a logarithm of a length nor of lambda matters for the other
+_FAR = 300.0  # least b for which e^b E1(b) is computed by its asymptotic series
+
+
+def log_marginal(square, d=1):
+    """Logarithm of the density of d coefficients that share a lambda, up to a constant; lambda is integrated out.
+
+    square : of their length, in units of tau. With d > 1, to some eight digits.
+    """
+    if d == 1:
+        return np.log(_scaled_integral(np.maximum(square, 1e-300) / 2))
+    log_length = np.log(np.maximum(square, 1e-300)) / 2
+    inside = np.clip(log_length, -_REACH, _REACH)
+    above, below = np.maximum(log_length - inside, 0.0), np.minimum(log_length - inside, 0.0)
+    return _log_marginals(d)(inside) - (d + 1) * above - (d - 1) * below
+
+
+def _scaled_integral(b):
+    """e^b E1(b), b > 0."""
+    near, far = np.minimum(b, _FAR), np.maximum(b, _FAR)
+    return np.where(b < _FAR, np.exp(near) * exp1(near), (1 - (1 - 2 / far) / far) / far)
+
+
+@cache
+def _log_marginals(d):
+    """``log_marginal`` as a function of the logarithm of the length, for d > 1, by quadrature over log lambda."""
+    log_length, log_lambda = np.arange(-_REACH, _REACH + 0.01, 0.02), np.arange(-_REACH - 5, 2 * _REACH, 0.2)
+    prior = (1 - d) * log_lambda - np.logaddexp(0.0, 2 * log_lambda)
+    ratio = np.exp(np.minimum(2 * (log_length[:, None] - log_lambda), 700.0))
+    return CubicSpline(log_length, np.logaddexp.reduce(prior - ratio / 2, axis=1))
+
+
 def _m_eff(taus, root, slabs, d):
     """The mean of sum_j (1 - kappa_j) over lambda, for each tau. root : (p,) square roots of the informations.
 
@@ -181,8 +213,6 @@ def _m_eff(taus, root, slabs, d):
 
 
 _QUADRATURE_STEP, _FROM, _TO = 0.01, -60.0, 105.0  # step and ends of the grid in log x for quadrature
-_REACH = 40.0  # beyond which neither a logarithm of a length nor of lambda matters for the other
-_FAR = 300.0  # least b for which e^b E1(b) is computed by its asymptotic series
 _TINY = 1e-7  # probability below which a normal quantile is taken as linear in it
 
 
@@ -218,10 +248,7 @@ def _probabilities(log_x):
     nodes, weights = np.polynomial.legendre.leggauss(6)
     x = np.exp(log_x[:-1, None] + _QUADRATURE_STEP * (nodes + 1) / 2)
     with np.errstate(over="ignore"):
-        b = x * x / 2
-        near, far = np.minimum(b, _FAR), np.maximum(b, _FAR)
-        scaled = np.where(b < _FAR, np.exp(near) * exp1(near), (1 - (1 - 2 / far) / far) / far)
-    density = scaled / np.sqrt(2 * np.pi**3)
+        density = _scaled_integral(x * x / 2) / np.sqrt(2 * np.pi**3)
     cell = (density * x) @ weights * (_QUADRATURE_STEP / 2)
     edge = 2.0 / np.sqrt(2 * np.pi**3)  # the tail beyond x is edge / x
     start = np.exp(log_x[0]) * (1 - log_x[0]) * edge

@@ -1,0 +1,247 @@
+"""Moves along directions in which the likelihood is flat: their law, the predictors, and what they are for."""
+
+from itertools import pairwise
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from laws import ALONE, KEY
+from scipy.integrate import quad
+from scipy.stats import ks_2samp
+
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import sparse as sparse_cpu
+from skhorseshoe._data.indicator_sets import IndicatorSet
+from skhorseshoe._data.rows import Rows
+from skhorseshoe._mcmc.class_contrasts import contrasted, side_by_side
+from skhorseshoe._mcmc.flat_directions import FlatDirections
+from skhorseshoe._mcmc.hmc import HmcState
+from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._mcmc.run import Problem
+from skhorseshoe._model.horseshoe import log_marginal
+from skhorseshoe._model.multinomial_probit import MultinomialProbit
+from skhorseshoe.diagnostics import ess_bulk, mcse_mean, rhat
+
+# The law --------------------------------------------------------------------------------------------------------------
+
+N_CHAINS, N_BLOCKS, N_COLUMNS = 500, 8, 5  # more chains would have the same random numbers
+SETS = [
+    IndicatorSet(np.array([3, 0]), np.zeros(2), np.array([1.0, 1.0]), np.array([0.3, 0.7])),
+    IndicatorSet(np.array([1, 2, 4]), np.array([0.0, 1.0, 2.0]), np.array([0.2, -3.0, 40.0]), np.zeros(3)),
+]
+
+
+def problem_of(d, slab):
+    """A ``Problem`` of rows that tell nothing."""
+    one = SimpleNamespace(place=np.array([4, 0, 3, 1, 2]), unit=np.array([1.0, 2.0, 1.0, 0.5, 1.0]), n_shrunk=5)
+    one.centre = np.zeros(N_COLUMNS)
+    columns = SimpleNamespace(of_one=one, n_contrasts=d)
+    nothing = lambda beta: (np.zeros(len(beta)), np.zeros(beta.shape))  # noqa: E731
+    rows = SimpleNamespace(ops=cpu, n=10**6, columns=columns, threads=ALONE, score=nothing)
+    fixed = SimpleNamespace(diagonal=np.r_[np.full(d * N_COLUMNS, slab**-2.0), np.zeros(d)])
+    return Problem(rows, fixed, 1.0, KEY)
+
+
+def of_prior(rng, tau, d, slab):
+    """lambda_j (m, columns) and beta_j (m, d (columns + 1)) given tau (m,), with a slab."""
+    log_lambda = np.linspace(-25, 45, 7001)
+    square = np.exp(2 * log_lambda)
+    lam = np.empty((len(tau), N_COLUMNS))
+    for one, own in zip(lam, tau, strict=True):
+        below = np.cumsum(np.exp(log_lambda) / (1 + square) * (1 + square * (own / slab) ** 2) ** (-d / 2))
+        one[:] = np.exp(np.interp(rng.random(N_COLUMNS) * below[-1], below, log_lambda))
+    sd = 1 / np.sqrt((tau[:, None] * lam) ** -2 + slab**-2.0)
+    beta = sd[..., None] * rng.standard_normal((*lam.shape, d))
+    return lam, np.column_stack([beta.reshape(len(tau), -1), rng.standard_normal((len(tau), d))])
+
+
+def least_p(rng, d, slab, tau, directions=FlatDirections, n_sweeps=12):
+    """The least p-value of tests that moves leave the prior as it is. tau : its two ends."""
+    tau, problem = np.exp(rng.uniform(*np.log(tau), N_BLOCKS * N_CHAINS)), problem_of(d, slab)
+    flat, start, zero, moved, shares = (
+        directions(SETS, problem),
+        of_prior(rng, tau, d, slab),
+        np.zeros(N_CHAINS),
+        [],
+        [],
+    )
+    for k in range(N_BLOCKS):
+        lam, beta, own = (values[k * N_CHAINS : (k + 1) * N_CHAINS] for values in (*start, tau))
+        state = HmcState(beta, np.repeat(lam**-2, d, axis=1), own**-2, zero, 0 * beta, k * n_sweeps, zero, zero)
+        for _ in range(n_sweeps):
+            before = state.beta
+            state = flat.sweep(state, lambda state: state._replace(sweep=state.sweep + 1), problem)
+            shares.append((state.beta != before)[:, 0].mean())
+        moved.append((state.lambda_sq_inv[:, ::d] ** -0.5, state.beta))
+    assert np.mean(shares) > 0.002  # where tau is large few draws are within the slab
+    moved = [np.concatenate(parts) for parts in zip(*moved, strict=True)]
+    laws = zip(*(statistics(law, d, tau) for law in (moved, of_prior(rng, tau, d, slab))), strict=True)
+    return min(ks_2samp(*of_law).pvalue for of_law in laws)
+
+
+def statistics(law, d, tau):
+    lam, beta = law
+    vectors = beta[:, : d * N_COLUMNS].reshape(len(beta), N_COLUMNS, d) / tau[:, None, None]
+    length = np.linalg.norm(vectors, axis=2)
+    each = length, vectors[:, :, 0], lam, lam / length
+    return [*np.concatenate(each, axis=1).T, length[:, [1, 4]].min(axis=1), length[:, [0, 2, 3]].min(axis=1)]
+
+
+TAUS = {"small": (1e-6, 1e-6), "of the slab": (0.3, 3.0), "large": (50.0, 1e3), "any": (1e-8, 1e4)}
+CASES = [(1, "of the slab"), (1, "any"), (2, "of the slab"), (3, "large"), (1, "small"), (1, "large"), (2, "any")]
+
+
+@pytest.mark.parametrize(("d", "tau"), CASES)
+def test_moves_leave_the_law_as_it_is(d, tau, seed):
+    assert least_p(np.random.default_rng(seed), d, 2.0, TAUS[tau]) > 1e-5
+
+
+class NoChoice(FlatDirections):
+    """Without the density of the proposals."""
+
+    def _log_target(self, beta, tau_sq_inv):
+        self.log_units = np.full(len(self.units), -1e6)
+        self.log_units[self.firsts] = 0.0
+        return super()._log_target(beta, tau_sq_inv)
+
+
+class NoUnits(FlatDirections):
+    """Without the units of the shifts in the density of the proposals."""
+
+    def _log_target(self, beta, tau_sq_inv):
+        self.log_units = np.zeros(len(self.units))
+        return super()._log_target(beta, tau_sq_inv)
+
+
+class NoSlab(FlatDirections):
+    def _log_target(self, beta, tau_sq_inv):
+        self.slab = 0.0
+        return super()._log_target(beta, tau_sq_inv)
+
+
+@pytest.mark.parametrize("error", [NoChoice, NoUnits, NoSlab])
+def test_errors_are_seen(error, seed):
+    assert least_p(np.random.default_rng(seed), 1, 2.0, TAUS["of the slab"], error) < 1e-6
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 6])
+def test_the_density_is_that_of_quadrature(d):
+    """In units of that at 1."""
+
+    def density(square):
+        top = np.log(square) / 2  # of the integrand about there, or below 1
+        law = lambda x: np.exp(-d * (x - top) - square * np.exp(-2 * x) / 2) / np.cosh(x)  # noqa: E731
+        places = sorted({top - 4, top, top + 4, 0.0, 20.0, max(top, 20.0) + 40})
+        parts = [quad(law, *ends, epsabs=0, epsrel=1e-11, limit=500)[0] for ends in pairwise(places)]
+        return np.log(sum(parts)) - d * top
+
+    squares = np.array([1e-60, 1e-12, 1e-4, 0.3, 2.0, 50.0, 1e4, 1e30])
+    found, want = log_marginal(squares, d), [density(square) for square in squares]
+    np.testing.assert_allclose(found - found[4], np.array(want) - want[4], rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("d", [2, 5])
+def test_the_density_beyond_its_table_is_a_power(d):
+    far, near = log_marginal(np.array([1e60, 1e62]), d), log_marginal(np.array([1e-62, 1e-60, 0.0]), d)
+    np.testing.assert_allclose(np.diff(far), -(d + 1) / 2 * np.log(100), rtol=1e-9)
+    np.testing.assert_allclose(near[0] - near[1], (d - 1) / 2 * np.log(100), rtol=1e-9)
+    assert np.isfinite(near).all()
+
+
+# The rows -------------------------------------------------------------------------------------------------------------
+
+
+def table(seed, n=60):
+    """Two categories, the levels of one apart, a column and its copy in another unit, and two of noise."""
+    rng = np.random.default_rng(seed)
+    two, four, number = rng.random(n) < 0.4, rng.integers(0, 4, n), rng.standard_normal(n) + 30
+    levels = np.eye(4)[four]
+    X = np.column_stack([levels[:, :2], two, number, ~two, levels[:, 2:], 5 - 3 * number, rng.standard_normal((n, 2))])
+    return X, (rng.random(n) < 0.5).astype(np.uint8)
+
+
+WAYS = {
+    "as it is": {},
+    "standardised": {"standardize": True},
+    "in other units": {"prior_scale": np.array([1.0, 2.0, 0.1, 1.0, 3.0, 1.0, 0.5, 4.0, 1.0, np.inf])},
+    "weighted": {"weight": np.linspace(0.2, 3.0, 60)},
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("kind", ["array", "sparse", "three classes"])
+def test_no_predictor_moves(way, kind, seed):
+    """Those of all sets are moved, and their rows stay."""
+    (X, y), rng = table(seed), np.random.default_rng(seed)
+    given = {"unpenalized": np.arange(10) == 9, **WAYS[way]}
+    likelihood = {"likelihood": MultinomialProbit(3)} if kind == "three classes" else {}
+    y = np.arange(60, dtype=np.uint8) % 3 if likelihood else y
+    X, ops = (sp.csr_array(X), sparse_cpu) if kind == "sparse" else (X, cpu)
+    rows = Rows(X, y, True, ops, ALONE, **likelihood, **given)
+    sets, more = rows.indicator_sets(60)
+    assert [len(levels.columns) for levels in (*sets, *more)] == ([2, 4] if kind == "sparse" else [2, 4, 2])
+    problem = Problem(rows, FixedPrior(rows.columns, 2.0), 1.0, KEY)
+    problem = contrasted(problem) if likelihood else problem
+    flat = FlatDirections([*sets, *more], problem)
+    moved = beta = rng.normal(0, 0.1, (50, flat.d * 11))
+
+    def predictors(beta):
+        return rows.predictors(side_by_side(beta, flat.d))
+
+    for t in range(30):
+        moved = flat._shifted(moved, np.full(50, 0.3**-2), ops, KEY, t)
+    is_moved, of_sets = (moved != beta).any(axis=0), np.isin(np.arange(beta.shape[1]), flat.places)
+    assert is_moved[: -flat.d][of_sets[: -flat.d]].all()
+    assert not is_moved[: -flat.d][~of_sets[: -flat.d]].any()
+    assert abs(predictors(moved) - predictors(beta)).max() < 1e-7 * abs(moved).max()
+
+
+def test_a_set_with_a_column_that_is_not_shrunk_and_one_that_meets_another_are_left_out(seed):
+    X, y = table(seed)
+    rows = Rows(X, y, True, cpu, ALONE, unpenalized=np.arange(10) == 2)
+    sets, more = rows.indicator_sets(60)
+    problem = Problem(rows, FixedPrior(rows.columns, 2.0), 1.0, KEY)
+    assert len(FlatDirections([*sets, *more], problem)) == len([*sets, *more]) - 1
+    assert len(FlatDirections([*sets, *sets], problem)) == 1
+
+
+# Whole fits -----------------------------------------------------------------------------------------------------------
+
+
+def clinic(seed, n=600, p=40):
+    """A frame with two sexes, a column each, and columns of noise; and the score of its rows."""
+    rng = np.random.default_rng(seed)
+    female, noise = rng.random(n) < 0.4, rng.standard_normal((n, p))
+    frame = pd.DataFrame(noise, columns=[f"x{j}" for j in range(p)])
+    return frame.assign(f=female * 1.0, m=~female * 1.0), 1.2 * female - 0.6 + noise[:, 0] * 0.5, rng
+
+
+def fitted(kind, seed):
+    frame, eta, rng = clinic(seed, *((60, 90) if kind == "more columns than rows" else ()))
+    how, given = {"n_iter": 600, "burn_in": 300, "random_state": seed, "n_jobs": 1}, {}
+    u = eta + rng.standard_normal(len(eta))
+    y = (u > 0).astype(int)
+    if kind == "grades in order":
+        y, how = np.digitize(u, [-0.5, 0.7]), how | {"ordered": True}
+    if kind == "groups":
+        given = {"groups": rng.integers(0, 15, len(y))}
+    if kind == "sparse":
+        rare = sp.random_array((len(y), 60), density=0.02, rng=rng)
+        frame = sp.csr_array(sp.hstack([rare, frame[["f", "m"]]]))
+    if kind == "more columns than rows":
+        how |= {"slab_scale": "per_contrast"}
+    return HorseshoeProbitClassifier(**how).fit(frame, y, **given)
+
+
+@pytest.mark.parametrize("kind", ["plain", "grades in order", "groups", "sparse", "more columns than rows"])
+def test_two_levels_are_alike(kind, seed):
+    """Of two levels the coefficients have the same law but for the sign, and chains pass from one mode to the other."""
+    f, m = np.moveaxis(fitted(kind, seed).coef_draws_[..., -2:], 2, 0)
+    both, sizes = np.tanh(3 * (f + m)), np.abs([f, m]).mean(axis=(1, 2))
+    assert rhat(both) < 1.05
+    assert ess_bulk(both) > 250
+    assert abs(both.mean()) < 4.5 * mcse_mean(both)
+    assert 0.7 < sizes[0] / sizes[1] < 1.4
