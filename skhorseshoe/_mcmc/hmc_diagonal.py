@@ -1,10 +1,10 @@
 """Split Hamiltonian Monte Carlo whose mass matrix is diagonal: of the rows it needs products alone, see ``hmc.py``.
 
 Of the information of the reference only the diagonal is kept, in coordinates in which it is nearly all: the intercept
-is that at the means of the columns, weighted by the information of the rows, and what the levels of a category have in
-common is added (``core/diagonal_gaussian.hpp``). The reference is at the median of the posterior; at a mode, or with
-another intercept, steps are half as long. After each trajectory tau moves with u held, and single coefficients move
-with their local scales (``core/column_moves.hpp``), both with tests of their own.
+is that at the means of the columns, weighted by the information of the rows (``core/diagonal_gaussian.hpp``). The
+reference is at the median of the posterior; at a mode, or with another intercept, steps are half as long. After each
+trajectory tau moves with u held, and single coefficients move with their local scales (``core/column_moves.hpp``), both
+with tests of their own. What the levels of a category have in common moves in ``flat_directions.py``.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ class DiagonalReference(NamedTuple):
 def sweep(state, rows, references, tuning, moves, tau_0, ops, key):
     """Draw every unknown once from its law given the others; returns the new state.
 
-    references : ``hmc.Reference`` with its mass matrix, and with one without sets for moves of tau. tuning :
+    references : ``hmc.Reference`` with its mass matrix, and with one for moves of tau, of whole information. tuning :
     ``hmc.Tuning``, whose moves of tau are apart. moves : ``ColumnMoves``.
     """
     t = state.sweep

@@ -89,8 +89,8 @@ class DiagonalChains(TunedChains):
     def _take(self, reference):
         self.reference = reference
         rows, fixed, _, _ = self.problem
-        sizes, more = (len(self.state.beta), rows.columns.n_shrunk), ((self._sets(), self._unbounded), ((), None))
-        both = (rows.ops.DiagonalMassMatrix(reference, fixed, *sizes, rows.threads, *given) for given in more)
+        given = fixed, len(self.state.beta), rows.columns.n_shrunk, rows.threads
+        both = (rows.ops.DiagonalMassMatrix(reference, *given, unbounded) for unbounded in (self._unbounded, None))
         self.references = [hmc.Reference(None, None, None, mass_matrix) for mass_matrix in both]
         self.moves.set_reference(reference)
 
@@ -101,15 +101,6 @@ class DiagonalChains(TunedChains):
         out[rows.columns.place[rows.one_sided_columns.columns]] = 1.0
         out[rows.columns.n_shrunk :] = 0.0
         return out if out.any() else None
-
-    def _sets(self):
-        """The places of the levels of each category, and the v of ``DiagonalMassMatrix``."""
-        c, out = self.problem.rows.columns, []
-        for levels in self.problem.rows.level_sets:
-            places = c.place[levels.columns]
-            above = (c.centre[levels.columns] - levels.base) / c.unit[levels.columns]
-            out.append((places, np.sqrt(self.reference.size) * (self.reference.centre[places] + above)))
-        return out
 
     def _mode(self):
         """The mode of beta with a prior as wide as the start, or near it; and that as the only point."""

@@ -1,4 +1,4 @@
-"""A mass matrix that is diagonal but for categories, on the host, see ``core/diagonal_gaussian.hpp``."""
+"""A diagonal mass matrix, on the host, see ``core/diagonal_gaussian.hpp``."""
 
 import numpy as np
 
@@ -13,28 +13,21 @@ _SOFTNESS = 0.3  # c of unbounded columns
 
 
 class DiagonalMassMatrix(Moving):
-    """As ``MassMatrix``, with M = diag(H + D), less v v' for each category. A trajectory is overwritten.
+    """As ``MassMatrix``, with M = diag(H + D). A trajectory is overwritten.
 
-    reference : ``DiagonalReference``. fixed : ``FixedPrior``. p : number of shrunk coefficients. sets : places (k,) and
-    v (k,) for each category, none in two. unbounded : (q,) 1 for shrunk columns that the data do not bound, 0 for
-    others; None for none.
+    reference : ``DiagonalReference``. fixed : ``FixedPrior``. p : number of shrunk coefficients. unbounded : (q,) 1 for
+    shrunk columns that the data do not bound, 0 for others; None for none.
     """
 
-    def __init__(self, reference, fixed, n_chains, p, threads, sets=(), unbounded=None):
-        self.threads, q = threads, len(reference.point)
-        places = np.concatenate([np.empty(0, np.int64), *(places for places, _ in sets)])
-        self.v = np.concatenate([np.empty(0), *(v for _, v in sets)])
-        self.diagonal = reference.information.copy()  # H + v^2, without f
-        self.diagonal[places] += self.v**2
-        self.b = self.diagonal * reference.point + reference.score  # H r + g without sets
-        fields = {"point": reference.point, "score": reference.score, "centre": reference.centre}
-        fields |= {"anchor": fixed.anchor, "fixed": fixed.diagonal, "whole": self.diagonal, "whole_v": self.v}
-        fields |= {"softness": None if unbounded is None else _SOFTNESS * unbounded, "p": p, "q": q}
-        fields |= {"places": places, "starts": np.cumsum([0, *(len(v) for _, v in sets)]), "n_sets": len(sets)}
-        sizes = {"inverse_root": q, "mean": q, "along": len(places), "grow": len(sets), "shrink": len(sets)}
-        sizes |= {} if unbounded is None else {"soft": q, "soft_v": len(places)}
-        self.chains = {"soft": None, "soft_v": None} | {name: np.empty((n_chains, k)) for name, k in sizes.items()}
-        self.record, self.shape = record("DiagonalGaussians", fields | self.chains), (n_chains, q)
+    def __init__(self, reference, fixed, n_chains, p, threads, unbounded=None):
+        self.threads, self.shape = threads, (n_chains, q := len(reference.point))
+        self.b = reference.information * reference.point + reference.score  # H r + g
+        fields = {"point": reference.point, "score": reference.score, "centre": reference.centre, "p": p, "q": q}
+        fields |= {"anchor": fixed.anchor, "fixed": fixed.diagonal, "whole": reference.information, "soft": None}
+        fields |= {"softness": None if unbounded is None else _SOFTNESS * unbounded}
+        of_chains = ("inverse_root", "mean") if unbounded is None else ("inverse_root", "mean", "soft")
+        self.chains, self.diagonal = {name: np.empty(self.shape) for name in of_chains}, reference.information
+        self.record = record("DiagonalGaussians", fields | self.chains)
 
     def begin(self, reference, state, key, same_scales=False):
         """A ``Trajectory`` from a state, with fresh v."""
@@ -44,8 +37,8 @@ class DiagonalMassMatrix(Moving):
         return trajectory
 
     def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key):
-        """lambda^-2 and tau^-2 after moves of tau with u held, and the share that was accepted; without sets
-        and unbounded columns."""
+        """lambda^-2 and tau^-2 after moves of tau with u held, and the share that was accepted; without
+        unbounded columns."""
         scales = lambda_sq_inv.copy(), tau_sq_inv.copy(), np.empty(len(tau_sq_inv))
         law = self.diagonal, self.b, lambda_sq_inv.shape[1], tau_0, tuning.tau_step, tuning.tau_moves, sweep, key
 

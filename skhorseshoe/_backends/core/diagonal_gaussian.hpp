@@ -1,99 +1,53 @@
 // The Gaussian of split Hamiltonian Monte Carlo with a diagonal mass matrix, and the parts of a leapfrog step with it, of one
 // chain: the others of ``conditional_gaussian.hpp`` and ``leapfrog.hpp`` have a matrix.
 //
-// In the coordinates with the intercept at ``centre`` M is diag(H + D), less v v' for each category. Of the levels of a
-// category, whose columns have the same sum in every row, the information is that diagonal matrix with v_j^2 added to it,
-// less v v'. With s = v / a, a^2 the diagonal then, the root of M is L = a (I - g s s'), and what is along s is stretched.
+// In the coordinates with the intercept at ``centre`` M is diag(H + D) = a^2.
 //
-// Of a column that the data do not bound, H_jj and v_j are multiplied by f_j = 1 / (1 + c (H_jj / d_j)^1/2): where its scale
+// Of a column that the data do not bound, H_jj is multiplied by f_j = 1 / (1 + c (H_jj / d_j)^1/2): where its scale
 // is large the coefficient is far out, where the log-likelihood is flat. f depends on the scales alone, which stay in a
 // trajectory.
 #pragma once
 #include "leapfrog.hpp"
 
-constexpr double LEAST_RATIO = 1e-16, LEAST_D = 1e-300;          // the least d_j / H_jj in f, and the least d_j
-constexpr double LEAST_SHARE = 1e-300, LARGEST_SHARE = 1.0 - 1e-12;  // of s's
+constexpr double LEAST_RATIO = 1e-16, LEAST_D = 1e-300;  // the least d_j / H_jj in f, and the least d_j
 
 // What all chains share, and arrays of all chains.
 struct DiagonalGaussians {  // filled by Python
     i64 p, q;                                    // shrunk coefficients, and all
     const double *point, *score, *centre;        // (q,) of the reference; the score less the fixed prior's
     const double *anchor, *fixed;                // (q,) of the fixed prior
-    const double* whole;                         // (q,) H_jj + v_j^2 without f
+    const double* whole;                         // (q,) H_jj without f
     const double* softness;                      // (q,) c of unbounded columns, 0 of others; null for none
-    const i64 *places, *starts;                  // (k,) the columns of all sets, and where in it each begins and ends
-    i64 n_sets;
-    const double* whole_v;                       // (k,) without f
-    // Overwritten: the diagonal and v with f (n_chains, q) and (n_chains, k), not used without ``softness``.
-    double *soft, *soft_v;
-    double *inverse_root, *mean;                 // (n_chains, q) 1 / a, and m
-    double *along;                               // (n_chains, k) s
-    double *grow, *shrink;                       // (n_chains, n_sets) by how much what is along s changes with L^-1, and L
+    double* soft;                                // overwritten: (n_chains, q) H_jj with f; null without ``softness``
+    double *inverse_root, *mean;                 // overwritten: (n_chains, q) 1 / a, and m
 };
 
 // The same of one chain.
 struct DiagonalGaussian {
     const DiagonalGaussians& all;
-    const double *diagonal, *v;
-    double *inverse_root, *mean, *along, *grow, *shrink;
+    const double* diagonal;
+    double *inverse_root, *mean;
 };
 
 HD DiagonalGaussian of_chain(const DiagonalGaussians& all, i64 c) {
-    const i64 q = all.q, k = all.n_sets ? all.starts[all.n_sets] : 0, n = all.n_sets;
-    return {all, all.softness ? all.soft + c * q : all.whole, all.softness ? all.soft_v + c * k : all.whole_v,
-            all.inverse_root + c * q, all.mean + c * q, all.along + c * k, all.grow + c * n, all.shrink + c * n};
-}
-
-// Stretches what is along s of x (q,), for each set.
-HD void stretch(const DiagonalGaussian& at, const double* stretches, double* x) {
-    for (i64 i = 0; i < at.all.n_sets; ++i) {
-        const i64* place = at.all.places + at.all.starts[i];
-        const double* s = at.along + at.all.starts[i];
-        const i64 k = at.all.starts[i + 1] - at.all.starts[i];
-        const double change = stretches[i] * sum(k, [=](i64 j) { return x[place[j]] * s[j]; });
-        for (i64 j = 0; j < k; ++j) x[place[j]] += change * s[j];
-    }
-}
-
-// sum_j x(j) v_j over the places of a set.
-template <class F> HD double sum_along_v(const DiagonalGaussian& at, i64 set, F x) {
-    const i64 first = at.all.starts[set];
-    return sum(at.all.starts[set + 1] - first, [&](i64 k) { return x(at.all.places[first + k]) * at.v[first + k]; });
+    const i64 at = c * all.q;
+    return {all, all.softness ? all.soft + at : all.whole, all.inverse_root + at, all.mean + at};
 }
 
 // Takes the scales of chain c.
 HD void set_gaussian(const DiagonalGaussians& all, i64 c, const double* lambda_sq_inv, double tau_sq_inv) {
     const DiagonalGaussian at = of_chain(all, c);
-    double *soft = all.softness ? const_cast<double*>(at.diagonal) : nullptr, *soft_v = soft ? const_cast<double*>(at.v) : nullptr;
+    double* soft = all.softness ? all.soft + c * all.q : nullptr;
     for (i64 j = 0; j < all.q; ++j) {
         const double d = j < all.p ? tau_sq_inv * lambda_sq_inv[j] : 0.0, H = all.whole[j];
         if (soft) soft[j] = H / (1.0 + all.softness[j] * sqrt(H / (d + LEAST_RATIO * H + LEAST_D)));
-        at.inverse_root[j] = 1.0 / sqrt(d + at.diagonal[j]);
-        at.mean[j] = at.diagonal[j] * all.point[j] + all.score[j];  // H r + g
+        const double precision = d + at.diagonal[j];
+        at.inverse_root[j] = 1.0 / sqrt(precision);
+        at.mean[j] = (at.diagonal[j] * all.point[j] + all.score[j]) / precision;  // of H r + g
     }
-    for (i64 i = 0; i < all.n_sets; ++i)
-        for (i64 k = all.starts[i]; k < all.starts[i + 1]; ++k) {
-            const i64 j = all.places[k];
-            if (soft_v) soft_v[k] = all.whole[j] > 0.0 ? all.whole_v[k] * (soft[j] / all.whole[j]) : 0.0;
-            at.along[k] = at.v[k] * at.inverse_root[j];
-        }
-    for (i64 i = 0; i < all.n_sets; ++i) {
-        const double* s = at.along + all.starts[i];
-        const double square = sum(all.starts[i + 1] - all.starts[i], [=](i64 j) { return s[j] * s[j]; });
-        const double share = largest(least(square, LARGEST_SHARE), LEAST_SHARE), root = sqrt(1.0 - share);
-        at.grow[i] = (1.0 / root - 1.0) / share, at.shrink[i] = (root - 1.0) / share;
-    }
-    for (i64 i = 0; i < all.n_sets; ++i) {
-        const double total = sum_along_v(at, i, [&](i64 j) { return all.point[j]; });
-        for (i64 k = all.starts[i]; k < all.starts[i + 1]; ++k) at.mean[all.places[k]] -= total * at.v[k];
-    }
-    for (i64 j = 0; j < all.q; ++j) at.mean[j] *= at.inverse_root[j];
-    stretch(at, at.grow, at.mean);
-    stretch(at, at.grow, at.mean);
-    for (i64 j = 0; j < all.q; ++j) at.mean[j] *= at.inverse_root[j];
 }
 
-// Columns of a tile: the force without sets, and what they add to U. shift : of the intercept to ``centre``, or 0.
+// Columns of a tile: the force, and what they add to U. shift : of the intercept to ``centre``, or 0.
 HD void force_of_tile(const DiagonalGaussian& at, i64 first, i64 n, const double* beta, const double* score, double along,
                       double shift, double of_intercept, double* __restrict force, double* __restrict U) {
     const DiagonalGaussians& all = at.all;
@@ -125,12 +79,6 @@ HD double potential_and_force(const DiagonalGaussian& at, const double* beta, do
     }
     force_of_tile(at, last, 1, beta + last, score + last, along, shift, of_intercept, force + last, of_tile);
     U += of_tile[0];
-    for (i64 i = 0; i < all.n_sets; ++i) {
-        const double total = sum_along_v(at, i, [=](i64 j) { return beta[j] - all.point[j]; });
-        for (i64 k = all.starts[i]; k < all.starts[i + 1]; ++k) force[all.places[k]] += total * at.along[k];
-        U += 0.5 * total * total;
-    }
-    stretch(at, at.grow, force);
     return U;
 }
 
@@ -141,7 +89,6 @@ HD void begin(const DiagonalGaussian& at, const double* beta, double loglik, con
     const double shift = sum(q, [=, centre = at.all.centre](i64 j) { return beta[j] * centre[j]; });
     for (i64 j = 0; j < q; ++j) trajectory.u[j] = (beta[j] - at.mean[j]) / at.inverse_root[j];
     trajectory.u[q - 1] += shift / at.inverse_root[q - 1];
-    stretch(at, at.shrink, trajectory.u);
     *trajectory.energy = potential_and_force(at, beta, loglik, score, trajectory.force) + gaussian_energy(trajectory, q);
 }
 
@@ -157,11 +104,9 @@ HD void kick(double angle, const DiagonalGaussian& at, const double* beta, doubl
     });
 }
 
-// beta = m + L'^-1 u.
+// beta = m + u / a.
 HD void to_beta(const DiagonalGaussian& at, const double* u, double* beta) {
     const i64 q = at.all.q;
-    for (i64 j = 0; j < q; ++j) beta[j] = u[j];
-    stretch(at, at.grow, beta);
-    for (i64 j = 0; j < q; ++j) beta[j] = at.mean[j] + beta[j] * at.inverse_root[j];
+    for (i64 j = 0; j < q; ++j) beta[j] = at.mean[j] + u[j] * at.inverse_root[j];
     beta[q - 1] -= sum(q, [=, centre = at.all.centre](i64 j) { return beta[j] * centre[j]; });
 }
