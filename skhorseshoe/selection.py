@@ -111,7 +111,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         to 20, then some up to 200, and all columns; "difference" of shape (n_sizes,), the log score of summaries of
         that size less that of the full model, in nats, summed over the (weighted) rows held out, 0 for all columns;
         "se" of shape (n_sizes,), its standard error, each row being one observation; "log_score", that of the full
-        model, like all of these with about 100 draws of the model of each fold; "n_rows", the number of rows held out.
+        model, like all of these with 100 to 400 draws of the model of each fold; "n_rows", the number of rows held out.
         `ModelSizeDisplay <skhorseshoe.plotting.ModelSizeDisplay>` draws it.
     error_ : ndarray of shape (n_features,) or None
         With ``rule="fsr"``, the probability of each column to be false. The mean over the kept columns that are
@@ -131,11 +131,12 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     that the penalty has shrunk, and taken if these lie in the credible region about the posterior mean in that loss
     (Bondell & Reich 2012).
 
-    With ``cv`` a summary predicts with 100 draws of the fold, each projected on its columns: on what predicts most like
-    the draw with all columns, in Kullback-Leibler divergence (Goutis & Robert 1998), so that only what is left out
-    makes a difference. The rule for the size is that of projpred's ``suggest_size`` with ``thres_elpd=-4``: of a
-    difference below 4 nats the standard error says little (Sivula, Magnusson, Matamoros & Vehtari 2020), and with it
-    alone one in about fifteen data sets of pure noise would keep columns.
+    With ``cv`` a summary predicts with draws of the fold, 100 of 4000 rows or more and up to 400 of fewer, each
+    projected on its columns: on what predicts most like the draw with all columns, in Kullback-Leibler divergence
+    (Goutis & Robert 1998), so that only what is left out makes a difference. The rule for the size is that of
+    projpred's ``suggest_size`` with ``thres_elpd=-4``: of a difference below 4 nats the standard error says little
+    (Sivula, Magnusson, Matamoros & Vehtari 2020), and with it alone one in about fifteen data sets of pure noise would
+    keep columns.
 
     "fsr" puts the columns in order of their probability of being false and takes them as long as its mean is at most
     ``q``: the Bayesian false discovery rate (Mueller et al. 2004) of signs (Stephens 2017).

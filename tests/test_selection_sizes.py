@@ -1,12 +1,14 @@
 """The number of columns by cross-validation."""
 
+from warnings import catch_warnings, simplefilter
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GroupKFold, RepeatedStratifiedKFold
+from sklearn.model_selection import GroupKFold, RepeatedStratifiedKFold, cross_val_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
@@ -54,6 +56,21 @@ def test_the_search_goes_on_without_folds_too(selected, problem):
     np.testing.assert_array_equal(selected.estimator_.coef_draws_, alone.estimator_.coef_draws_)
     assert clone(selected).set_params(rule="interval").fit(*problem).sizes_ is None  # which has no sizes
     np.testing.assert_array_equal(selected.path_["supports"][: len(alone.path_["supports"])], alone.path_["supports"])
+
+
+@pytest.mark.slow
+def test_the_score_of_separated_rows_is_that_of_cross_validation():
+    """Where few draws would give some rows probabilities near 0, and no column would seem to help."""
+    rng = np.random.default_rng(9)
+    X = 0.7**0.5 * rng.standard_normal((120, 6)).repeat(10, axis=1) + 0.3**0.5 * rng.standard_normal((120, 60))
+    y = X[:, [0, 10, 20]] @ [1.2, -1.2, 1.2] + rng.standard_normal(120) > 0
+    model = HorseshoeProbitClassifier(n_iter=300, burn_in=200, random_state=0)
+    with catch_warnings():
+        simplefilter("ignore")  # of separated classes
+        found = HorseshoeSelector(model, cv=5).fit(X, y)
+        scores = cross_val_score(model, X, y, cv=5, scoring="neg_log_loss")
+    assert abs(found.sizes_["log_score"] - 24 * scores.sum()) < 5
+    assert found.suggested_size_ > 0
 
 
 def test_rows_held_out_are_not_seen(problem):

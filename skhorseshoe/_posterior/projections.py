@@ -21,7 +21,8 @@ from .._utils.arrays import dense
 from .dss import predictor_draws, root_or_one, weighted_root
 from .ordered import own_draws
 
-_PROJECTED_DRAWS = 100  # draws to project
+# Draws to project: at least, at most, and times rows between. Few rows may be in the tails of all but some draws.
+_FEWEST_DRAWS, _MOST_DRAWS, _DRAWS_OF_ROWS = 100, 400, 400_000
 _PROJECTION_STEPS = 4  # steps towards the smallest divergence
 _LEAST_GAIN = 0.01  # nats; steps end if none gains more for any draw
 _PREDICTORS_AT_A_TIME = 2**20  # linear predictors to compute at a time
@@ -41,7 +42,8 @@ class Projection:
         self._X, self._weight = X, weight if len(weight) else np.ones(X.shape[0])
         self._root, self._centre = weighted_root(model, X, weight, informed=False)
         self._has_intercept = self._root.shape[1] > X.shape[1]
-        most = max(_PROJECTED_DRAWS, len(model.coef_draws_))
+        most = np.clip(_DRAWS_OF_ROWS // X.shape[0], _FEWEST_DRAWS, _MOST_DRAWS)
+        most = max(int(most), len(model.coef_draws_))  # one of each chain
         coef, intercept = predictor_draws(model, most)
         coef = coef.astype(np.float64)  # (m d, q), about the centre
         if self._has_intercept:
