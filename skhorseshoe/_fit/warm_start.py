@@ -12,9 +12,15 @@ from .._utils.warn import warn
 
 
 def earlier(model):
-    """What a fitted model keeps of its chains, with the draws; None if it keeps nothing."""
-    saved = vars(model).get("_saved_run")
+    """What a fitted model keeps of its chains, with the draws; None, and a warning, if it keeps nothing."""
+    if not hasattr(model, "coef_draws_"):
+        return None
+    saved = vars(model)["_saved_run"]
     if saved is None:
+        warn(
+            "warm_start=True finds no chains to go on with, since the last fit has kept none, as one without "
+            "warm_start=True does. So this fit starts anew, without its draws."
+        )
         return None
     draws = {name: getattr(model, f"{name}_draws_") for name in STORED}
     return {**saved, "draws": {**saved["draws"], **draws}}

@@ -82,16 +82,17 @@ def information_of(model, eta, max_draws):
     return information_of_rows(likelihood, contrasts)
 
 
-def refuse_classes(model, what):
-    """Raise a ValueError if a model of more than two classes is asked for what is of two."""
+def refuse_classes(model, what, one_score=False, with_y=False):
+    """Raise a ValueError if a model of more than two classes is asked for what is of two. one_score, with_y : whether
+    the answer needs ``needs_one_score``, or has labels of rows, which a model of some rows has not."""
     if is_ordered(model):
         levels = model.ordered_classes_.tolist()
+        others = "" if one_score else f", or of y == a class, inspection.one_vs_rest(model, {levels[1]!r})"
         raise ValueError(
             f"{what} is of two classes, and this model has {len(levels)} in order. Ask it of the model of y >= a class "
-            f"above the lowest, inspection.at_least(model, {levels[-1]!r}), or of y == a class, "
-            f"inspection.one_vs_rest(model, {levels[1]!r})."
+            f"above the lowest, inspection.at_least(model, {levels[-1]!r}){others}."
         )
-    refuse_several(model, what)
+    refuse_several(model, what, one_score, with_y)
 
 
 def needs_two(model, what):
@@ -100,14 +101,15 @@ def needs_two(model, what):
     return ValueError(f"{what} is not for a fit to {len(model.classes_)} classes: fit {cure}, which has two.")
 
 
-def refuse_several(model, what):
-    """Raise a ValueError if a model of several classes is asked for what is of two."""
+def refuse_several(model, what, one_score=False, with_y=False):
+    """Raise a ValueError if a model of several classes is asked for what is of two; as ``refuse_classes``."""
     if has_sizes(model):
         first, second, *_ = model.classes_.tolist()
+        rest = [] if one_score else [f"one and the rest, inspection.one_vs_rest(model, {second!r})"]
+        pair = [] if with_y else [f"one against another, inspection.against(model, {second!r}, {first!r})"]
         raise ValueError(
-            f"{what} is of two classes, and this model has {len(model.classes_)}. Ask it of the model of one and the "
-            f"rest, inspection.one_vs_rest(model, {second!r}), or of one against another, "
-            f"inspection.against(model, {second!r}, {first!r})."
+            f"{what} is of two classes, and this model has {len(model.classes_)}. Ask it of the model of "
+            f"{', or of '.join(rest + pair)}."
         )
 
 

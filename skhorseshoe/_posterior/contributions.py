@@ -115,7 +115,7 @@ def contributions(
     True
     """
     steps, classifier = unwrap(model)
-    refuse_classes(classifier, "contributions")
+    refuse_classes(classifier, "contributions", one_score=True)
     needs_one_score(classifier, "contributions")
     refuse_offset(classifier, "contributions")
     refuse_slopes(

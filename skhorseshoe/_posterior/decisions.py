@@ -210,7 +210,7 @@ def matched_rows(model, X, y, groups, offset, new_groups, what="A display of pro
             f"{what} with y takes no model {classifier._derived}: that is of rows for which no other class is "
             "possible, and rows of both are those that others have left. Ask inspection.one_vs_rest(model, label)."
         )
-    refuse_classes(classifier, what)
+    refuse_classes(classifier, what, with_y=y is not None)
     refuse_lazy(X)
     warn_if_reordered(X, y=y)
     rows = prepared(steps, X, groups=groups, offset=offset)

@@ -168,7 +168,7 @@ class PredictionsMixin(PosteriorMixin):
         if of_one and not is_grouped(self):
             raise ValueError("of_one=True is for new groups, and this model was fitted without groups: leave it out.")
         if of_one:
-            refuse_classes(self, "of_one=True")
+            refuse_classes(self, "of_one=True", one_score=True)
             needs_one_score(self, "of_one=True")
 
         def ends(eta, ops, own):

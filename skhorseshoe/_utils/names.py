@@ -1,5 +1,6 @@
 """Names of features."""
 
+import re
 from collections import Counter
 from collections.abc import Hashable, Mapping
 from difflib import get_close_matches
@@ -52,7 +53,8 @@ def are_names(values):
 
 
 def shorten(name, letters):
-    """A name, without its middle if it has more than ``letters`` letters."""
+    """A name, without its middle if it has more than ``letters`` letters; "x and 12 more" becomes "x +12" before."""
+    name = name if len(name) <= letters else re.sub(r" and (\d+) more$", r" +\1", name)
     tail = (letters - 1) // 2
     return name if len(name) <= letters else f"{name[: letters - 1 - tail]}…{name[len(name) - tail :]}"
 

@@ -54,7 +54,9 @@ def open_rows(folder, check, groups):
         raise _files.damaged(paths[1], f"it has the code {codes.max()} of {len(classes)} labels", _CURE)
     X = X if names == [*range(len(names))] else pd.DataFrame(X, columns=names, copy=False)
     y = _decoded(paths[1], classes, codes) if classes else None
-    return (X, y, _groups(folder, blocks, check)) if groups else (X, y)
+    has_groups = bool(blocks) and len(blocks[-1]) > 4
+    labels = _groups(folder, blocks, check) if groups or (check and has_groups) else None
+    return (X, y, labels) if groups else (X, y)
 
 
 def _groups(folder, blocks, check):

@@ -75,7 +75,7 @@ class PriorDisplay(AxesDisplay):
             posterior are averaged over these.
         """
         steps, classifier = unwrap(estimator)
-        refuse_several(classifier, "PriorDisplay")
+        refuse_several(classifier, "PriorDisplay", one_score=True)
         needs_one_score(classifier, "PriorDisplay")
         refuse_lazy(X)
         classifier = population(classifier)

@@ -129,6 +129,8 @@ def test_damaged_groups_are_refused(file, visits, tmp_path):
     path.write_bytes(data)
     with pytest.raises(ValueError, match="checksum of rows 0 to"):
         disk.load(tmp_path / "rows", check=True, groups=True)
+    with pytest.raises(ValueError, match="checksum of rows 0 to"):
+        disk.load(tmp_path / "rows", check=True)
     path.write_bytes(b"\xff" * len(data))
     with pytest.raises(ValueError, match=file):
         disk.load(tmp_path / "rows", groups=True)

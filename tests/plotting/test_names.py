@@ -7,6 +7,7 @@ import pytest
 from artists import EVERY, made, outside, overlap, row_names
 from matplotlib import pyplot as plt
 
+from skhorseshoe._utils.names import shorten
 from skhorseshoe.plotting import (
     AutocorrelationDisplay,
     CoefficientsDisplay,
@@ -129,6 +130,12 @@ def test_shortened_names_can_be_told_apart():
     assert end.endswith("xxend")
     assert short == "short"
     assert len(first) == len(begin) < 40
+
+
+def test_the_number_of_more_columns_stays_whole():
+    assert shorten("GENE18 and 12 more", 14) == "GENE18 +12"
+    assert shorten("GENE1800000000 and 12 more", 14) == "GENE180…00 +12"
+    assert shorten("GENE18 and 12 more", 20) == "GENE18 and 12 more"
 
 
 def test_equal_names_stay_equal():
