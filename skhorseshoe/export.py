@@ -12,6 +12,7 @@ from ._model import PROBIT
 from ._model.multinomial_probit import MultinomialProbit
 from ._posterior.classes import has_sizes
 from ._posterior.grouped_prediction import is_grouped, refuse_offset
+from ._posterior.onnx_steps import convert
 from ._posterior.ordered import is_ordered, own_draws
 from ._posterior.pipeline import unwrap
 from ._posterior.predict import flat_draws, n_draws_of
@@ -39,7 +40,8 @@ def to_onnx(model: Model, X: RowsLike = None, *, n_draws: int | None = None) -> 
         Fitted. Steps before the classifier are converted by skl2onnx, in float64.
     X : array or pandas.DataFrame, default=None
         One row or more, as ``model.predict_proba`` takes them, where columns differ in type: each column of a frame
-        becomes an input of its own, of its name and type. None is one input ``X`` of float64 with all columns.
+        becomes an input of its own, of its name and type; those of pandas' nullable types become float64. None is one
+        input ``X`` of float64 with all columns.
     n_draws : int or None, default=None
         Maximum number of draws to use, evenly spaced, equally many from each chain, as ``max_draws`` of
         ``predict_proba_samples``; at least ``n_chains``. The file has ``8 * n_draws * n_features`` bytes, and time is
@@ -50,8 +52,8 @@ def to_onnx(model: Model, X: RowsLike = None, *, n_draws: int | None = None) -> 
     graph : onnx.ModelProto
         ``graph.SerializeToString()`` is the file. Its outputs are ``label`` and ``probabilities``, (n,) and
         (n, n_classes) in the order of ``classes_``: the average over these draws, within 1e-10 but for what the steps
-        round; of several classes without an order within 1e-9. It cannot raise errors: a row with a missing value has
-        probabilities nan.
+        round; of several classes without an order within 1e-9. It does not raise errors: a row with a missing value,
+        or with a level that a OneHotEncoder refuses, has probabilities nan.
 
     Raises
     ------
@@ -91,6 +93,7 @@ def to_onnx(model: Model, X: RowsLike = None, *, n_draws: int | None = None) -> 
     before, rows, kind = None, "X", onnx.TensorProto.DOUBLE
     if steps is not None:
         before = _steps(steps, X)
+        before.ir_version = _IR
         rows, kind = "rows_behind_the_steps", before.graph.output[0].type.tensor_type.elem_type
     graph = _Graph(onnx)
     outputs = _answers(graph, classifier, graph("Cast", rows, to=onnx.TensorProto.DOUBLE), n_draws)
@@ -101,7 +104,6 @@ def to_onnx(model: Model, X: RowsLike = None, *, n_draws: int | None = None) -> 
         body, opset_imports=versions, ir_version=_IR, producer_name="skhorseshoe", producer_version=__version__
     )
     if before is not None:
-        before.ir_version = _IR
         made = onnx.compose.merge_models(before, made, io_map=[(before.graph.output[0].name, rows)])
     onnx.helper.set_model_props(made, {"columns": "\n".join(map(str, names_of(classifier)))})
     return made
@@ -111,11 +113,9 @@ def _steps(steps, X):
     """The steps before the classifier as an ONNX model. X : rows that tell the types of the inputs, or None."""
     try:
         import skl2onnx
-        from skl2onnx.common.data_types import DoubleTensorType
     except ImportError as error:
         raise ImportError(_NEEDED.format("skl2onnx, for the steps before the classifier")) from error
-    types = [("X", DoubleTensorType([None, steps.n_features_in_]))] if X is None else None
-    return skl2onnx.to_onnx(steps, None if X is None else X[:1], initial_types=types, target_opset=_OPSET)
+    return convert(skl2onnx, steps, X, _OPSET)
 
 
 class _Graph:

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.compose import make_column_transformer
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
@@ -110,6 +111,60 @@ def test_pipelines(patients, seed):
     assert_same(scaled, numbers, to_onnx(scaled, n_draws=1000))
     single = numbers.astype(np.float32)
     assert_same(scaled, single, to_onnx(scaled, single), rtol=1e-5)  # scaled in float32
+
+
+def columns_of(X):
+    """The columns of a frame as a server sends them: strings, booleans, whole numbers, or floats with nan."""
+    plain = {"Int64": float, "boolean": float, "str": object, "category": object}
+    return {name: X[[name]].astype(plain.get(str(X[name].dtype), X[name].dtype)).to_numpy() for name in X}
+
+
+def fitted_steps(steps, X):
+    y = np.random.default_rng(0).permuted(np.arange(len(X)) % 2)
+    return make_pipeline(steps, HorseshoeProbitClassifier(**SHORT)).fit(X, y)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "Int64"])
+@pytest.mark.parametrize("code", [np.nan, -9])
+@pytest.mark.parametrize("scaler", [[StandardScaler()], []])
+def test_missing_values_are_filled_in_and_marked(scaler, code, dtype, seed):
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({name: rng.integers(0, 9, 120) for name in "abc"}).astype(dtype)
+    for name in "ac":
+        X.loc[rng.random(120) < 0.2, name] = pd.NA if dtype == "Int64" and code != code else code
+    imputer = SimpleImputer(add_indicator=True, missing_values=code)
+    model = fitted_steps(make_column_transformer((make_pipeline(imputer, *scaler), ["b", "c", "a"])), X)
+    assert model[:-1].transform(X).shape[1] == 5
+    assert_same(model, X, to_onnx(model, X), columns_of(X), rtol=1e-10 if dtype != "float32" else 1e-5)
+
+
+def levels(seed):
+    rng = np.random.default_rng(seed)
+    ward, site = (rng.permutation(list("a" * 60 + "b" * 40 + "c" * 12 + "d" * 8)) for _ in range(2))
+    X = {"ward": ward, "site": pd.Categorical(site), "code": rng.permutation(120) % 3 + 2**53}
+    X["grade"] = rng.permutation([np.nan] * 30 + [0.5] * 80 + [1.0] * 10)
+    return pd.DataFrame(X | {"smokes": rng.random(120) < 0.4, "asked": pd.array(rng.random(120) < 0.5, "boolean")})
+
+
+@pytest.mark.parametrize("names", [["ward"], ["code", "smokes", "asked", "site", "grade"]])
+@pytest.mark.parametrize("rare", [{}, {"min_frequency": 15}, {"max_categories": 2}])
+@pytest.mark.parametrize("drop", [None, "first"])
+@pytest.mark.parametrize("unknown", ["error", "ignore", "infrequent_if_exist"])
+@pytest.mark.filterwarnings("ignore:Found unknown categories", "ignore:.*a weighted sum of these")
+def test_levels_that_are_rare_or_new(unknown, drop, rare, names, seed):
+    """A new level is taken as in Python; where Python refuses it, its row has nan."""
+    X = levels(seed)
+    encoder = OneHotEncoder(handle_unknown=unknown, drop=drop, sparse_output=False, **rare)
+    model = fitted_steps(make_column_transformer((encoder, names)), X)
+    graph = to_onnx(model, X)
+    assert_same(model, X, graph, columns_of(X))
+    new = X.assign(ward="z", code=7, grade=3.0)
+    if unknown != "error":
+        assert_same(model, new, graph, columns_of(new))
+        return
+    with pytest.raises(ValueError, match="unknown categories"):
+        model.predict_proba(new)
+    assert np.isnan(run(graph, columns_of(pd.concat([X, new])))[1]).any(axis=1).tolist() == [False] * 120 + [True] * 120
 
 
 def test_what_cannot_be_exported_is_refused(problem, fitted, visits, monkeypatch):

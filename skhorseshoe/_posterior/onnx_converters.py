@@ -1,0 +1,122 @@
+"""Steps that skl2onnx converts wrongly, or not in float64: functions for it, which give a shape and add nodes."""
+
+from functools import partial
+
+import numpy as np
+from sklearn.impute import SimpleImputer
+from sklearn.preprocessing import OneHotEncoder
+
+
+def converters(skl2onnx):
+    """Functions for the nodes, and for the shapes, by the type of a step."""
+    nodes = {SimpleImputer: _fill_in, OneHotEncoder: _encode}
+    return (
+        {step: partial(function, skl2onnx) for step, function in nodes.items()},
+        {step: _describe for step in nodes},
+    )
+
+
+def _describe(operator):
+    """The type is what skl2onnx has foreseen, which the steps behind go by."""
+    operator.outputs[0].type.shape = [None, len(operator.raw_operator.get_feature_names_out())]
+
+
+def _fill_in(skl2onnx, scope, operator, container):
+    """skl2onnx leaves out the indicators, and fills in by a node that ONNX Runtime has in float32 alone."""
+    imputer = operator.raw_operator
+    if _has_strings(operator.inputs[0]):
+        if imputer.add_indicator:
+            raise NotImplementedError(
+                "add_indicator=True is for numbers; OneHotEncoder makes a level of missing strings."
+            )
+        return skl2onnx.common._registration.get_converter("SklearnSimpleImputer")(scope, operator, container)
+    add = _Adding(scope, container)
+    given = add("Concat", *(add("Cast", entry.full_name, to=add.double) for entry in operator.inputs), axis=1)
+    code = imputer.missing_values
+    is_number = isinstance(code, (int, float, np.number)) and code == code
+    missing = add("Equal", given, float(code)) if is_number else add("IsNaN", given)
+    kind = getattr(imputer, "_fill_dtype", np.float64)  # whole numbers are filled in with such; of newer scikit-learn
+    values = imputer.statistics_.astype(kind).astype(np.float64)
+    kept = np.flatnonzero(imputer.keep_empty_features | ~np.isnan(imputer.statistics_.astype(np.float64)))
+    filled = add("Gather", add("Where", missing, values, given), kept, axis=1)
+    marked = imputer.indicator_.features_.astype(np.int64) if imputer.add_indicator else np.empty(0, np.int64)
+    marks = add("Cast", add("Gather", missing, marked, axis=1), to=add.double)
+    add.finish(operator, filled, marks)
+
+
+def _encode(skl2onnx, scope, operator, container):
+    """skl2onnx knows no level in place of those that are rare or new, and no booleans.
+
+    A level that the encoder refuses makes the row nan."""
+    encoder, add = operator.raw_operator, _Adding(scope, container)
+    columns = [(entry, place) for entry in operator.inputs for place in range(entry.type.shape[1])]
+    blocks = []
+    for j, ((entry, place), levels) in enumerate(zip(columns, encoder.categories_, strict=True)):
+        values = add("Gather", entry.full_name, np.array([place]), axis=1)
+        if _has_strings(entry):
+            number = {"values_int64s": np.arange(len(levels)), "default_int64": -1}
+            keys = [str(level) for level in levels]
+            values = add("LabelEncoder", values, keys_strings=keys, **number, domain="ai.onnx.ml", version=2)
+            levels = np.arange(len(levels))
+        whole = levels.dtype.kind in "biu" and not _has_fractions(entry)  # float64 would merge large ones
+        levels = levels.astype(np.int64 if whole else np.float64)
+        values = add("Cast", values, to=add.whole if whole else add.double)
+        same = add("Equal", values, levels)
+        if np.isnan(levels).any():
+            same = add("Or", same, add("And", add("IsNaN", values), np.isnan(levels)))
+        is_level, (known, new) = add("Cast", same, to=add.double), _columns_of_levels(encoder, j)
+        is_known = add("Cast", add("ReduceSum", is_level, np.array([1])), to=add.boolean)
+        blocks.append(add("Where", is_known, add("MatMul", is_level, known), new))
+    add.finish(operator, *blocks)
+
+
+def _columns_of_levels(encoder, j):
+    """What the encoder makes of each level of a column, a row for each, and of a new one."""
+    levels, rare = encoder.categories_[j], None
+    if encoder.min_frequency is not None or encoder.max_categories is not None:
+        rare = encoder.infrequent_categories_[j]
+    rare = set() if rare is None else set(map(str, rare))
+    is_rare = np.array([str(level) in rare for level in levels])
+    known = np.eye(len(levels) - len(rare) + bool(rare))[np.where(is_rare, -1, np.cumsum(~is_rare) - 1)]
+    if encoder.drop_idx_ is not None and encoder.drop_idx_[j] is not None:
+        known = known[:, known[encoder.drop_idx_[j]] == 0]
+    if encoder.handle_unknown == "error":
+        return known, np.full(known.shape[1], np.nan)
+    takes_rare = rare and encoder.handle_unknown != "ignore"
+    return known, known[is_rare.argmax()] if takes_rare else np.zeros(known.shape[1])
+
+
+def _has_strings(entry):
+    return type(entry.type).__name__ == "StringTensorType"
+
+
+def _has_fractions(entry):
+    return type(entry.type).__name__ in ("FloatTensorType", "DoubleTensorType")
+
+
+class _Adding:
+    """Calling it adds a node to those of skl2onnx, on names of values or constants; returns the name of its result."""
+
+    def __init__(self, scope, container):
+        import onnx
+
+        self.scope, self.container, self.onnx = scope, container, onnx
+        kinds = onnx.TensorProto
+        self.double, self.whole, self.boolean = kinds.DOUBLE, kinds.INT64, kinds.BOOL
+
+    def __call__(self, operation, *inputs, result=None, domain="", version=13, **attributes):
+        names = [value if isinstance(value, str) else self._constant(value) for value in inputs]
+        result = result or self.scope.get_unique_variable_name("step")
+        self.container.add_node(operation, names, result, op_domain=domain, op_version=version, **attributes)
+        return result
+
+    def finish(self, operator, *blocks):
+        """The blocks of columns, side by side, are what the step gives."""
+        output = operator.outputs[0]
+        kind = self.double if type(output.type).__name__ == "DoubleTensorType" else self.onnx.TensorProto.FLOAT
+        self("Cast", self("Concat", *blocks, axis=1), to=kind, result=output.full_name)
+
+    def _constant(self, values):
+        name, values = self.scope.get_unique_variable_name("constant"), np.asarray(values)
+        self.container.add_initializer(name, None, values.shape, self.onnx.numpy_helper.from_array(values))
+        return name
