@@ -12,7 +12,7 @@ from ._model import PROBIT
 from ._model.multinomial_probit import MultinomialProbit
 from ._posterior.classes import has_sizes
 from ._posterior.grouped_prediction import is_grouped, refuse_offset
-from ._posterior.onnx_steps import convert
+from ._posterior.onnx_steps import check, convert
 from ._posterior.ordered import is_ordered, own_draws
 from ._posterior.pipeline import unwrap
 from ._posterior.predict import flat_draws, n_draws_of
@@ -37,7 +37,8 @@ def to_onnx(model: Model, X: RowsLike = None, *, n_draws: int | None = None) -> 
     Parameters
     ----------
     model : HorseshoeProbitClassifier, Pipeline or search
-        Fitted. Steps before the classifier are converted by skl2onnx, in float64.
+        Fitted. Steps before the classifier are converted by skl2onnx, in float64. onnxruntime, if installed, runs
+        them on rows of X: a difference is an error.
     X : array or pandas.DataFrame, default=None
         One row or more, as ``model.predict_proba`` takes them, where columns differ in type: each column of a frame
         becomes an input of its own, of its name and type; those of pandas' nullable types become float64. None is one
@@ -61,8 +62,8 @@ def to_onnx(model: Model, X: RowsLike = None, *, n_draws: int | None = None) -> 
         If onnx, or for steps before the classifier skl2onnx, is not installed.
     ValueError
         If the model was fitted with groups or an offset, or is that of one class of more, its labels are neither
-        numbers, booleans nor strings, n_draws is not a number of draws, or the file would be larger than ONNX allows,
-        2 GiB.
+        numbers, booleans nor strings, n_draws is not a number of draws, the file would be larger than ONNX allows,
+        2 GiB, or a step cannot be converted; the error names it.
 
     Examples
     --------
@@ -94,6 +95,7 @@ def to_onnx(model: Model, X: RowsLike = None, *, n_draws: int | None = None) -> 
     if steps is not None:
         before = _steps(steps, X)
         before.ir_version = _IR
+        check(onnx, before, steps, classifier, X)
         rows, kind = "rows_behind_the_steps", before.graph.output[0].type.tensor_type.elem_type
     graph = _Graph(onnx)
     outputs = _answers(graph, classifier, graph("Cast", rows, to=onnx.TensorProto.DOUBLE), n_draws)

@@ -9,9 +9,10 @@ import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, PowerTransformer, StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier, export
+from skhorseshoe._posterior import onnx_converters
 from skhorseshoe._posterior.grouped_prediction import evenly
 from skhorseshoe.export import to_onnx
 from skhorseshoe.inspection import at_least, one_vs_rest, with_prevalence
@@ -165,6 +166,37 @@ def test_levels_that_are_rare_or_new(unknown, drop, rare, names, seed):
     with pytest.raises(ValueError, match="unknown categories"):
         model.predict_proba(new)
     assert np.isnan(run(graph, columns_of(pd.concat([X, new])))[1]).any(axis=1).tolist() == [False] * 120 + [True] * 120
+
+
+def test_steps_that_cannot_be_converted_are_named(problem, monkeypatch, seed):
+    X = pd.DataFrame(problem[0][:, :2], columns=["u", "m"])
+    scaled = fitted_steps(make_column_transformer((StandardScaler(), ["u", "m"])), X)
+    with pytest.raises(ValueError, match=r"on a frame: give some of its rows, to_onnx\(model, X") as without_rows:
+        to_onnx(scaled)
+    with pytest.raises(ValueError, match=r"the step PowerTransformer\(\): .*export the classifier alone") as unknown:
+        to_onnx(fitted_steps(make_column_transformer((PowerTransformer(), ["u", "m"])), X), X)
+    imputer = SimpleImputer(strategy="most_frequent", missing_values="d", add_indicator=True)
+    words = levels(seed)[["ward"]].astype(object)
+    filled = fitted_steps(make_pipeline(imputer, OneHotEncoder()), words)
+    with pytest.raises(ValueError, match=r"the step SimpleImputer.*add_indicator=True is for numbers") as of_strings:
+        to_onnx(filled, words)
+    with pytest.raises(ValueError, match=r"or a pandas frame with columns of int64, float") as of_dates:
+        to_onnx(scaled, X.assign(when=pd.Timestamp("2026-01-01")))
+    products = fitted_steps(PolynomialFeatures(), X)
+    for given in (None, X):
+        with pytest.raises(ValueError, match=r"No runtime takes.*float32 where.*therwise: put a step in") as not_run:
+            to_onnx(products, given)
+    for error in (without_rows, unknown, of_strings, of_dates, not_run):
+        assert error.value.__cause__ is not None
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "onnxruntime", None)
+        assert to_onnx(scaled, X).graph.node
+        with pytest.raises(ValueError, match="No runtime takes the steps"):
+            to_onnx(products, X)
+    encoded = fitted_steps(OneHotEncoder(), words)
+    monkeypatch.setattr(onnx_converters, "_columns_of_levels", lambda *_: (np.zeros((4, 4)), np.zeros(4)))
+    with pytest.raises(ValueError, match=r"wrongly, .*OneHotEncoder.* of X the score differs by"):
+        to_onnx(encoded, words)
 
 
 def test_what_cannot_be_exported_is_refused(problem, fitted, visits, monkeypatch):

@@ -1,28 +1,77 @@
-"""The steps before a classifier as a graph of ONNX."""
+"""The steps before a classifier as a graph of ONNX, which is compared with them."""
+
+from traceback import walk_tb
 
 import numpy as np
 
 from .onnx_converters import converters
+from .predict import flat_draws
+
+_MOST_ROWS = 100  # that are compared
+_APART = 1e-3  # of the score: steps of float32 are nearer
+_WAY_OUT = (
+    "Put a step in its place that skl2onnx converts, or export the classifier alone, to_onnx(model[-1]), and do the "
+    "steps in Python before."
+)
 
 
 def convert(skl2onnx, steps, X, opset):
     """X : rows that tell the types of the inputs, or None of float64."""
     nodes, shapes = converters(skl2onnx)
-    from skl2onnx.algebra.type_helper import guess_initial_types
-    from skl2onnx.common.data_types import DoubleTensorType
+    try:
+        from skl2onnx.algebra.type_helper import guess_initial_types
+        from skl2onnx.common.data_types import DoubleTensorType
 
-    inputs = [("X", DoubleTensorType([None, steps.n_features_in_]))]
-    made = skl2onnx.convert_sklearn(
-        steps,
-        initial_types=inputs if X is None else guess_initial_types(_plain(X)),
-        target_opset=opset,
-        custom_conversion_functions=nodes,
-        custom_shape_calculators=shapes,
-    )
+        inputs = [("X", DoubleTensorType([None, steps.n_features_in_]))]
+        made = skl2onnx.convert_sklearn(
+            steps,
+            initial_types=inputs if X is None else guess_initial_types(_plain(X)),
+            target_opset=opset,
+            custom_conversion_functions=nodes,
+            custom_shape_calculators=shapes,
+        )
+    except Exception as error:  # of many kinds, AssertionError too
+        raise _not_converted(steps, X, error) from error
     for entry in made.opset_import:
         if entry.domain == "":  # where the operations are older
             entry.version = opset
     return made
+
+
+def check(onnx, made, steps, classifier, X):
+    """Raises an error if a runtime does not take what was made, or computes other rows than the steps. X : or None.
+
+    Without ONNX Runtime no more is checked than whether types and shapes agree."""
+    wanted = None if X is None else steps.transform(X[:_MOST_ROWS])
+    try:
+        import onnxruntime
+    except ImportError:
+        onnxruntime = None
+    try:
+        if onnxruntime is None:
+            return onnx.checker.check_model(made, full_check=True)
+        session = onnxruntime.InferenceSession(made.SerializeToString(), providers=["CPUExecutionProvider"])
+        rows = None if X is None else session.run(None, _inputs(onnx, made, _plain(X[:_MOST_ROWS])))[0]
+    except Exception as error:
+        raise ValueError(
+            f"No runtime takes the steps before the classifier as skl2onnx makes them: {_first_line(error)} Some take "
+            "float32 where they do not take float64: give all columns of a step so. Otherwise: "
+            f"{_WAY_OUT[0].lower()}{_WAY_OUT[1:]}"
+        ) from error
+    if X is None:
+        return
+    wanted = np.asarray(wanted.toarray() if hasattr(wanted, "toarray") else wanted, dtype=np.float64)
+    if rows.shape == wanted.shape:
+        same = (rows == wanted) | (np.isnan(rows) & np.isnan(wanted))
+        coef, _ = flat_draws(classifier)
+        apart = np.abs(np.where(same, 0, rows - wanted) @ coef.T).max()
+    else:
+        apart = np.inf
+    if not apart <= _APART:  # nan too
+        raise ValueError(
+            f"skl2onnx converts the steps before the classifier wrongly, {steps!r:.200}: for the first {len(wanted)} "
+            f"rows of X the score differs by {apart:.2g}. {_WAY_OUT}"
+        )
 
 
 def _plain(X):
@@ -31,3 +80,30 @@ def _plain(X):
         return X
     plain = {name: getattr(kind, "numpy_dtype", None) for name, kind in X.dtypes.items()}
     return X.astype({name: np.float64 for name, kind in plain.items() if kind is not None and kind.kind in "biuf"})
+
+
+def _inputs(onnx, made, X):
+    """The rows as the inputs of the graph take them."""
+    kinds = [onnx.helper.tensor_dtype_to_np_dtype(of.type.tensor_type.elem_type) for of in made.graph.input]
+    whole = not hasattr(X, "columns")
+    blocks = [X] if whole else [X.iloc[:, [j]].to_numpy() for j in range(X.shape[1])]
+    blocks = [block.astype(str) if kind.kind == "O" else block for block, kind in zip(blocks, kinds, strict=True)]
+    return {of.name: block.astype(kind) for of, block, kind in zip(made.graph.input, blocks, kinds, strict=True)}
+
+
+def _first_line(error):
+    """What another library says, without its advice for its own developers."""
+    return str(error).split("\n")[0].split(" You may raise an issue")[0].rstrip(". ") + "."
+
+
+def _not_converted(steps, X, error):
+    """An error that names the step, as skl2onnx held it when it failed, and what to do."""
+    held = [frame.f_locals.get("operator") for frame, _ in walk_tb(error.__traceback__)]
+    at_work = [entry.raw_operator for entry in held if getattr(entry, "raw_operator", None) is not None]
+    way_out = f"Give X as an array, or a pandas frame with columns of int64, float, bool or strings. {_WAY_OUT}"
+    if at_work:
+        way_out = _WAY_OUT
+    elif X is None and hasattr(steps, "feature_names_in_"):
+        way_out = "They were fitted on a frame: give some of its rows, to_onnx(model, X[:100])."
+    which = f"step {at_work[-1]!r:.200}" if at_work else "steps before the classifier"
+    return ValueError(f"to_onnx cannot convert the {which}: {_first_line(error)} {way_out}")
