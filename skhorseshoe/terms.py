@@ -383,9 +383,14 @@ def _levels_of_input(model, steps, X, term, sample_weight):
         )
     codes, labels = X.levels(place)
     if len(labels) > MOST_LEVELS:
+        cure = "marginal_effects says what a number does."
+        if not X.holds_numbers(place):
+            cure = (
+                "gather rare ones in one before the fit. Of this fit inspection.summary() has the coefficient of each "
+                "column, and summary_of_sets the difference of two: {'b - a': {'ward_b': 1, 'ward_a': -1}}."
+            )
         raise ValueError(
-            f"{term!r} has {len(labels)} different values, too many for levels (at most {MOST_LEVELS}): "
-            "marginal_effects says what a number does."
+            f"{term!r} has {len(labels)} different values, too many for levels (at most {MOST_LEVELS}): {cure}"
         )
     weight = np.ones(X.shape[0]) if sample_weight is None else check_weights(sample_weight, X.X)
     share, points = np.zeros(len(labels)), np.zeros((len(labels), len(columns)))
