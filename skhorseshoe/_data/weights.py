@@ -80,6 +80,14 @@ def check_weights(sample_weight, X, copy=False):
         raise type(error)(f"{problem}: {error}") from error
 
 
+def check_some_weights(sample_weight, X):
+    """``check_weights`` of rows to average over, of which one at least must count."""
+    weight = check_weights(sample_weight, X)
+    if not weight.sum() > 0:
+        raise ValueError("sample_weight is 0 for all rows: there is nothing to average over.")
+    return weight
+
+
 def check_totals(totals, more=""):
     """Raise a ValueError if the weights of the classes (K,) are too large or too small to compute with."""
     if not (totals.min() >= _LEAST_SHARE * max(1.0, totals.sum()) and totals.sum() <= 1 / _LEAST_SHARE):

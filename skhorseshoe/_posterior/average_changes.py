@@ -20,6 +20,11 @@ class Parts(NamedTuple):
     codes: np.ndarray  # (n,) the part of each row, -1 for none
     weight: np.ndarray | None  # (n,)
 
+    @property
+    def counted(self):
+        """Which rows have a part and a weight; (n,)."""
+        return (self.codes >= 0) & (True if self.weight is None else self.weight > 0)
+
     def sizes(self, of=None):
         """The weight of each part, or of those of its rows where ``of`` (n,) holds."""
         counted = self.codes >= 0 if of is None else (self.codes >= 0) & of

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from .._data.input_table import warn_if_reordered
-from .._data.weights import check_weights
+from .._data.weights import check_some_weights
 from .._utils.errstate import guarded
 from .._utils.names import printable
 from ..diagnostics import ess_bulk
@@ -167,9 +167,7 @@ def marginal_effects(
     X = InputRows(X)
     weight, offset = None, given_rows(model, X, None, offset).offset
     if sample_weight is not None:
-        weight = check_weights(sample_weight, X.X)
-        if not weight.sum() > 0:
-            raise ValueError("sample_weight is 0 for all rows: there is nothing to average over.")
+        weight = check_some_weights(sample_weight, X.X)
         weight = weight / weight.sum()
     changes, left_out = changes_of(model, steps, X, features, change, reference, weight, SIGNS[comparison])
     levels = None if by is None else levels_to_part(X, by, weight)
@@ -196,7 +194,8 @@ def marginal_effects(
     known = "" if shares[used].min() > 1 - _ROUNDING else " (of those that have a value)"
     by_sd = _by_sd([changes[i].step for i in used if isinstance(changes[i], Number)]) if change == "sd" else ""
     within = "" if levels is None else f" within the levels of {printable(levels.name)}"
-    over = f"{mean} of {X.shape[0]} row{'s' * (X.shape[0] > 1)}{known}{within}"
+    n = int(np.count_nonzero(parts.counted))
+    over = f"{mean} of {n} row{'s' * (n > 1)}{known}{within}"
     text = f"{COMPARISONS[comparison]} of P({event_of(model)}), {over}, if one column changes"
     more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
     out = f"; left out: {', '.join(map(printable, left_out[:3]))}{more}" if left_out else ""

@@ -71,6 +71,14 @@ def test_ratios_are_those_of_a_loop_by_hand_whatever_the_way(comparison, weighte
             is_by_hand(marginal_effects(model, X, **asked), model, X, comparison, weight)
 
 
+def test_the_header_counts_the_rows_that_count(model, table):
+    X, has = table[0], table[0]["sex"].notna()
+    header = marginal_effects(model, X, "age", by="sex").attrs["header"]
+    assert f"average of {has.sum()} rows within" in header.replace("\n", " ")
+    half = marginal_effects(model, X, "age", by="sex", sample_weight=np.arange(200) % 2).attrs["header"]
+    assert f"weighted average of {has[1::2].sum()} rows within" in half.replace("\n", " ")
+
+
 @pytest.mark.parametrize("comparison", COMPARED)
 def test_effects_within_levels_are_those_of_their_rows(comparison, model, table, monkeypatch, seed):
     X, weight = table[0], np.random.default_rng(seed).uniform(0, 3, 200)
