@@ -6,12 +6,13 @@ from functools import partial
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib import pyplot as plt
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skhorseshoe import HorseshoeProbitClassifier, inspection
+from skhorseshoe import HorseshoeProbitClassifier, inspection, plotting
 
 QUICK = HorseshoeProbitClassifier(sampler="gibbs", n_iter=20, burn_in=5, random_state=0)
 KNOWN = r"Labels in groups that fit has seen: {} of {}\..* give new_groups=True\. new_groups=False says that they are"
@@ -66,6 +67,26 @@ def test_predictions_say_how_many_labels_are_known_until_told_what_equal_labels_
             for new_groups in (True, False, np.True_):
                 ask(groups=half, new_groups=new_groups)
             ask()
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("name", ["net_benefit", "calibration", "predictive_check", "DecisionCurve", "Calibration"])
+def test_what_judges_probabilities_says_so_too(name, of_patients, visits):
+    X, y, groups = visits
+    asks = {
+        "DecisionCurve": lambda **more: plotting.DecisionCurveDisplay.from_estimator(of_patients, X, y, **more),
+        "Calibration": lambda **more: plotting.PosteriorCalibrationDisplay.from_estimator(of_patients, X, y, **more),
+        "predictive_check": partial(inspection.predictive_check, of_patients, X, y, "age"),
+    }
+    ask = asks[name] if name in asks else partial(getattr(inspection, name), of_patients, X, y)
+    with pytest.warns(UserWarning, match=KNOWN.format(60, 60)) as told:
+        ask(groups=groups)
+    assert [w.filename for w in told] == [__file__]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for new_groups in (True, False):
+            ask(groups=groups, new_groups=new_groups)
+    plt.close("all")
 
 
 @pytest.mark.parametrize("wrong", ["yes", 1, ["p03"], np.array(["p03", "p04"])])

@@ -97,8 +97,6 @@ def given_rows(model, X, groups, offset, new_groups=None):
         raise ValueError("This model was fitted without an offset: leave offset out, or fit with one.")
     n = None if groups is None and offset is None else _num_samples(X)
     matched = matched_groups(model, n, groups, new_groups)
-    if matched is not None and new_groups is None:
-        warn_once(_KNOWN.format(matched.told), UserWarning, "known groups")
     if matched is not None and not hasattr(model, "group_effect_draws_") and matched.counts[0]:
         raise ValueError("The effects of groups are known when the fit has ended: leave groups out until then.")
     offset = None if offset is None else check_offset(offset, n, classes)
@@ -114,14 +112,17 @@ def _classes_with_utilities(model):
 
 def matched_groups(model, n, groups, new_groups):
     """``Matched`` of the groups of n rows, as ``match_factors`` gives it, or None; an error if the model was fitted
-    without."""
+    without. With new_groups=None a warning says how many labels are known."""
     if not (new_groups is None or isinstance(new_groups, bool | np.bool_)):
         raise ValueError(f"new_groups must be True, False or None; got {new_groups!r:.80}. Labels are groups=.")
     if groups is None:
         return None
     if not is_grouped(model):
         raise ValueError("This model was fitted without groups: leave groups out, or fit with them.")
-    return match_factors(model.groups_, groups, n, bool(new_groups))
+    matched = match_factors(model.groups_, groups, n, bool(new_groups))
+    if new_groups is None:
+        warn_once(_KNOWN.format(matched.told), UserWarning, "known groups")
+    return matched
 
 
 def group_roots(model):

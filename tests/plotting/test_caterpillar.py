@@ -88,7 +88,7 @@ def test_displays_say_how_many_groups_are_known(name, of_patients, visits):
     X, y, groups = visits
     draw = partial(getattr(plotting, name).from_estimator, of_patients, X, y)
     for n_known, n, given in (
-        (60, 60, {"groups": groups}),
+        (60, 60, {"groups": groups, "new_groups": False}),
         (30, 60, {"groups": np.where(groups < "p30", groups, np.char.add("q", groups)), "new_groups": False}),
         (0, 60, {"groups": groups, "new_groups": True}),
         (0, 1, {"groups": np.repeat(7, 600), "new_groups": True}),
@@ -97,6 +97,8 @@ def test_displays_say_how_many_groups_are_known(name, of_patients, visits):
         assert display.known_groups == (n_known, n)
         line = f"\n({n_known} of {n} groups are known from fit)"
         assert line in display.ax_.get_xlabel() + display.ax_.get_ylabel()
+    with pytest.raises(UserWarning, match="Labels in groups that fit has seen: 60 of 60"):
+        draw(groups=groups)
     with pytest.raises(ValueError, match="Labels are groups="):
         draw(new_groups=groups)
     with warnings.catch_warnings():
