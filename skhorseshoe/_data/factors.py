@@ -157,9 +157,9 @@ def match_factors(of_fit, groups, n, are_new):
                 f"groups has the columns {', '.join(map(repr, given))}, and the model was fitted with one factor: give "
                 "the column that fit had."
             )
-        (labels,) = given.values()
+        ((name, labels),) = given.items()
         matched = match_groups(of_fit, labels, are_new)
-        return matched._replace(codes=matched.codes[:, None], own=matched.own[:, None])
+        return matched._replace(codes=matched.codes[:, None], own=matched.own[:, None], given={0: name})
     unknown = [name for name in given if name not in of_fit]
     if unknown:
         what = "has no names" if unknown == [None] else f"has {', '.join(map(repr, unknown))}"
@@ -177,7 +177,8 @@ def match_factors(of_fit, groups, n, are_new):
     )
     known, all_labels = np.sum([matched.counts for matched in by_factor], axis=0).tolist()
     codes, own = (np.stack([getattr(matched, name) for matched in by_factor], axis=1) for name in ("codes", "own"))
-    return Matched(codes, own, (known, all_labels), told)
+    names = {k: name for k, name in enumerate(of_fit) if name in given}
+    return Matched(codes, own, (known, all_labels), told, names)
 
 
 def labels_of_rows(labels, rows):

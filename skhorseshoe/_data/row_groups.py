@@ -200,11 +200,7 @@ class Matched(NamedTuple):
     own: np.ndarray  # (n,) int32, equal for rows of one label
     counts: tuple[int, int]  # how many labels are of groups of the fit, and how many there are
     told: str  # the counts in words
-
-    @property
-    def coarsest(self):
-        """The column of ``own`` with the fewest labels (n,): such rows a bootstrap draws together."""
-        return self.own[:, self.own.max(axis=0, initial=0).argmin()]
+    given: Any = None  # the names, by number, of the factors of which labels are given; from ``match_factors``
 
 
 def match_groups(groups, labels, are_new, name="groups"):

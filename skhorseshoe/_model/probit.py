@@ -52,9 +52,9 @@ class Probit:
         """By which eta is divided so that P(y = 1) is its mean over eta + u, u ~ N(0, variance), at least roughly."""
         return np.sqrt(1 + variance)
 
-    def outcomes(self, p, u, variance, noise):
-        """Outcomes given u, where P(y = 1) is p on average over u ~ N(0, variance); noise : standard normal."""
-        return special.ndtr((u + noise) / self.shrunk_by(variance)) < p
+    def probability_given(self, p, u, variance):
+        """P(y = 1) given u, which is p on average over u ~ N(0, variance)."""
+        return special.ndtr(special.ndtri(p) * self.shrunk_by(variance) + u)
 
 
 PROBIT = Probit()

@@ -7,34 +7,27 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from scipy.special import expit, logit
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _num_samples
 
 from .._data.input_table import refuse_lazy, warn_if_reordered
 from .._data.labels import is_second
 from .._utils.errstate import guarded
-from .._utils.warn import warn
 from .classes import event_of, refuse_classes, shown_classes
 from .estimates import interval
-from .grouped_prediction import is_grouped, matched_groups
+from .grouped_prediction import matched_groups
 from .mixin import level_of
 from .pipeline import prepared, unwrap
+from .resampling import row_counts, units_of, warn_of_rows_alone
 from .summary import in_lines, interval_headings
 from .table import TableOfDraws
 
 if TYPE_CHECKING:
-    from .._types import ArrayLike, DataFrame, Labels, Model, NewGroups, Offsets, RowsLike, Seed
+    from .._types import ArrayLike, DataFrame, Labels, Model, NewGroups, Offsets, RowsLike, Seed, Weights
 
-_N_DRAWS = 1000
 _SHOWN = 0.95  # smallest share of the expected events to show
-_NUMBERS_HELD = 2**22  # of draws times rows
 _ROUNDING, _CERTAIN = 1e-12, 1e-16
 _NEWTON_STEPS, _LONGEST_STEP, _CONVERGED = 200, 4.0, 3e-5  # the next step would be some 1e-9
 _RIDGE = 1e-12  # added to the information, in units of the weights, so that it has an inverse
-ALONE = (
-    "This model was fitted with groups. Without groups= each row is taken for a new group of its own: if rows belong "
-    "together, the {} too narrow. Give groups=, a label for each row."
-)
 
 
 @guarded
@@ -45,6 +38,7 @@ def net_benefit(
     thresholds: ArrayLike | None = None,
     *,
     level: float | None = None,
+    sample_weight: Weights = None,
     groups: Labels = None,
     offset: Offsets = None,
     new_groups: NewGroups = None,
@@ -67,6 +61,8 @@ def net_benefit(
         In (0, 1). None is 49 to below the smallest of 1, 0.5, 0.2, 0.1, ... that 95 % of the events are expected below.
     level : float or None, default=None
         Level of the intervals, in (0, 1). None is the classifier's ``credible_level``.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Weights of the rows: a row of weight w counts as w rows.
     groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
         The groups of the rows, and their offsets.
     random_state : int, RandomState instance or None, default=0
@@ -83,8 +79,10 @@ def net_benefit(
     -----
     One acts on the average over the draws, so that is the rule whose net benefit is told. With ``y`` the 1000 draws are
     of the population that the rows are from, by Rubin's (1981) Bayesian bootstrap of rows or, where given, of whole
-    groups, with several factors of that with the fewest. Without ``y`` they are the posterior draws: the outcomes of
-    these rows have the probabilities of each.
+    groups, with several factors of that with the fewest. One group, as a single hospital, does not tell how much groups
+    differ: then it is the next factor that is drawn, or rows, the interval is that of other rows of this group, and a
+    warning and the header say so. From fewer than five groups it is too narrow, which a warning says. Without ``y`` the
+    draws are those of the posterior: the outcomes of these rows have the probabilities of each.
 
     References
     ----------
@@ -95,19 +93,23 @@ def net_benefit(
     classifier, matched, arguments = matched_rows(model, X, y, groups, offset, new_groups, "net_benefit")
     level = level_of(classifier, level)
     p = classifier.predict_proba(**arguments)[:, 1]
-    t = round_limit(np.sort(p)) * np.arange(1, 50) / 50 if thresholds is None else np.asarray(thresholds, float).ravel()
+    counts = row_counts(X, sample_weight, len(p))
+    share, told = counts / counts.sum(), ""
+    t = np.arange(1, 50) / 50 * round_limit(p, counts) if thresholds is None else np.asarray(thresholds, float).ravel()
     if not (len(t) and ((t > 0) & (t < 1)).all() and len({*t}) == len(t)):
         raise ValueError(f"thresholds must be different numbers between 0 and 1; got {thresholds!r:.100}.")
     acts, odds = np.column_stack([p[:, None] >= t, np.ones((len(p), len(t)))]), np.tile(t / (1 - t), 2)
     if y is None:
         samples = classifier.predict_proba_samples(**arguments).T
-        draws = samples @ (acts * (1 + odds)) / len(p) - odds * acts.mean(axis=0)
+        draws = samples @ (share[:, None] * acts * (1 + odds)) - odds * (share @ acts)
         means = draws.mean(axis=0)
     else:
         values = acts * np.where(is_second(y, p, classifier)[:, None], 1, -odds)
-        codes, draws, means = _codes(classifier, matched, len(p)), [], values.mean(axis=0)
-        totals = np.array([np.bincount(codes, column) for column in [np.ones(len(p)), *values.T]]).T
-        for weights in _weights(len(totals), len(totals), random_state):
+        warn_of_rows_alone(classifier, matched, "intervals are")
+        codes, _, within, told = units = units_of(matched, counts)
+        totals, draws, means = np.column_stack([np.ones(len(p)), values]) * within[:, None], [], share @ values
+        totals = np.array([np.bincount(codes, column) for column in totals.T]).T
+        for weights in units.draws(len(totals), random_state):
             sums = weights @ totals
             draws.append(sums[:, 1:] / sums[:, [0]])
         draws = np.concatenate(draws)
@@ -123,7 +125,7 @@ def net_benefit(
     frame._draws = t.tolist(), model_draws.reshape(n_chains, -1, len(t))
     expected = "expected" if y is None else "observed"
     what = f"P({event_of(classifier)}) >= threshold"
-    frame.attrs["header"] = in_lines(f"Net benefit of acting on {what}, {expected}, {len(p)} rows")
+    frame.attrs["header"] = in_lines(f"Net benefit of acting on {what}, {expected}, {counts.sum():.0f} rows{told}")
     frame.attrs["about"] = {"label": shown_classes(classifier)[1], "level": level}
     return frame
 
@@ -134,6 +136,7 @@ def calibration(
     y: Labels,
     *,
     level: float | None = None,
+    sample_weight: Weights = None,
     groups: Labels = None,
     offset: Offsets = None,
     new_groups: NewGroups = None,
@@ -151,14 +154,14 @@ def calibration(
         Fitted. Of more than two classes, ask that of `one_vs_rest`, or of ordered ones that of `at_least`.
     X, y : array-like or table of shape (n_samples, n_features), and array-like of shape (n_samples,)
         Rows that the model has not seen, and their labels.
-    level, groups, offset, new_groups, random_state : see `net_benefit`
-        The level of the intervals, the groups of the rows, their offsets, and the seed of the draws.
+    level, sample_weight, groups, offset, new_groups, random_state : see `net_benefit`
+        The level of the intervals, the weights of the rows, their groups and offsets, and the seed of the draws.
 
     Returns
     -------
     frame : pandas.DataFrame
         Indexed by "slope" and "intercept", with the columns estimate and the ends of the interval. ``frame.draws`` are
-        1000 draws of the population, as of `net_benefit`.
+        1000 draws of the population, as of `net_benefit`, whose notes say what is drawn of few groups.
 
     References
     ----------
@@ -166,44 +169,47 @@ def calibration(
     """
     classifier, matched, arguments = matched_rows(model, X, y, groups, offset, new_groups, "calibration")
     p = classifier.predict_proba(**arguments)[:, 1]
-    y, codes = is_second(y, p, classifier), _codes(classifier, matched, len(p))
-    frame = calibration_of(p, y, codes, level_of(classifier, level), random_state)
+    y, counts = is_second(y, p, classifier), row_counts(X, sample_weight, len(p))
+    warn_of_rows_alone(classifier, matched, "intervals are")
+    frame = calibration_of(p, y, units_of(matched, counts), level_of(classifier, level), random_state)
     if frame is None:
         raise ValueError(
-            f"The calibration slope of these {len(p)} rows is not known: all have one label or one probability, or a "
-            "threshold of the probability separates the labels. Give more rows."
+            f"The calibration slope of these {counts.sum():.0f} rows is not known: all have one label or one "
+            "probability, or a threshold of the probability separates the labels. Give more rows."
         )
     return frame
 
 
 @guarded
-def calibration_of(p, y, codes, level, random_state):
-    """See ``calibration``, of probabilities and labels (n,) bool of rows of groups with these codes; None where the
-    slope is not known."""
+def calibration_of(p, y, units, level, random_state):
+    """See ``calibration``, of probabilities and labels (n,) bool of the rows of ``Units``; None where the slope is not
+    known."""
     z = logit(np.clip(p, _CERTAIN, 1 - _CERTAIN))
-    first, second = z[~y], z[y]
+    counts = units.counts
+    first, second = z[~y & (counts > 0)], z[y & (counts > 0)]
     if not (len(first) and len(second) and second.min() < first.max() and first.min() < second.max()):
         return None
-    unit, of_groups = z.std(), _weights(codes.max() + 1, len(p), random_state)
+    unit = z.std()
     design = np.column_stack([(z - z.mean()) / unit, np.ones(len(z))])
     free, fixed = (design, 0.0, y), (design[:, 1:], z, y)
-    starts = [_logistic(*fit, np.ones((1, len(p))), np.zeros((1, fit[0].shape[1]))) for fit in (free, fixed)]
+    starts = [_logistic(*fit, counts[None], np.zeros((1, fit[0].shape[1]))) for fit in (free, fixed)]
     draws = []
-    for weights in of_groups:
-        fits = zip((free, fixed), starts, strict=True)
-        draws.append([_logistic(*fit, weights[:, codes], start)[:, 0] for fit, start in fits])
+    for of_units in units.draws(len(p), random_state):
+        weights, fits = of_units[:, units.codes] * units.within, zip((free, fixed), starts, strict=True)
+        draws.append([_logistic(*fit, weights, start)[:, 0] for fit, start in fits])
     draws, estimate = np.hstack(draws).T[None], np.array([start[0, 0] for start in starts])
     draws[..., 0], estimate[0] = draws[..., 0] / unit, estimate[0] / unit
     ends = dict(zip(interval_headings(level), interval(draws, level), strict=True))
     frame = TableOfDraws({"estimate": estimate, **ends}, index=["slope", "intercept"])
     frame._draws = ["slope", "intercept"], draws
-    frame.attrs["header"] = f"Calibration in logits by {len(p)} rows: a slope of 1 and an intercept of 0 are right"
+    rows = f"{counts.sum():.0f} rows{units.told}"
+    frame.attrs["header"] = in_lines(f"Calibration in logits by {rows}: a slope of 1 and an intercept of 0 are right")
     return frame
 
 
 def matched_rows(model, X, y, groups, offset, new_groups, what="A display of probabilities"):
-    """The classifier, the matched groups of the rows, and arguments for predictions, which need not say how many groups
-    are known: who asks does."""
+    """The classifier, the matched groups of the rows, and arguments for predictions, which need not say again how many
+    groups are known."""
     steps, classifier = unwrap(model)
     if y is not None and hasattr(classifier, "_others_excluded"):
         raise ValueError(
@@ -218,30 +224,13 @@ def matched_rows(model, X, y, groups, offset, new_groups, what="A display of pro
     return classifier, matched, {"X": rows, "groups": groups, "offset": offset, "new_groups": bool(new_groups)}
 
 
-def round_limit(predicted, counts=1):
-    """The smallest of 1, 0.5, 0.2, 0.1, ... below which a share ``_SHOWN`` of the events is expected. predicted : in
-    ascending order."""
-    expected = np.cumsum(predicted * counts)
-    largest = predicted[np.searchsorted(expected, _SHOWN * expected[-1])]
+def round_limit(predicted, counts):
+    """The smallest of 1, 0.5, 0.2, 0.1, ... below which a share ``_SHOWN`` of the events is expected."""
+    order = np.argsort(predicted)
+    expected = np.cumsum((predicted * counts)[order])
+    largest = predicted[order][np.searchsorted(expected, _SHOWN * expected[-1])]
     sizes = [float(f"{digit}e{power}") for power in range(-6, 0) for digit in (1, 2, 5)]
     return min((size for size in sizes if size >= largest), default=1.0)
-
-
-def _codes(classifier, matched, n):
-    """Codes (n,) of what is drawn together: of the groups, of several factors of that with the fewest, or of rows."""
-    if matched is not None:
-        return matched.coarsest
-    if is_grouped(classifier):
-        warn(ALONE.format("intervals are"))
-    return np.arange(n)
-
-
-def _weights(n, n_rows, random_state):
-    """Yields blocks (k, n) of draws of weights of a Bayesian bootstrap, which need not sum to one."""
-    rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
-    size = max(1, min(_N_DRAWS, _NUMBERS_HELD // n_rows))
-    for start in range(0, _N_DRAWS, size):
-        yield rng.standard_exponential((min(size, _N_DRAWS - start), n))
 
 
 def _logistic(design, offset, y, weights, coef):

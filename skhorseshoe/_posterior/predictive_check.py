@@ -17,28 +17,44 @@ from .._utils.counts import check_count
 from .._utils.errstate import guarded
 from .._utils.memmap import cut
 from .._utils.names import class_texts, printable
-from .._utils.warn import warn
 from .classes import shown_classes
-from .decisions import ALONE, matched_rows
+from .decisions import matched_rows
 from .estimates import interval
-from .grouped_prediction import draws_with_effects, evenly, is_grouped, scale_draws
+from .grouped_prediction import draws_with_effects, evenly, scale_draws
 from .input_rows import InputRows
 from .mixin import level_of
 from .ordered import one_above_other
 from .pipeline import unwrap
+from .resampling import row_counts, warn_of_rows_alone
 from .slopes import factors_of_effects, roots, values_in_rows
 from .summary import in_lines, interval_headings
 from .table import Summary, value_text
 
 if TYPE_CHECKING:
-    from .._types import DataFrame, Labels, Model, NewGroups, Offsets, RowsLike, Seed
+    from .._types import DataFrame, Labels, Model, NewGroups, Offsets, RowsLike, Seed, Weights
 
 _NUMBERS_AT_A_TIME = 2**22  # probabilities of rows under draws
 
 
-def outcomes_of_groups(classifier, arguments, n_draws, matched, rng):
-    """Yields outcomes (n,) bool under each draw. Rows of a group that the fit has not seen share new effects, of each
-    factor.
+def drawn(rng, p, counts):
+    """How many are of the second class among as many outcomes with these probabilities as rows count for."""
+    return rng.random(p.shape) < p if np.all(counts == 1) else rng.binomial(counts, np.clip(p, 0, 1))
+
+
+def whole_counts(counts):
+    """Whole numbers of rows (n,) for ``drawn``; a ValueError for others."""
+    whole = np.rint(counts)
+    if (broken := np.flatnonzero(counts != whole)).size:
+        raise ValueError(
+            "The band is that of outcomes that are drawn anew, of each row as many as its weight says: sample_weight "
+            f"must hold whole numbers of rows here, and that of row {broken[0]} is {counts[broken[0]]:g}."
+        )
+    return whole.astype(np.int64)
+
+
+def outcomes_of_groups(classifier, arguments, n_draws, matched, rng, counts=1):
+    """Yields outcomes (n,) under each draw, as of ``drawn``. Rows of a group that the fit has not seen share new
+    effects, of each factor.
 
     arguments : of predictions, whose samples are averages over these effects.
     """
@@ -54,9 +70,9 @@ def outcomes_of_groups(classifier, arguments, n_draws, matched, rng):
     for p, root in zip(zip(*samples, strict=True), of_new.reshape(-1, *of_new.shape[2:]), strict=True):
         shared = (values @ root).T  # what independent standard normals of each group add to its rows
         effects = sum(one * rng.standard_normal(len(own))[own] for one, own in zip(shared, codes, strict=True))
-        given = effects, sum(map(np.square, shared)), rng.standard_normal(len(codes[0]))
-        is_one, *is_above = (model._likelihood.outcomes(one, *given) for model, one in zip(models, p, strict=True))
-        yield is_one & ~is_above[0] if is_above else is_one
+        given = effects, sum(map(np.square, shared))
+        at_least, *above = (m._likelihood.probability_given(one, *given) for m, one in zip(models, p, strict=True))
+        yield drawn(rng, at_least - sum(above), counts)
 
 
 @guarded
@@ -70,6 +86,7 @@ def predictive_check(
     level: float | None = None,
     n_draws: int = 400,
     random_state: Seed = 0,
+    sample_weight: Weights = None,
     groups: Labels = None,
     offset: Offsets = None,
     new_groups: NewGroups = None,
@@ -97,6 +114,8 @@ def predictive_check(
         Draws of the posterior to draw outcomes from: at least 20, and one of each chain.
     random_state : int, RandomState instance or None, default=0
         Seed of the outcomes.
+    sample_weight : array-like of shape (n_samples,) or None, default=None
+        Weights of the rows, whole numbers: a row of weight w counts as w rows, whose outcomes are drawn one by one.
     groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
         The groups of the rows, and their offsets. Rows of a group that the fit has not seen share its effect.
 
@@ -111,13 +130,13 @@ def predictive_check(
     Raises
     ------
     ValueError
-        If ``by`` is no column of X and no label for each row, or a number is out of range; or the model has several
-        classes.
+        If ``by`` is no column of X and no label for each row, a number is out of range, or a weight is not whole; or
+        the model has several classes.
 
     Warns
     -----
     UserWarning
-        If the model was fitted with groups, and none are given.
+        If the model was fitted with groups, and none are given, or ``new_groups`` does not say whether they are new.
 
     Examples
     --------
@@ -136,18 +155,18 @@ def predictive_check(
     check_count("n_draws", n_draws, max(20, len(unwrap(model)[1].intercept_draws_)))
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
     warn_if_reordered(X, by=by)
-    name, codes, labels = _cells(X, by, bins)
     classifier, matched, arguments = matched_rows(model, X, y, groups, offset, new_groups, "A predictive check")
-    counts = np.bincount(codes, minlength=len(labels))
+    counts = whole_counts(row_counts(X, sample_weight, _num_samples(X)))
+    name, codes, labels = _cells(X, by, bins, counts)
+    n = np.bincount(codes, counts, len(labels))
     proba = classifier.predict_proba(**arguments)[:, 1]
     y = is_second(y, codes, classifier)
-    if matched is None and is_grouped(classifier):
-        warn(ALONE.format("band is"))
-    repeated = _repeated(classifier, arguments, matched, codes, len(labels), n_draws, rng) / counts
-    shares = {"observed": np.bincount(codes, y) / counts, "predicted": np.bincount(codes, proba) / counts}
+    warn_of_rows_alone(classifier, matched, "band is")
+    repeated = _repeated(classifier, arguments, matched, codes, counts, len(labels), n_draws, rng) / n
+    shares = {"observed": np.bincount(codes, y * counts) / n, "predicted": np.bincount(codes, proba * counts) / n}
     band = interval(repeated[None], level)
     frame = Summary(
-        {"n": counts, **shares, **dict(zip(interval_headings(level), band, strict=True))},
+        {"n": n.astype(np.int64), **shares, **dict(zip(interval_headings(level), band, strict=True))},
         index=pd.Index(labels, name=name, tupleize_cols=False),
     )
     observed = shares["observed"]
@@ -165,24 +184,24 @@ def predictive_check(
     return frame
 
 
-def _repeated(classifier, arguments, matched, codes, m, n_draws, rng):
+def _repeated(classifier, arguments, matched, codes, counts, m, n_draws, rng):
     """Counts of the second class in each cell, of outcomes drawn under each draw; (n_draws, m)."""
     n = len(codes)
     inside = csr_array((np.ones(n), (codes, np.arange(n))), shape=(m, n))
     if matched is not None:
-        drawn = outcomes_of_groups(classifier, arguments, n_draws, matched, rng)
-        return np.array([inside @ outcomes for outcomes in drawn])
+        each = outcomes_of_groups(classifier, arguments, n_draws, matched, rng, counts)
+        return np.array([inside @ outcomes for outcomes in each])
     total, offset = 0.0, arguments["offset"]
     for rows in cut(0, n, max(1, _NUMBERS_AT_A_TIME // n_draws)):
         of_rows = None if offset is None else np.asarray(offset)[rows]
         p = classifier.predict_proba_samples(_safe_indexing(arguments["X"], rows), n_draws, offset=of_rows)
-        total = total + inside[:, rows] @ (rng.random(p.shape) < p)
+        total = total + inside[:, rows] @ drawn(rng, p, counts[rows, None])
     return total.T
 
 
-def _cells(X, by, bins):
+def _cells(X, by, bins, counts):
     """The name of what rows are put together by, the code (n,) of each row's cell, and the labels of the cells, each of
-    which has a row."""
+    which has a row that counts."""
     if isinstance(by, str | Integral) and not isinstance(by, bool):
         rows = InputRows(X)
         if by not in rows.names and not (isinstance(by, Integral) and 0 <= by < rows.shape[1]):
@@ -192,8 +211,8 @@ def _cells(X, by, bins):
         name, values = rows.names[j], None if not rows.holds_numbers(j) else rows.values(j)
         if values is None:
             codes, labels = rows.levels(j)
-            return _used(str(name), codes, list(map(value_text, labels)))
-        return _used(str(name), *_binned(values, bins))
+            return _used(str(name), codes, list(map(value_text, labels)), counts)
+        return _used(str(name), *_binned(values, bins, counts), counts)
     values = np.asarray(by)
     if values.shape != (_num_samples(X),):
         raise ValueError(
@@ -201,22 +220,26 @@ def _cells(X, by, bins):
             f"shape {values.shape} for {_num_samples(X)} rows."
         )
     codes, labels = pd.factorize(values, sort=True, use_na_sentinel=False)
-    return _used("group", codes, list(map(value_text, labels)))
+    return _used("group", codes, list(map(value_text, labels)), counts)
 
 
-def _used(name, codes, labels):
-    used, codes = np.unique(codes, return_inverse=True)
+def _used(name, codes, labels, counts):
+    used = np.unique(codes[counts > 0])
+    codes = np.minimum(np.searchsorted(used, codes), len(used) - 1)  # rows of weight 0 may be in any
     return name, codes, [labels[k] for k in used]
 
 
-def _binned(values, bins):
+def _binned(values, bins, counts):
     """Codes and labels of the values of a column of numbers: each value, or where they are more than the bins, ranges
     with about as many rows each; missing ones last."""
-    is_missing, known = np.isnan(values), np.unique(values[~np.isnan(values)])
+    is_missing, has_value = np.isnan(values), ~np.isnan(values) & (counts > 0)
+    known = np.unique(values[has_value])
     if len(known) <= bins:
         codes, labels = np.searchsorted(known, values), [value_text(float(value)) for value in known]
     else:
-        edges = np.unique(np.quantile(values[~is_missing], np.linspace(0, 1, bins + 1)[1:-1]))
+        ordered = np.flatnonzero(has_value)[np.argsort(values[has_value])]
+        up_to = np.cumsum(counts[ordered])
+        edges = np.unique(values[ordered[np.searchsorted(up_to, up_to[-1] * np.arange(1, bins) / bins, "right")]])
         codes, of_known = (np.searchsorted(edges, some, side="right") for some in (values, known))
         ends = [known[of_known == k] for k in range(len(edges) + 1)]
         labels = [f"{value_text(float(e[0]))} to {value_text(float(e[-1]))}" if len(e) else "" for e in ends]

@@ -13,17 +13,29 @@ from .._data.labels import is_second
 from .._posterior import estimates
 from .._posterior.claim_errors import check_share
 from .._posterior.classes import shown_classes
-from .._posterior.decisions import ALONE, calibration_of, matched_rows, round_limit
-from .._posterior.grouped_prediction import is_grouped
+from .._posterior.decisions import calibration_of, matched_rows, round_limit
 from .._posterior.mixin import level_of
-from .._posterior.predictive_check import outcomes_of_groups
+from .._posterior.predictive_check import drawn, outcomes_of_groups, whole_counts
+from .._posterior.resampling import row_counts, units_of, warn_of_rows_alone
 from .._utils.counts import check_count
-from .._utils.warn import warn
 from ._base import DARK, MUTED, PALE, SHARES, AxesDisplay, IntervalsDisplay, check_option, ink
 from ._texts import class_names, known_line, percent
 
 if TYPE_CHECKING:
-    from .._types import Axes, DataFrame, Floats, Labels, Model, NDArray, NewGroups, Offsets, RowOrder, RowsLike, Seed
+    from .._types import (
+        Axes,
+        DataFrame,
+        Floats,
+        Labels,
+        Model,
+        NDArray,
+        NewGroups,
+        Offsets,
+        RowOrder,
+        RowsLike,
+        Seed,
+        Weights,
+    )
 
 _HISTOGRAM_HEIGHT = 0.12  # as a share of the height of the axes
 _ROW_LABELS = {"probability": "rows, the most probable first", "original": "row"}
@@ -195,6 +207,7 @@ class PosteriorCalibrationDisplay(AxesDisplay):
         n_draws: int = 400,
         random_state: Seed = 0,
         limit: float | None = None,
+        sample_weight: Weights = None,
         groups: Labels = None,
         offset: Offsets = None,
         new_groups: NewGroups = None,
@@ -218,6 +231,8 @@ class PosteriorCalibrationDisplay(AxesDisplay):
         limit : float or None, default=None
             Upper end of both axes, in (0, 1]. None is the smallest of 1, 0.5, 0.2, 0.1, 0.05, ... below which 95 % of
             the events are expected. Where rows have predictions above it, the axis says so.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weights of the rows, whole numbers: a row of weight w counts as w rows, whose outcomes are drawn one by one.
         groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
             The groups of the rows, and their offsets. Rows of one group share its effect, also if the fit has not seen
             the group, so the band is wider the fewer groups there are. Without ``groups`` a model with groups takes
@@ -229,26 +244,25 @@ class PosteriorCalibrationDisplay(AxesDisplay):
         check_count("n_draws", n_draws, max(20, len(classifier.intercept_draws_)))
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31))
         proba = classifier.predict_proba(**arguments)[:, 1]
-        predicted, place, counts = np.unique(proba, return_inverse=True, return_counts=True)
-        y = is_second(y, place, classifier)
-        codes = np.arange(len(y)) if matched is None else matched.coarsest
+        counts = whole_counts(row_counts(X, sample_weight, len(proba)))
+        predicted, place = np.unique(proba[counts > 0], return_inverse=True)
+        y, n = is_second(y, proba, classifier), np.bincount(place, counts[counts > 0]).astype(np.int64)
+        warn_of_rows_alone(classifier, matched, "band is")
         if matched is not None:
-            outcomes = outcomes_of_groups(classifier, arguments, n_draws, matched, rng)
+            outcomes = outcomes_of_groups(classifier, arguments, n_draws, matched, rng, counts)
         else:
             samples = classifier.predict_proba_samples(**arguments, max_draws=n_draws)
-            outcomes = (rng.random(len(p)) < p for p in samples.T)
-            if is_grouped(classifier):
-                warn(ALONE.format("band is"))
-        curves = [_isotonic(drawn, place, counts) for drawn in outcomes]
+            outcomes = (drawn(rng, p, counts) for p in samples.T)
+        curves = [_isotonic(one[counts > 0], place, n) for one in outcomes]
         return cls(
             predicted=predicted,
-            observed=_isotonic(y, place, counts),
+            observed=_isotonic((y * counts)[counts > 0], place, n),
             band=estimates.interval(np.array(curves)[None], level),
-            counts=counts,
+            counts=n,
             level=level,
             label=shown_classes(classifier)[1],
             known_groups=matched and matched.counts,
-            calibration=calibration_of(proba, y, codes, level, 0),
+            calibration=calibration_of(proba, y, units_of(matched, counts.astype(float)), level, 0),
         ).plot(limit=limit, ax=ax)
 
     def plot(self, *, limit: float | None = None, ax: Axes | None = None) -> Self:
@@ -282,5 +296,5 @@ class PosteriorCalibrationDisplay(AxesDisplay):
 
 
 def _isotonic(y, place, counts):
-    """Isotonic regression of the outcomes on their predictions; a value for each distinct prediction."""
+    """Isotonic regression of numbers of outcomes on their predictions; a value for each distinct prediction."""
     return isotonic_regression(np.bincount(place, y) / counts, sample_weight=counts, y_min=0, y_max=1)

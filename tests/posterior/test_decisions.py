@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._posterior import decisions
+from skhorseshoe._posterior.resampling import rows_alone
 from skhorseshoe.inspection import at_least, calibration, net_benefit
 from skhorseshoe.plotting import DecisionCurveDisplay, PosteriorCalibrationDisplay
 
@@ -102,7 +103,7 @@ def test_calibration_is_a_logistic_regression_of_the_labels_on_the_logits(model,
     of_intercept = expit(z + found.loc["intercept", "estimate"])
     assert of_intercept.mean() == pytest.approx(died.mean(), abs=1e-9)
     assert [*found] == ["estimate", "5%", "95%"]
-    weights = next(decisions._weights(300, 300, 0))[7]
+    weights = next(rows_alone(np.ones(300)).draws(300, 0))[7]
     drawn = LogisticRegression(C=np.inf, tol=1e-10).fit(z[:, None], died, sample_weight=weights)
     assert found.draws["slope"].iloc[7] == pytest.approx(drawn.coef_[0, 0], rel=1e-5)
 
@@ -111,7 +112,7 @@ def test_calibration_tells_what_was_done_to_the_logits(rows, seed):
     """Logits k z + c have the slope 1 / k; the intercept for a slope of 1 is moved by -c."""
     rng = np.random.default_rng(seed)
     z = 2 * rng.standard_normal(400)
-    y, own = rng.random(400) < expit(z), np.arange(400)
+    y, own = rng.random(400) < expit(z), rows_alone(np.ones(400))
     usual = decisions.calibration_of(expit(z), y, own, 0.9, 0)
     scaled, moved = (decisions.calibration_of(expit(other), y, own, 0.9, 0) for other in (3 * z, z + 0.7))
     np.testing.assert_allclose(scaled.draws["slope"], usual.draws["slope"] / 3, rtol=1e-5)
@@ -179,8 +180,9 @@ def test_calibration_is_found_however_far_it_is(n, shift, seed):
         y = rng.random(n) < expit(strength * z + shift)
         y[np.argsort(z)[[0, 1, -2, -1]]] = True, False, True, False  # they overlap
         z = size * z - 2
-        found = decisions.calibration_of(expit(z), y, np.arange(n), 0.9, 0)
-        weights = next(decisions._weights(n, n, 0))[:50]
+        alone = rows_alone(np.ones(n))
+        found = decisions.calibration_of(expit(z), y, alone, 0.9, 0)
+        weights = next(alone.draws(n, 0))[:50]
         design = np.column_stack([(z - z.mean()) / z.std(), np.ones(n)])
         free = decisions._logistic(design, 0.0, y, weights, np.zeros((1, 2)))
         np.testing.assert_allclose(free[:, 0] / z.std(), found.draws["slope"][:50], rtol=1e-4, atol=1e-6)
