@@ -76,5 +76,5 @@ plt.show()
 effects = grouped.group_effects()["mean"].sort_values()
 who = [*effects.index[:3], *effects.index[-3:], -1]  # -1 is no patient of the fit
 hour = pd.DataFrame(np.tile(X.mean(), (7, 1)), columns=X.columns, index=[*(f"patient {k}" for k in who[:-1]), "new"])
-ProbabilityIntervalDisplay.from_estimator(grouped, hour, groups=who, threshold=None)
+ProbabilityIntervalDisplay.from_estimator(grouped, hour, groups=who, new_groups=False, threshold=None)
 plt.show()

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 
 __all__ = ["find", "levels", "summary"]
 
+_GATHER = "gather rare ones before the fit, or compare two by inspection.summary_of_sets, {'b - a': {'b': 1, 'a': -1}}."
+
 
 def find(
     model: Model, X: RowsLike = None, *, terms: Mapping[str, Any] | Literal["auto"] = "auto", missing: Missing = "raise"
@@ -383,12 +385,7 @@ def _levels_of_input(model, steps, X, term, sample_weight):
         )
     codes, labels = X.levels(place)
     if len(labels) > MOST_LEVELS:
-        cure = "marginal_effects says what a number does."
-        if not X.holds_numbers(place):
-            cure = (
-                "gather rare ones in one before the fit. Of this fit inspection.summary() has the coefficient of each "
-                "column, and summary_of_sets the difference of two: {'b - a': {'ward_b': 1, 'ward_a': -1}}."
-            )
+        cure = "marginal_effects says what a number does." if X.holds_numbers(place) else _GATHER
         raise ValueError(
             f"{term!r} has {len(labels)} different values, too many for levels (at most {MOST_LEVELS}): {cure}"
         )
