@@ -73,6 +73,11 @@ def test_where_the_only_factor_has_one_label_rows_are_drawn(ask, by_hospital, ro
     np.testing.assert_array_equal(one.draws, alone.draws)
 
 
+def test_hospitals_of_weight_0_do_not_make_one_several(by_hospital, rows):
+    with pytest.warns(UserWarning, match="^groups has one label in these rows"):
+        calibration(by_hospital, *rows, sample_weight=HOSPITAL == 3, groups=HOSPITAL, new_groups=True)
+
+
 @pytest.mark.parametrize("n_groups", [2, 4, 5])
 def test_few_groups_are_told(n_groups, of_both, rows):
     groups = {"patient": PATIENT, "hospital": PATIENT % n_groups}
