@@ -7,9 +7,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from laws import ALONE, KEY
+from laws import ALONE, KEY, repeated
 from scipy.integrate import quad
 from scipy.stats import ks_2samp
+from whole_runs import check_uniform, ended, ranks
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
@@ -20,7 +21,7 @@ from skhorseshoe._mcmc.class_contrasts import contrasted, side_by_side
 from skhorseshoe._mcmc.flat_directions import FlatDirections
 from skhorseshoe._mcmc.hmc import HmcState
 from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._mcmc.run import Problem
+from skhorseshoe._mcmc.run import DIAGONAL, PRIOR_COORDINATES, Problem
 from skhorseshoe._model.horseshoe import log_marginal
 from skhorseshoe._model.multinomial_probit import MultinomialProbit
 from skhorseshoe.diagnostics import ess_bulk, mcse_mean, rhat
@@ -245,3 +246,37 @@ def test_two_levels_are_alike(kind, seed):
     assert ess_bulk(both) > 250
     assert abs(both.mean()) < 4.5 * mcse_mean(both)
     assert 0.7 < sizes[0] / sizes[1] < 1.4
+
+
+# Simulation-based calibration (Talts et al. 2018) ---------------------------------------------------------------------
+
+SLAB, WIDE, N_DRAWN = 2.0, 1.0, 20  # draws of each of four chains that have a rank
+
+
+def ranks_of(seed, kind, n):
+    """Where in (0, 1) the truth is among draws: of two levels, three levels, a number and its copy, and others."""
+    rng = np.random.default_rng(seed)
+    two, three, number = np.arange(n) % 2, rng.permutation(np.arange(n) % 3), rng.standard_normal(n) + 1
+    X = np.column_stack([np.eye(2)[two], np.eye(3)[three], number, -2 * number])
+    while True:
+        tau = 0.3 * abs(rng.standard_cauchy())
+        coef = tau * rng.standard_cauchy(7) * rng.standard_normal(7)
+        if np.log(rng.random()) < -((coef / SLAB) ** 2).sum() / 2:
+            break
+    intercept = WIDE * rng.standard_normal() - X.mean(axis=0) @ coef
+    y = (intercept + X @ coef + rng.standard_normal(n) > 0).astype(np.uint8)
+    rows = Rows(X, y, True, cpu, ALONE)
+    found = rows.indicator_sets(n)
+    assert [len(sets) for sets in found] == ([2, 0] if n < 7 else [2, 1])
+    key = rng.integers(2**32, size=2, dtype=np.uint32)
+    draws = ended(rows, kind, 2000, SLAB, WIDE, burn_in=400, n_chains=4, tau_0=0.3, key=key).draws
+    alpha, beta = draws.intercept, draws.coef
+    drawn = [alpha, *np.moveaxis(beta, 2, 0), draws.global_scale, alpha + beta @ X[1]]
+    return ranks(drawn, [intercept, *coef, tau, intercept + X[1] @ coef], N_DRAWN, rng)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "n"), [("hmc", 14), (DIAGONAL, 14), (PRIOR_COORDINATES, 6)])
+def test_ranks_are_uniform(kind, n):
+    names = "intercept", *range(7), "tau", "predictor"
+    check_uniform([ranks_of(seed, kind, n) for seed in range(repeated(40, 200))], names)
