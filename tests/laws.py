@@ -78,7 +78,7 @@ def repeated(few, many):
 
 
 def mostly_slow(errors):
-    """Planted errors as parameters of a test that must catch each: the first in the default run, the others not."""
+    """Parameters of a test, as planted errors that it must catch: the first in the default run, the others not."""
     return [pytest.param(error, marks=[pytest.mark.slow] * (i > 0)) for i, error in enumerate(errors)]
 
 

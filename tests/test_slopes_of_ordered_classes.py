@@ -67,6 +67,7 @@ def test_models_of_one_class_average_over_groups_with_their_slopes(model, asked)
     assert check["outside"].mean() < 0.5
 
 
+@pytest.mark.slow
 def test_groups_are_left_out_with_effects_and_slopes_integrated_out(model):
     found = inspection.loo(model, X, Y, groups=GROUPS, max_draws=100)
     eta, cuts, *_ = parts(model)

@@ -286,20 +286,14 @@ class Rows:
         c = self.columns
         if not c.fit_intercept:
             return [], []
-        rows, spread, sets = self.sampled(), np.where(c.unpenalized, 0.0, self.spread), self.level_sets
+        rows, spread = self.sampled(), np.where(c.unpenalized, 0.0, self.spread)
+        sets = self._confirmed(find_indicator_sets(rows, c.mean_of_X, self.spread**2))
         n = rows.shape[0] * n_given // self.n
         if issparse(rows) or rows.shape[1] > n:
             return sets, []
         for indicators in sets:
             spread[indicators.columns[-1]] = 0.0
         return sets, self._confirmed(find_dependent_sets(rows, c.mean_of_X, spread, n))
-
-    @cached_property
-    def level_sets(self):
-        """The ``IndicatorSet``s, of which the intercept has each sum."""
-        if not self.columns.fit_intercept:
-            return []
-        return self._confirmed(find_indicator_sets(self.sampled(), self.columns.mean_of_X, self.spread**2))
 
     def _confirmed(self, sets):
         """The sets of a sample that all rows confirm."""

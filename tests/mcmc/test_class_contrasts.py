@@ -116,7 +116,9 @@ def test_one_call_of_the_core_has_the_draws_of_many():
     np.testing.assert_array_equal(draws[0].global_scale, draws[1].global_scale)
 
 
-@pytest.mark.parametrize(("n", "p"), [(3000, 4), (90, 200), (3000, 70)])  # a sweep, a path, a score
+@pytest.mark.parametrize(
+    ("n", "p"), [(3000, 4), (90, 200), pytest.param(3000, 70, marks=pytest.mark.slow)]
+)  # a sweep, a path, a score
 def test_chains_that_threads_share_have_the_draws_of_one(n, p):
     rng = np.random.default_rng(n)
     x = rng.standard_normal((n, p))

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from laws import ALONE, KEY, repeated
+from laws import ALONE, KEY, mostly_slow, repeated
 from scipy.integrate import quad
 from scipy.stats import ks_2samp
 from whole_runs import check_uniform, ended, ranks
@@ -92,7 +92,10 @@ def statistics(law, d, tau):
 
 
 TAUS = {"small": (1e-6, 1e-6), "of the slab": (0.3, 3.0), "large": (50.0, 1e3), "any": (1e-8, 1e4)}
-CASES = [(1, "of the slab"), (1, "any"), (2, "of the slab"), (3, "large"), (1, "small"), (1, "large"), (2, "any")]
+CASES = [(1, "of the slab"), (2, "any"), (3, "large")]
+CASES += [
+    pytest.param(*case, marks=pytest.mark.slow) for case in [(1, "any"), (1, "small"), (1, "large"), (2, "of the slab")]
+]
 
 
 @pytest.mark.parametrize(("d", "tau"), CASES)
@@ -123,7 +126,7 @@ class NoSlab(FlatDirections):
         return super()._log_target(beta, tau_sq_inv)
 
 
-@pytest.mark.parametrize("error", [NoChoice, NoUnits, NoSlab])
+@pytest.mark.parametrize("error", mostly_slow([NoSlab, NoChoice, NoUnits]))
 def test_errors_are_seen(error, seed):
     assert least_p(np.random.default_rng(seed), 1, 2.0, TAUS["of the slab"], error) < 1e-6
 
@@ -237,7 +240,9 @@ def fitted(kind, seed):
     return HorseshoeProbitClassifier(**how).fit(frame, y, **given)
 
 
-@pytest.mark.parametrize("kind", ["plain", "grades in order", "groups", "sparse", "more columns than rows"])
+@pytest.mark.parametrize(
+    "kind", mostly_slow(["plain", "grades in order", "groups", "sparse", "more columns than rows"])
+)
 def test_two_levels_are_alike(kind, seed):
     """Of two levels the coefficients have the same law but for the sign, and chains pass from one mode to the other."""
     f, m = np.moveaxis(fitted(kind, seed).coef_draws_[..., -2:], 2, 0)

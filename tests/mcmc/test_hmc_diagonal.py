@@ -130,8 +130,8 @@ class AnotherGaussianOnTheWay(DiagonalMassMatrix):
 PLANTED = {"LIKELIHOOD_OF_COLUMN_REVERSED": cpu, "NO_JACOBIAN_OF_COLUMN": cpu, "NO_PRIOR_OF_HELD": TAU_ON_THE_WAY}
 PLANTED |= {"NO_JACOBIAN_OF_TAU": TAU_ON_THE_WAY}
 ERRORS = {
-    "no Metropolis test": (planted(metropolis=always_accepted), {"n_batches": 24}),
     "the fixed prior": (cpu, {"mass_matrix": NoForceOfThePrior}),
+    "no Metropolis test": (planted(metropolis=always_accepted), {"n_batches": 24}),
     "the energy of the intercept": (cpu, {"mass_matrix": EnergyOfTheIntercept}),
     "the information of unbounded columns": (cpu, {"mass_matrix": AnotherGaussianOnTheWay}),
 }

@@ -176,7 +176,7 @@ FORMS = {
 }
 
 
-@pytest.fixture(params=FORMS)
+@pytest.fixture(params=[pytest.param(form, marks=[pytest.mark.slow] * ("long" in form)) for form in FORMS])
 def with_offset(request, problem, short_fit, tmp_path):
     """A model, its rows, of which the sampler may have had others, and what goes with them."""
     X = FORMS[request.param](problem[0], tmp_path)
