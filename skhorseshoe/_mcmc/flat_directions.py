@@ -17,10 +17,10 @@ A test of the log-likelihood, which rounding alone changes, follows for all sets
 import numpy as np
 
 from .._backends import FLAT_PURPOSE, FLAT_TEST
+from .._backends.line_moves import CHEAP_LINE_ROWS
 from .._model.horseshoe import log_marginal
 
-_INTERVALS = 1, 4  # sweeps from one with these moves to the next; the second where sweeps take little time
-_SMALL = 2**16  # number of rows times coefficients of two classes below which they do
+_SMALL, _SMALL_INTERVAL = 2**16, 4  # rows times coefficients of two classes below which sweeps take little time
 
 
 class FlatDirections:
@@ -64,7 +64,7 @@ class FlatDirections:
         rows, _, _, key = problem
         t, ops = state.sweep, rows.ops
         state = law(state)
-        if t % _INTERVALS[self.d == 1 and rows.n * state.beta.shape[1] < _SMALL]:
+        if t % self._interval(rows, state.beta.shape[1]):
             return state
         proposed = ops.to_device(self._shifted(*map(ops.to_host, (state.beta, state.tau_sq_inv)), ops, key, t))
         loglik, score = rows.score(proposed)
@@ -76,6 +76,12 @@ class FlatDirections:
         shrunk = beta[:, : state.lambda_sq_inv.shape[1]]
         drawn = ops.draw_lambda_given_beta(shrunk, state.tau_sq_inv, key, t, self.d, rows.threads)
         return state._replace(lambda_sq_inv=drawn)
+
+    def _interval(self, rows, q):
+        """Sweeps from one with these moves to the next: more where the moves would take much of the time."""
+        if self.d == 1 and rows.n * q < _SMALL:
+            return _SMALL_INTERVAL
+        return 2 if rows.n > CHEAP_LINE_ROWS else 1
 
     def _shifted(self, beta, tau_sq_inv, ops, key, t):
         """beta (n_chains, q) after a move along each direction."""

@@ -41,7 +41,7 @@ def problem_of(d, slab):
     one.centre = np.zeros(N_COLUMNS)
     columns = SimpleNamespace(of_one=one, n_contrasts=d)
     nothing = lambda beta: (np.zeros(len(beta)), np.zeros(beta.shape))  # noqa: E731
-    rows = SimpleNamespace(ops=cpu, n=10**6, columns=columns, threads=ALONE, score=nothing)
+    rows = SimpleNamespace(ops=cpu, n=20_000, columns=columns, threads=ALONE, score=nothing)
     fixed = SimpleNamespace(diagonal=np.r_[np.full(d * N_COLUMNS, slab**-2.0), np.zeros(d)])
     return Problem(rows, fixed, 1.0, KEY)
 
