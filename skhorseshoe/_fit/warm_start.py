@@ -15,7 +15,7 @@ def earlier(model):
     """What a fitted model keeps of its chains, with the draws; None, and a warning, if it keeps nothing."""
     if not hasattr(model, "coef_draws_"):
         return None
-    saved = vars(model)["_saved_run"]
+    saved = vars(model).get("_saved_run")  # which the copy of a model for a callback does not have
     if saved is None:
         warn(
             "warm_start=True finds no chains to go on with, since the last fit has kept none, as one without "

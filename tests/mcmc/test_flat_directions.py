@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from laws import ALONE, KEY, mostly_slow, repeated
+from laws import ALONE, KEY, always_accepted, mostly_slow, planted, repeated
 from scipy.integrate import quad
 from scipy.stats import ks_2samp
 from whole_runs import check_uniform, ended, ranks
@@ -35,13 +35,13 @@ SETS = [
 ]
 
 
-def problem_of(d, slab):
-    """A ``Problem`` of rows that tell nothing."""
+def problem_of(d, slab, pull=0.0, ops=cpu):
+    """A ``Problem`` of rows that tell the first coefficient with this precision, or nothing."""
     one = SimpleNamespace(place=np.array([4, 0, 3, 1, 2]), unit=np.array([1.0, 2.0, 1.0, 0.5, 1.0]), n_shrunk=5)
     one.centre = np.zeros(N_COLUMNS)
     columns = SimpleNamespace(of_one=one, n_contrasts=d)
-    nothing = lambda beta: (np.zeros(len(beta)), np.zeros(beta.shape))  # noqa: E731
-    rows = SimpleNamespace(ops=cpu, n=20_000, columns=columns, threads=ALONE, score=nothing)
+    told = lambda beta: (-pull * beta[:, 0] ** 2 / 2, np.zeros(beta.shape))  # noqa: E731
+    rows = SimpleNamespace(ops=ops, n=20_000, columns=columns, threads=ALONE, score=told)
     fixed = SimpleNamespace(diagonal=np.r_[np.full(d * N_COLUMNS, slab**-2.0), np.zeros(d)])
     return Problem(rows, fixed, 1.0, KEY)
 
@@ -59,19 +59,25 @@ def of_prior(rng, tau, d, slab):
     return lam, np.column_stack([beta.reshape(len(tau), -1), rng.standard_normal((len(tau), d))])
 
 
-def least_p(rng, d, slab, tau, directions=FlatDirections, n_sweeps=12):
-    """The least p-value of tests that moves leave the prior as it is. tau : its two ends."""
-    tau, problem = np.exp(rng.uniform(*np.log(tau), N_BLOCKS * N_CHAINS)), problem_of(d, slab)
-    flat, start, zero, moved, shares = (
-        directions(SETS, problem),
-        of_prior(rng, tau, d, slab),
-        np.zeros(N_CHAINS),
-        [],
-        [],
-    )
+def of_posterior(rng, tau, d, slab, pull):
+    """The same, where rows tell the first coefficient with a precision ``pull``: by rejection."""
+    lam, beta = of_prior(rng, tau, d, slab)
+    again = rng.random(len(tau)) > np.exp(-pull * beta[:, 0] ** 2 / 2)
+    if again.any():
+        lam[again], beta[again] = of_posterior(rng, tau[again], d, slab, pull)
+    return lam, beta
+
+
+def least_p(rng, d, slab, tau, directions=FlatDirections, n_sweeps=12, pull=0.0, ops=cpu):
+    """The least p-value of tests that moves leave the law as it is. tau : its two ends. pull : as in ``problem_of``."""
+    tau, problem = np.exp(rng.uniform(*np.log(tau), N_BLOCKS * N_CHAINS)), problem_of(d, slab, pull, ops)
+    problem = problem._replace(key=rng.integers(2**32, size=2, dtype=np.uint32))
+    flat, start, zero = directions(SETS, problem), of_posterior(rng, tau, d, slab, pull), np.zeros(N_CHAINS)
+    moved, shares = [], []
     for k in range(N_BLOCKS):
         lam, beta, own = (values[k * N_CHAINS : (k + 1) * N_CHAINS] for values in (*start, tau))
-        state = HmcState(beta, np.repeat(lam**-2, d, axis=1), own**-2, zero, 0 * beta, k * n_sweeps, zero, zero)
+        scales, at = (np.repeat(lam**-2, d, axis=1), own**-2), problem.rows.score(beta)
+        state = HmcState(beta, *scales, *at, k * n_sweeps, zero, zero)
         for _ in range(n_sweeps):
             before = state.beta
             state = flat.sweep(state, lambda state: state._replace(sweep=state.sweep + 1), problem)
@@ -79,7 +85,7 @@ def least_p(rng, d, slab, tau, directions=FlatDirections, n_sweeps=12):
         moved.append((state.lambda_sq_inv[:, ::d] ** -0.5, state.beta))
     assert np.mean(shares) > 0.002  # where tau is large few draws are within the slab
     moved = [np.concatenate(parts) for parts in zip(*moved, strict=True)]
-    laws = zip(*(statistics(law, d, tau) for law in (moved, of_prior(rng, tau, d, slab))), strict=True)
+    laws = zip(*(statistics(law, d, tau) for law in (moved, of_posterior(rng, tau, d, slab, pull))), strict=True)
     return min(ks_2samp(*of_law).pvalue for of_law in laws)
 
 
@@ -126,9 +132,22 @@ class NoSlab(FlatDirections):
         return super()._log_target(beta, tau_sq_inv)
 
 
-@pytest.mark.parametrize("error", mostly_slow([NoSlab, NoChoice, NoUnits]))
+class NoScales(FlatDirections):
+    """Without draws of lambda."""
+
+    def sweep(self, state, law, problem):
+        return super().sweep(state, law, problem)._replace(lambda_sq_inv=state.lambda_sq_inv)
+
+
+@pytest.mark.parametrize("error", mostly_slow([NoSlab, NoChoice, NoUnits, NoScales]))
 def test_errors_are_seen(error, seed):
     assert least_p(np.random.default_rng(seed), 1, 2.0, TAUS["of the slab"], error) < 1e-6
+
+
+@pytest.mark.parametrize("ops", [cpu, planted(metropolis=always_accepted)], ids=["as it is", "without the test"])
+def test_rows_that_notice_a_shift_are_asked(ops, seed):
+    p = least_p(np.random.default_rng(seed), 1, 2.0, TAUS["of the slab"], pull=4.0, ops=ops)
+    assert p > 1e-5 if ops is cpu else p < 1e-6
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 6])
