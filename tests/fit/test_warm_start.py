@@ -75,6 +75,9 @@ def test_without_warm_start_a_fit_starts_anew_and_keeps_nothing(problem):
     assert model.set_params(warm_start=False).fit(*problem).n_iter_ == 31
     with pytest.warns(UserWarning, match="finds no chains to go on with"):
         assert model.set_params(warm_start=True).fit(*problem).n_iter_ == 31
+    del model._saved_run  # as of the copy of a model that a callback has
+    with pytest.warns(UserWarning, match="finds no chains to go on with"):
+        assert model.fit(*problem).n_iter_ == 31
 
 
 @pytest.mark.parametrize(
