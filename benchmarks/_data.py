@@ -78,6 +78,39 @@ def in_blocks(rng, n, p, size=20):
     return X + np.sqrt(0.3) * rng.standard_normal((n, p))
 
 
+def two_levels(seed, n=3000):
+    """A column for each of two levels, and 60 of noise but for the first."""
+    rng = np.random.default_rng(seed)
+    level, X = rng.integers(0, 2, n), rng.standard_normal((n, 60))
+    return levels_beside(rng, X, 0.7 * level - 0.8, level)
+
+
+def hospitals(seed, n=5000):
+    """The levels of four regions and of the three hospitals of each, of which both matter, and 20 columns of noise but
+    for the first."""
+    rng = np.random.default_rng(seed)
+    hospital, X = rng.integers(0, 12, n), rng.standard_normal((n, 20))
+    region = hospital // 3
+    eta = np.array([0, 0, 0.6, 1.2])[region] + np.r_[0.5, np.zeros(10), -0.7][hospital] - 0.5
+    return levels_beside(rng, X, eta, region, hospital)
+
+
+def wards(seed, n=14_000):
+    """The levels of three regions, twelve hospitals, 120 wards and a crossed category of 40, sparse."""
+    rng = np.random.default_rng(seed)
+    ward = rng.integers(0, 120, n)
+    hospital, region = ward // 10, ward // 40
+    eta = np.array([0, 0.4, 0.8])[region] + np.r_[0.3, -0.4, np.zeros(10)][hospital] + 0.6 * (ward % 15 == 0) - 1.5
+    X, y = levels_beside(rng, np.zeros((n, 1)), eta, region, hospital, ward, rng.integers(0, 40, n))
+    return sparse.csr_array(X[:, :-1]), y
+
+
+def levels_beside(rng, X, eta, *categories):
+    """A column for each level of the categories (n,) before the columns of X, and classes of eta and the first of X."""
+    y = eta + 0.5 * X[:, 0] + rng.standard_normal(len(X)) > 0
+    return np.column_stack([*(np.eye(of.max() + 1)[of] for of in categories), X]), y
+
+
 def signals(p, where, sizes=SIZES):
     beta = np.zeros(p)
     beta[where] = sizes

@@ -3,6 +3,7 @@
     python benchmarks/per_second.py --before CHECKOUT   # five minutes on a free core
     python benchmarks/per_second.py --only ordered --nuts PYTHON  # ordered classes, beside NumPyro; half an hour
     python benchmarks/per_second.py --only several --nuts PYTHON  # and several without an order
+    python benchmarks/per_second.py --only levels --before CHECKOUT  # columns for all levels; four minutes
     python benchmarks/per_second.py --quick             # does it run?
 
 Fits of 1000 + 1000 or 1000 + 2000 sweeps with three seeds, on one thread, burn-in and all answers of ``fit`` included;
@@ -16,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from _data import DATA, in_order, of_utilities
+from _data import DATA, hospitals, in_order, of_utilities, two_levels, wards
 from _measure import ONE_THREAD, figure, fit, in_child, ratio, run, timed
 from _samplers import numpyro_nuts, reference_gibbs
 
@@ -37,6 +38,7 @@ DEFAULT = "500 x 20"  # of which the default fit is timed as well
 # Rows, columns, classes; burn-in and draws of NUTS.
 ORDERED = {(600, 20, 5): (300, 300), (2000, 50, 4): (150, 150)}
 SEVERAL = {(300, 8, 4): (400, 400), (400, 20, 5): (300, 300), (1000, 50, 3): (150, 150)}
+LEVELS = {"two levels": two_levels, "regions and hospitals": hospitals, "regions, hospitals and wards": wards}
 ESTIMATES = "means", "errors"  # by two samplers, which are compared
 DRAWS, SWEEPS = "effective draws a second", "sweeps a second"
 
@@ -93,6 +95,31 @@ def pairs(report, options):
         one["532 x 7"][DRAWS] / in_child(of_reference, env=ONE_THREAD, seed=k) for k, one in enumerate(found["now"])
     ]
     report.add("532 x 7: effective draws, times as many as by the sampler in NumPy", figure(times), at_least=12)
+
+
+def of_levels(name, seed, quick):
+    """The worst quantity of four chains of 1000 draws, and seconds."""
+    X, y = LEVELS[name](seed)
+    how = {"n_iter": 20, "burn_in": 100} if quick else {"n_iter": 1000, "burn_in": 400}
+    seconds, model = timed(lambda: fit(X, y, how | {"n_jobs": 1, "random_state": seed}), CLOCK)
+    draws = np.dstack([model.coef_draws_, model.intercept_draws_, model.global_scale_draws_])
+    return {"least": float(ess_bulk(draws).min()), "rhat": float(rhat(draws).max()), "seconds": seconds}
+
+
+def levels(report, options):
+    """A column for each level of categories, of which some are parts of others."""
+    folders = {"now": {}} | ({"before": {"folder": options.before}} if options.before else {})
+    for name in list(LEVELS)[:1] if options.quick else LEVELS:
+        found = {}
+        for seed in range(1 if options.quick else N_SEEDS):
+            for commit, where in folders.items():
+                one = in_child(of_levels, env=ONE_THREAD, **where, name=name, seed=seed, quick=options.quick)
+                found.setdefault(commit, []).append(one)
+                print(name, commit, one, flush=True)
+        report.figures[name] = found
+        for commit, runs in found.items():
+            for what in runs[0]:
+                report.add(f"{name}: {what}, {commit}", figure([one[what] for one in runs]))
 
 
 def classes_nuts(seed, shape, burn_in, n_iter, has_order):
@@ -153,6 +180,6 @@ if __name__ == "__main__":
     options = argparse.ArgumentParser()
     options.add_argument("--nuts", type=Path, metavar="PYTHON", help="an interpreter with NumPyro and our requirements")
     options.add_argument("--before", type=Path, help="folder of a checkout to compare with")
-    parts = {"pairs": pairs}
+    parts = {"pairs": pairs, "levels": levels}
     parts |= {name: partial(classes, has_order=name == "ordered") for name in ("ordered", "several")}
-    run(__file__, __doc__, parts, options, apart=["ordered", "several"])
+    run(__file__, __doc__, parts, options, apart=["levels", "ordered", "several"])

@@ -19,7 +19,7 @@ SOME = {  # parts of each, those that need neither a cluster nor another environ
     "first_session": ["sessions"],
     "follow_recipes": ["recipes"],
     "paper": ["figure", "real"],
-    "per_second": ["pairs", "ordered", "several"],
+    "per_second": ["pairs", "levels", "ordered", "several"],
     "repeated_rows": ["cohort"],
     "scaling": ["pass", "predictions"],
     "selection": ["rates", "terms", "sets", "peers", "components-few"],

@@ -11,7 +11,8 @@ probability (Hastings 1970)
 
     min(1, g(beta') / g(beta)),   g(beta) = prod_j h(beta_j) N(beta_j; 0, slab) / sum_j |d_j| h(beta_j)
 
-A test of the log-likelihood, which rounding alone changes, follows for all sets together, and then lambda | beta, tau.
+Sets that share columns, such as the levels of a region and of its hospitals, move one after the other. A test of the
+log-likelihood, which rounding alone changes, follows for all sets together, and then lambda | beta, tau.
 """
 
 import numpy as np
@@ -21,37 +22,24 @@ from .._backends.line_moves import CHEAP_LINE_ROWS
 from .._model.horseshoe import log_marginal
 
 _SMALL, _SMALL_INTERVAL = 2**16, 4  # rows times coefficients of two classes below which sweeps take little time
+_MOST_ROUNDS = 8  # one after the other
 
 
 class FlatDirections:
     """The directions of a ``Problem``.
 
-    sets : ``IndicatorSet``s, by numbers of columns. One with a column that is not shrunk, or that an earlier one has,
-    is left out. Of several classes coefficients are vectors of d contrasts.
+    sets : ``IndicatorSet``s, by numbers of columns. One with a column that is not shrunk is left out. Those that share
+    columns move one after the other, in rounds.
     """
 
     def __init__(self, sets, problem):
-        columns, taken, kept = problem.rows.columns, set(), []
-        c, self.d = columns.of_one, columns.n_contrasts
-        for levels in sets:
-            places = c.place[levels.columns].tolist()
-            if max(places) < c.n_shrunk and taken.isdisjoint(places):
-                taken.update(places)
-                kept.append((levels, places))
-        self.n = len(kept)
-        if not kept:
-            return
-        places = np.concatenate([places for _, places in kept])
-        self.places = self.d * places[:, None] + np.arange(self.d)  # of the coefficients (columns, d)
-        self.intercept = self.d * len(c.place) + np.arange(self.d)
-        self.sizes = np.array([len(places) for _, places in kept])
-        self.firsts, self.of_set = np.cumsum(self.sizes) - self.sizes, np.repeat(np.arange(self.n), self.sizes)
-        self.units = np.concatenate([c.unit[levels.columns] / levels.step for levels, _ in kept])  # d_j
-        self.log_units = self.d * np.log(abs(self.units))
-        # By how much the intercept falls for a shift of 1: the sum over a set, at the centres of its columns.
-        above = [(levels.base - c.centre[levels.columns]) / levels.step for levels, _ in kept]
-        self.falls = np.array([levels.share.sum() + at.sum() for at, (levels, _) in zip(above, kept, strict=True)])
-        self.slab = problem.fixed.diagonal[self.places[:, 0]]
+        columns = problem.rows.columns
+        self.d = columns.n_contrasts
+        self.n, self.rounds = 0, []
+        for disjoint in _rounds(sets, columns.of_one):
+            own = slice(self.n, self.n + len(disjoint))
+            self.rounds.append(Round(disjoint, columns, problem.fixed, own))
+            self.n = own.stop
 
     def __len__(self):
         return self.n
@@ -84,21 +72,68 @@ class FlatDirections:
         return 2 if rows.n > CHEAP_LINE_ROWS else 1
 
     def _shifted(self, beta, tau_sq_inv, ops, key, t):
-        """beta (n_chains, q) after a move along each direction."""
-        n_chains, of_set = len(beta), self.of_set
-        uniform = ops.to_host(ops.uniform((n_chains, 3 * self.n), key, t, FLAT_PURPOSE)).reshape(n_chains, 3, self.n)
+        """beta (n_chains, q) after a move along each direction.
+
+        The rounds come in one order or in the other, by chance: only then is a shift as likely as its reverse, which
+        the test of the log-likelihood needs.
+        """
+        n_chains = len(beta)
+        uniform = ops.to_host(ops.uniform((n_chains, 3 * self.n + 1), key, t, FLAT_PURPOSE))
         normal = ops.to_host(ops.normal((n_chains, self.d * self.n), key, t, FLAT_PURPOSE, attempt=1))
+        numbers = uniform[:, :-1].reshape(n_chains, 3, self.n), normal.reshape(n_chains, self.n, self.d)
+        for each in self.rounds if uniform[0, -1] < 0.5 else self.rounds[::-1]:
+            beta = each.shifted(beta, tau_sq_inv, numbers[0][:, :, each.own], numbers[1][:, each.own])
+        return beta
+
+
+def _rounds(sets, columns):
+    """Lists of the sets with shrunk columns alone, (set, places of its coefficients), that share no column."""
+    rounds = []
+    for levels in sets:
+        places = columns.place[levels.columns].tolist()
+        if max(places) >= columns.n_shrunk:
+            continue
+        for taken, disjoint in rounds:
+            if taken.isdisjoint(places):
+                taken.update(places)
+                disjoint.append((levels, places))
+                break
+        else:
+            if len(rounds) < _MOST_ROUNDS:
+                rounds.append((set(places), [(levels, places)]))
+    return [disjoint for _, disjoint in rounds]
+
+
+class Round:
+    """Directions that share no column, so that one step has a move along each. own : their random numbers."""
+
+    def __init__(self, sets, columns, fixed, own):
+        self.own, c, d = own, columns.of_one, columns.n_contrasts
+        places = np.concatenate([places for _, places in sets])
+        self.places = d * places[:, None] + np.arange(d)  # of the coefficients (columns, d)
+        self.intercept = d * len(c.place) + np.arange(d)
+        self.sizes = np.array([len(places) for _, places in sets])
+        self.firsts, self.of_set = np.cumsum(self.sizes) - self.sizes, np.repeat(np.arange(len(sets)), self.sizes)
+        self.units = np.concatenate([c.unit[levels.columns] / levels.step for levels, _ in sets])  # d_j
+        self.log_units, self.d = d * np.log(abs(self.units)), d
+        # By how much the intercept falls for a shift of 1: the sum over a set, at the centres of its columns.
+        above = [(levels.base - c.centre[levels.columns]) / levels.step for levels, _ in sets]
+        self.falls = np.array([levels.share.sum() + at.sum() for at, (levels, _) in zip(above, sets, strict=True)])
+        self.slab = fixed.diagonal[self.places[:, 0]]
+
+    def shifted(self, beta, tau_sq_inv, uniform, normal):
+        """beta (n_chains, q) after a move along each. uniform : (n_chains, 3, sets). normal : (n_chains, sets, d)."""
         old = beta[:, self.places]  # (n_chains, columns, d)
         chosen = self.firsts + (self.sizes * uniform[:, 0]).astype(int)
         with np.errstate(all="ignore"):  # a draw too large to square is not accepted
             size = np.tan(np.pi / 2 * uniform[:, 1]) / np.sqrt(tau_sq_inv)[:, None]  # lambda tau
-            drawn = size[:, :, None] * normal.reshape(n_chains, self.n, self.d)
-            shift = (drawn - old[np.arange(n_chains)[:, None], chosen]) / self.units[chosen][:, :, None]
-            new = old + shift[:, of_set] * self.units[:, None]
+            drawn = size[:, :, None] * normal
+            shift = (drawn - old[np.arange(len(beta))[:, None], chosen]) / self.units[chosen][:, :, None]
+            new = old + shift[:, self.of_set] * self.units[:, None]
             before, after = self._log_target(np.stack([old, new]), tau_sq_inv)
             shift[~(np.log(uniform[:, 2]) < after - before)] = 0.0
         out = beta.copy()
-        out[:, self.places] = old + shift[:, of_set] * self.units[:, None]
+        out[:, self.places] = old + shift[:, self.of_set] * self.units[:, None]
         if self.falls.any():
             out[:, self.intercept] -= (shift * self.falls[:, None]).sum(axis=1)
         return out

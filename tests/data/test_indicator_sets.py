@@ -3,11 +3,15 @@
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.sparse import csr_array
+from laws import ALONE
+from scipy.sparse import csr_array, issparse
 from sklearn.base import clone
 from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier, terms
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import sparse as sparse_cpu
+from skhorseshoe._data.rows import Rows
 
 N = 600
 SHORT = HorseshoeProbitClassifier(n_iter=40, burn_in=20, random_state=0)
@@ -135,3 +139,51 @@ def test_equal_rows_count_as_often_as_they_are_given(said):
 
 def test_levels_that_sum_to_one_are_no_fault(ward, said):
     assert not said(SHORT, *ward, "weighted sum")
+
+
+# Categories with levels in the same rows ------------------------------------------------------------------------------
+
+
+def within(seed, n=900):
+    """Nine hospitals in three regions, their first letters, which tell four of them from five, and a crossed category;
+    a column for each level, names of columns, and the hospital of each row."""
+    rng = np.random.default_rng(seed)
+    hospital, crossed = rng.permutation(np.arange(n) % 9), rng.integers(0, 2, n)
+    codes = {"region": hospital // 3, "hospital": hospital, "letter": np.isin(hospital, [0, 1, 4, 8]), "sex": crossed}
+    names = [f"{name} {level}" for name, of in codes.items() for level in np.unique(of)]
+    return np.column_stack([of == level for of in codes.values() for level in np.unique(of)]), names, hospital
+
+
+SHARED = [
+    *({f"region {r}", *(f"hospital {3 * r + k}" for k in range(3))} for r in range(3)),
+    {"letter False", *(f"hospital {k}" for k in (2, 3, 5, 6, 7))},
+    {"letter True", *(f"hospital {k}" for k in (0, 1, 4, 8))},
+]
+
+
+def shared_sets(X, unpenalized=None):
+    y, ops = np.arange(X.shape[0], dtype=np.uint8) % 2, sparse_cpu if issparse(X) else cpu
+    rows = Rows(X, y, True, ops, ALONE, unpenalized=unpenalized)
+    return rows.indicator_sets(X.shape[0])[1]
+
+
+@pytest.mark.parametrize("form", [lambda X: X * 1.0, lambda X: csr_array(X * 1.0), lambda X: 3 + 2.0 * X])
+def test_levels_in_the_same_rows_are_sets(form, seed):
+    X, names, _ = within(seed)
+    found = shared_sets(form(X))
+    assert sorted(sorted(names[j] for j in each.columns) for each in found) == sorted(map(sorted, SHARED))
+    above = ((form(X)[:, each.columns] - each.base) / each.step for each in found)
+    assert all(np.ptp(each.sum(axis=1)) < 1e-12 for each in above)
+    found = shared_sets(form(X), np.isin(names, ["letter True"]))
+    assert [{names[j] for j in each.columns} for each in found[:3]] == SHARED[:3]
+    assert "letter True" not in {names[j] for each in found for j in each.columns}
+
+
+def test_levels_that_meet_in_a_row_outside_the_sample_are_no_set(seed, monkeypatch):
+    X, names, hospital = within(seed)
+    X = X[np.argsort(hospital == 8, kind="stable")]
+    X[-1, :3] = [True, False, False]  # a patient of the first region in a hospital of the third
+    monkeypatch.setattr("skhorseshoe._data.rows.most_rows", lambda *_: 800)
+    found = shared_sets(csr_array(X * 1.0))
+    assert not {"region 0", "region 2"} & {names[j] for each in found for j in each.columns}
+    assert {"region 1", "letter True"} <= {names[j] for each in found for j in each.columns}
