@@ -20,29 +20,25 @@ from ._data import validation
 from ._data.input_table import warn_if_reordered
 from ._data.weights import check_weights
 from ._posterior import terms as _terms
+from ._posterior.category_levels import levels_of_input, of_level_columns
 from ._posterior.claim_errors import EFFECT, lfsr, prob_columns_wrong, scores, size_of, wrong_contrast, wrong_size
 from ._posterior.classes import refuse_several
-from ._posterior.feature_changes import MOST_LEVELS
 from ._posterior.fitted_rows import warn_of_other_rows
 from ._posterior.grouped_prediction import on_average, population
-from ._posterior.input_rows import InputRows, blocks_behind, input_names
+from ._posterior.input_rows import input_names
 from ._posterior.least_effect import check_difference, check_effect, least_effects
 from ._posterior.mixin import level_of
-from ._posterior.origins import column_origins
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.summary import described, favoured, in_lines, interval_headings
 from ._posterior.table import Summary
-from ._utils.arrays import dense
 from ._utils.errstate import guarded
-from ._utils.names import finder, name_of_levels, names_of, printable
+from ._utils.names import names_of, printable
 from .diagnostics import ess_bulk, rhat
 
 if TYPE_CHECKING:
     from ._types import DataFrame, Mapping, Missing, Model, RowsLike, Weights
 
 __all__ = ["find", "levels", "summary"]
-
-_GATHER = "gather rare ones before the fit, or compare two by inspection.summary_of_sets, {'b - a': {'b': 1, 'a': -1}}."
 
 
 def find(
@@ -244,7 +240,8 @@ def levels(
     """What does each level of a category do to the score?
 
     Each level is compared with the mean over rows, or with a level that is named. All columns that the steps make of
-    the category alone are set together, as rows of that level have them. Of a model with groups of rows, coefficients
+    the category alone are set together, as rows of that level have them; the header names columns of which the steps
+    do not tell what they are made of, which are held. Of a model with groups of rows, coefficients
     are averaged over these: divided by sqrt(1 + s^2).
 
     Parameters
@@ -280,7 +277,8 @@ def levels(
         If the model is not fitted.
     ValueError
         If there is no such category, it has one level, is itself a level of another, or ``reference`` is none of its
-        levels; if ``effect`` is below 0; if X is needed and not given, or has other columns than the model.
+        levels; if the steps make interactions of it, so that a level does not add the same to all rows; if ``effect``
+        is below 0; if X is needed and not given, or has other columns than the model.
 
     Examples
     --------
@@ -303,9 +301,9 @@ def levels(
     check_difference(effect)
     refuse_several(classifier, "terms.levels")
     if steps is None and X is None:
-        labels, columns, points, share = _of_level_columns(model, term)
+        labels, columns, points, share, held = of_level_columns(model, term)
     else:
-        labels, columns, points, share = _levels_of_input(classifier, steps, X, term, sample_weight)
+        labels, columns, points, share, held = levels_of_input(classifier, steps, X, term, sample_weight)
     if len(labels) < 2:
         raise ValueError(f"{term!r} has one level in these rows, {labels[0]!r}: there is nothing to compare.")
     origin, compared = share @ points, np.arange(len(labels))
@@ -331,69 +329,6 @@ def levels(
     frame.attrs["classes"] = model.classes_.tolist()
     frame.attrs["header"] = in_lines(
         f"What each level of {printable(repr(term))} adds to the score beside {origin_name}; "
-        f"{favoured(model, 'values')}{beyond}{on_average(classifier)}"
+        f"{favoured(model, 'values')}{beyond}{on_average(classifier)}{held}"
     )
     return frame
-
-
-def _of_level_columns(model, term, steps=None, inputs=None):
-    """Labels, columns, the values of the columns in rows of each level (m, k), and the shares of the levels. inputs :
-    names of the input columns; None without steps."""
-    names, sets = names_of(model), _terms.indicator_sets_by_columns(model)
-    named_sets = ((t.name, sets.get(tuple(t.columns.tolist()))) for t in _terms.found_terms(steps, model, inputs))
-    known = {name: indicators for name, indicators in named_sets if indicators is not None}
-    if term not in known and steps is not None:
-        raise ValueError(f"There is no input column {term!r}: X has {inputs[:9]}.")
-    if term not in known:
-        raise ValueError(
-            f"There is no category {term!r} with a column for every level; there are {[*known]}. Fit a Pipeline with "
-            "the encoder in it, whose input columns are categories."
-        )
-    indicators = known[term]
-    points = np.tile(indicators.base, (len(indicators.columns), 1)) + np.diag(indicators.step)
-    origins, inputs = column_origins(model, steps, inputs)
-    labels = _terms.names_before(indicators.columns, origins, inputs, names)
-    return labels, indicators.columns, points, indicators.share
-
-
-def _levels_of_input(model, steps, X, term, sample_weight):
-    """The same for an input column of a Pipeline, with means over the rows of each level as values."""
-    if X is None:
-        raise ValueError("X is needed, the rows of the fit: they tell the levels.")
-    warn_if_reordered(X, sample_weight=sample_weight)
-    X = InputRows(X)
-    if term not in X.names:
-        return _of_level_columns(named(steps, model), term, steps, X.names)
-    place = finder(X.names, "columns of X")(term, "levels")
-    origins, _ = column_origins(model, steps, X.names)
-    columns = np.flatnonzero([origin.inputs == (place,) for origin in origins])
-    sets = _terms.indicator_sets_by_columns(model)
-    if other := next((s for s in sets if not {*s}.isdisjoint(columns) and not {*s} <= {*columns.tolist()}), None):
-        names = _terms.names_before(other, origins, X.names, names_of(named(steps, model)))
-        raise ValueError(
-            f"{term!r} is a level of a category, of which every row has one: ask for {name_of_levels(names)!r}, whose "
-            "levels are compared with one another."
-        )
-    if not len(columns):
-        unknown = any(not origin.inputs and place in origin.reach for origin in origins)
-        cure = (
-            " A step does not tell of which of its columns it makes each of its own: give it this one alone, within a "
-            "ColumnTransformer."
-        )
-        raise ValueError(
-            f"The steps before the classifier make no column of {term!r} alone, as far as they tell.{cure * unknown}"
-        )
-    codes, labels = X.levels(place)
-    if len(labels) > MOST_LEVELS:
-        cure = "marginal_effects says what a number does." if X.holds_numbers(place) else _GATHER
-        raise ValueError(
-            f"{term!r} has {len(labels)} different values, too many for levels (at most {MOST_LEVELS}): {cure}"
-        )
-    weight = np.ones(X.shape[0]) if sample_weight is None else check_weights(sample_weight, X.X)
-    share, points = np.zeros(len(labels)), np.zeros((len(labels), len(columns)))
-    for rows, _, seen in blocks_behind(model, steps, X):
-        np.add.at(points, codes[rows], dense(seen[:, columns]) * weight[rows, None])
-        np.add.at(share, codes[rows], weight[rows])
-    occurs = share > 0
-    labels = [label for label, is_used in zip(labels, occurs, strict=True) if is_used]
-    return labels, columns, points[occurs] / share[occurs, None], share[occurs] / share.sum()

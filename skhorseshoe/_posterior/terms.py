@@ -157,11 +157,19 @@ def _columns(title, members, names, origins, inputs, find):
     members = [member for member in members if not (isinstance(member, Hashable) and member in labels)]
     found = [find(member, where) for member in members]
     for name, j in zip(members, found, strict=True):
-        if j is not None and name in first and origins[j].inputs not in ((), (first[name],)):
+        if j is None or name not in first or not origins[j].inputs:
+            continue
+        facts = f"{where}: {name!r} is an input column, and the name of another behind the steps"
+        if origins[j].inputs != (first[name],):
+            others = " and ".join(repr(inputs[i]) for i in origins[j].inputs)
             raise ValueError(
-                f"{where}: {name!r} is an input column, and the name of another behind the steps that is made of "
-                f"{' and '.join(repr(inputs[i]) for i in origins[j].inputs)}. Give columns behind the steps by number: "
-                f"{j} is the latter."
+                f"{facts} that is made of {others}. Give columns behind the steps by number: {j} is the latter."
+            )
+        all_of_it = {k for k, origin in enumerate(origins) if origin.inputs == (first[name],)}
+        if not all_of_it <= {*found}:
+            raise ValueError(
+                f"{facts}. Give columns behind the steps by number: {j} is the latter, and {sorted(all_of_it)} are all "
+                f"that are made of {name!r} alone."
             )
     made = {j for j, origin in enumerate(origins) if origin.inputs and {*origin.inputs} <= asked}
     return sorted({*found} - {None} | made), found.count(None)

@@ -130,12 +130,42 @@ def test_an_interaction_is_not_counted_to_one_of_its_columns():
         lambda rows: product.func(rows).to_numpy(), feature_names_out=lambda *_: ["first", "second", "third"]
     )
     model = make_pipeline(product, clone(SHORT)).fit(X, y)
+    assert (
+        terms.levels(model, "sex", X)
+        .attrs["header"]
+        .endswith("; held: 'age_sex', of which the steps do not tell what they are made of")
+    )
     assert terms.find(model) == {"age": ["age"], "sex": ["sex"], "age_sex": ["age_sex"]}
     assert terms.summary(model, X).index[0] == "age_sex"
     with pytest.raises(
         ValueError, match=r"make no column of 'sex' alone, as far as they tell\. A step .* ColumnTransf"
     ):
         terms.levels(make_pipeline(unnamed, clone(SHORT)).fit(X, y), "sex", X)
+
+
+def test_levels_that_interact_add_to_each_row_its_own(clinic):
+    X, y = clinic
+    pairs = PolynomialFeatures(interaction_only=True, include_bias=False)
+    numbers = make_column_transformer((OneHotEncoder(sparse_output=False), ["sex"]), ("passthrough", ["age"]))
+    model = make_pipeline(numbers, pairs, StandardScaler(), clone(SHORT)).fit(X, y)
+    with pytest.raises(
+        ValueError, match=r"'sex' adds .* differs from row to row, .* \('age' x 'sex'\): .*marginal_effects"
+    ):
+        terms.levels(model, "sex", X)
+
+
+def test_a_name_before_and_behind_the_steps_means_one_thing_or_is_refused(clinic):
+    """A column keeps the name of the input, and others are made of it too."""
+    X, y = clinic[0][["age"]].assign(x=clinic[0]["age"] ** 2 % 7), clinic[1]
+    model = make_pipeline(PolynomialFeatures(2, include_bias=False), StandardScaler(), clone(SHORT)).fit(X, y)
+    found = terms.find(model)
+    assert found["age"] == ["age", "age^2"]
+    assert terms.find(model, terms=found) == found
+    with pytest.raises(
+        ValueError, match=r"'age' is an input .*: 0 is the latter, and \[0, 2\] are all that are made of"
+    ):
+        terms.find(model, terms={"linear": ["age"]})
+    assert terms.find(model, terms={"linear": [0]})["linear"] == ["age"]
 
 
 def sizes_by_hand(draws, Z, w):

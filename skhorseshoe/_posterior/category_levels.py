@@ -1,0 +1,106 @@
+"""The levels of a category, and what the columns of a classifier are in rows of each."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._data.input_table import warn_if_reordered
+from .._data.weights import check_weights
+from .._utils.arrays import dense
+from .._utils.names import finder, name_of_levels, names_of, printable, title_of
+from .feature_changes import MOST_LEVELS
+from .input_rows import InputRows, blocks_behind
+from .origins import column_origins
+from .pipeline import named
+from .terms import found_terms, indicator_sets_by_columns, names_before
+
+_GATHER = "gather rare ones before the fit, or compare two by inspection.summary_of_sets, {'b - a': {'b': 1, 'a': -1}}."
+
+
+class Levels(NamedTuple):
+    """The levels of a category."""
+
+    labels: list
+    columns: np.ndarray  # numbers of the columns made of it (k,)
+    points: np.ndarray  # their values in rows of each level (m, k)
+    share: np.ndarray  # of the rows (m,)
+    held: str = ""  # words on columns that may depend on it too
+
+
+def of_level_columns(model, term, steps=None, inputs=None):
+    """``Levels`` of columns that are levels. inputs : names of the input columns; None without steps."""
+    names, sets = names_of(model), indicator_sets_by_columns(model)
+    named_sets = ((t.name, sets.get(tuple(t.columns.tolist()))) for t in found_terms(steps, model, inputs))
+    known = {name: indicators for name, indicators in named_sets if indicators is not None}
+    if term not in known and steps is not None:
+        raise ValueError(f"There is no input column {term!r}: X has {inputs[:9]}.")
+    if term not in known:
+        raise ValueError(
+            f"There is no category {term!r} with a column for every level; there are {[*known]}. Fit a Pipeline with "
+            "the encoder in it, whose input columns are categories."
+        )
+    indicators = known[term]
+    points = np.tile(indicators.base, (len(indicators.columns), 1)) + np.diag(indicators.step)
+    origins, inputs = column_origins(model, steps, inputs)
+    labels = names_before(indicators.columns, origins, inputs, names)
+    return Levels(labels, indicators.columns, points, indicators.share)
+
+
+def levels_of_input(model, steps, X, term, sample_weight):
+    """The same for an input column of a Pipeline, with means over the rows of each level as values."""
+    if X is None:
+        raise ValueError("X is needed, the rows of the fit: they tell the levels.")
+    warn_if_reordered(X, sample_weight=sample_weight)
+    X = InputRows(X)
+    if term not in X.names:
+        return of_level_columns(named(steps, model), term, steps, X.names)
+    place, columns, held = _columns_of(model, steps, X.names, term)
+    codes, labels = X.levels(place)
+    if len(labels) > MOST_LEVELS:
+        cure = "marginal_effects says what a number does." if X.holds_numbers(place) else _GATHER
+        raise ValueError(
+            f"{term!r} has {len(labels)} different values, too many for levels (at most {MOST_LEVELS}): {cure}"
+        )
+    weight = np.ones(X.shape[0]) if sample_weight is None else check_weights(sample_weight, X.X)
+    share, points = np.zeros(len(labels)), np.zeros((len(labels), len(columns)))
+    for rows, _, seen in blocks_behind(model, steps, X):
+        np.add.at(points, codes[rows], dense(seen[:, columns]) * weight[rows, None])
+        np.add.at(share, codes[rows], weight[rows])
+    occurs = share > 0
+    labels = [label for label, is_used in zip(labels, occurs, strict=True) if is_used]
+    return Levels(labels, columns, points[occurs] / share[occurs, None], share[occurs] / share.sum(), held)
+
+
+def _columns_of(model, steps, inputs, term):
+    """The place of an input column, the columns that are made of it alone, and words on those that may depend on it."""
+    place = finder(inputs, "columns of X")(term, "levels")
+    origins, _ = column_origins(model, steps, inputs)
+    columns = np.flatnonzero([origin.inputs == (place,) for origin in origins])
+    others = [origin.inputs for origin in origins if place in origin.inputs and len(origin.inputs) > 1]
+    if others:
+        title = " x ".join(repr(inputs[j]) for j in others[0])
+        raise ValueError(
+            f"What {term!r} adds to the score differs from row to row, as the steps make columns of it and of others "
+            f"({title}): inspection.marginal_effects(model, X, {term!r}) averages its effect over the rows."
+        )
+    sets = indicator_sets_by_columns(model)
+    if other := next((s for s in sets if not {*s}.isdisjoint(columns) and not {*s} <= {*columns.tolist()}), None):
+        names = names_before(other, origins, inputs, names_of(named(steps, model)))
+        raise ValueError(
+            f"{term!r} is a level of a category, of which every row has one: ask for {name_of_levels(names)!r}, whose "
+            "levels are compared with one another."
+        )
+    held = [j for j, origin in enumerate(origins) if not origin.inputs and place in origin.reach]
+    if not len(columns):
+        cure = (
+            " A step does not tell of which of its columns it makes each of its own: give it this one alone, within a "
+            "ColumnTransformer."
+        )
+        raise ValueError(
+            f"The steps before the classifier make no column of {term!r} alone, as far as they tell.{cure * bool(held)}"
+        )
+    if not held:
+        return place, columns, ""
+    title = title_of(printable(repr(names_of(named(steps, model))[held[0]])), len(held))
+    which = "it is" if len(held) == 1 else "they are"
+    return place, columns, f"; held: {title}, of which the steps do not tell what {which} made of"
