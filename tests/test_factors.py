@@ -137,6 +137,11 @@ REFUSED = {
 }
 
 
+def test_rows_of_fractional_weight_are_rows():
+    """Their weights are a twelfth each, and sum to less than the number of labels."""
+    HorseshoeProbitClassifier(n_iter=9, burn_in=9).fit(X, Y, groups=GROUPS, sample_weight=np.full(N, 1 / 12))
+
+
 @pytest.mark.parametrize("match", REFUSED)
 def test_factors_that_cannot_be_are_refused(match):
     with pytest.raises(ValueError, match=match):

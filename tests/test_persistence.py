@@ -59,6 +59,20 @@ def test_skops_needs_no_trust_but_in_our_class(problem, sampler):
     assert np.array_equal(loaded.fit(X, y)[-1].coef_draws_, model.fit(X, y)[-1].coef_draws_)
 
 
+def test_skops_loads_groups_that_are_times_with_a_zone(problem):
+    """It saves time stamps of pandas, and could load none of them again."""
+    X, y = problem
+    hours = pd.date_range("2024-03-31", periods=len(y) // 4, freq="h", tz="Europe/Oslo").repeat(4)
+    model = HorseshoeProbitClassifier(n_iter=20, burn_in=20, random_state=0).fit(
+        X[: len(hours)], y[: len(hours)], groups=hours
+    )
+    saved = skops.io.dumps(model)
+    loaded = skops.io.loads(saved, trusted=skops.io.get_untrusted_types(data=saved))
+    answers = [one.predict_proba(X[:40], groups=hours[:40], new_groups=False) for one in (model, loaded)]
+    assert np.array_equal(*answers)
+    assert not np.array_equal(answers[0], model.predict_proba(X[:40], new_groups=True))
+
+
 def test_a_path_is_saved_as_a_string_and_leads_to_the_same_run(problem, tmp_path):
     model = HorseshoeProbitClassifier(n_iter=40, burn_in=40, checkpoint=tmp_path / "run", random_state=0).fit(*problem)
     saved = skops.io.dumps(model)

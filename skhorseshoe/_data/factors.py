@@ -116,7 +116,9 @@ def encode_factors(labels, weight, keeps_name=False):
         check_sizes(codes, weight, called(name))
     combined, levels = _combined(encoded)
     _check_different_partitions(encoded, levels)
-    n, n_effects = len(combined) if weight is None else weight.sum(), sum(len(groups) for groups, _ in encoded.values())
+    n, n_effects = len(combined), sum(len(groups) for groups, _ in encoded.values())
+    if weight is not None:  # a row may stand for several, and a fraction for one
+        n = max((weight > 0).sum(), weight.sum())
     if n_effects > n:
         raise ValueError(
             f"groups has {n_effects} labels in {len(encoded)} factors, and there are {n:g} rows: the data cannot tell "

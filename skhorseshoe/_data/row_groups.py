@@ -89,7 +89,9 @@ def _in_utc(stamps, name):
         )
     if have_zone == {False}:
         return stamps
-    return np.fromiter((pd.Timestamp(stamp).tz_convert("UTC") for stamp in stamps), object, len(stamps))
+    in_utc = (pd.Timestamp(stamp).tz_convert("UTC") for stamp in stamps)
+    # Those of Python where these are as fine, since all formats of models keep them.
+    return np.array([stamp if stamp.nanosecond else stamp.to_pydatetime() for stamp in in_utc], object)
 
 
 def check_offset(offset, n, classes=()):

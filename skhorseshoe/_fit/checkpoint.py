@@ -127,6 +127,8 @@ class Checkpoint:
         try:
             self._write(run)
         except (OSError, ValueError) as error:  # a ValueError if a link has the name of a file
+            if isinstance(error, OSError) and _files.is_foreign(error):
+                raise
             with suppress(OSError, ValueError):  # the folder may be gone
                 self._remove_others(self._names_on_disk() | self.unsure)
             if not self.failed:

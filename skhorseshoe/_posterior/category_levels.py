@@ -102,5 +102,4 @@ def _columns_of(model, steps, inputs, term):
     if not held:
         return place, columns, ""
     title = title_of(printable(repr(names_of(named(steps, model))[held[0]])), len(held))
-    which = "it is" if len(held) == 1 else "they are"
-    return place, columns, f"; held: {title}, of which the steps do not tell what {which} made of"
+    return place, columns, f"; held: {title}, of which the steps do not tell the inputs"

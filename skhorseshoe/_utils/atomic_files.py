@@ -4,6 +4,7 @@ Only regular files are read and written, and never through links. Writers may pa
 ``opened`` yields it. They then write into that very folder, and raise an OSError if the path leads to another by now.
 """
 
+import errno
 import json
 import os
 import stat
@@ -13,6 +14,7 @@ from pathlib import Path
 
 from .names import shorten
 
+_OF_FILES = {None, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENXIO}  # there is no such regular file
 _AT_ONCE = getattr(os, "O_NONBLOCK", 0)  # without it, opening a pipe waits for a writer
 
 
@@ -23,13 +25,22 @@ def damaged(path, why, cure):
 
 @contextmanager
 def naming(path, cure):
-    """A context that turns any error from foreign bytes into one that names the file."""
+    """A context that turns any error from foreign bytes into one that names the file.
+
+    Errors of the system, such as a lack of permission or of open files, stay as they are: the file may be in order."""
     try:
         yield
     except MemoryError:
         raise
     except Exception as error:
+        if isinstance(error, OSError) and (is_foreign(error) or error.errno not in _OF_FILES):
+            raise
         raise damaged(path, error, cure) from error
+
+
+def is_foreign(error):
+    """Whether an OSError comes neither from the system nor from here, as from a handler of signals: TimeoutError()."""
+    return error.errno is None and type(error) is not OSError
 
 
 def path_of(value, name):

@@ -98,8 +98,9 @@ def _encoded(labels, m, codes, first, what, most=None):
     for place, label in enumerate(distinct):
         if not isinstance(label, kinds) or codes.setdefault(label, len(codes)) == most:
             row, rule = first + np.argmax(places == place), "" if most is None else f", {most} at most"
+            beside = f", the first is {earliest!r}" if isinstance(label, str | int | float) else ""
             raise ValueError(
-                f"The {what} of row {row} is {label!r}, the first is {earliest!r}: {what}s must be all text or numbers "
+                f"The {what} of row {row} is {label!r}{beside}: {what}s on disk must be all text or numbers "
                 f"(astype(str)){rule}."
             )
     return np.array([codes[label] for label in distinct])[places]

@@ -200,7 +200,7 @@ REFUSED = {
     "labels of another kind": (
         column(pd.to_datetime(["2020-01-01"] * 2))[1:],
         {"y": "b"},
-        r"label of row 0 is Timestamp.*text or numbers",
+        r"label of row 0 is Timestamp\('[^,]*: labels on disk must be all text or numbers",
     ),
     "no rows": ([pd.DataFrame({"a": []})], {}, r"no rows"),
     "one dimension": ([np.ones(3)], {}, r"two dimensions.*\(3,\)"),

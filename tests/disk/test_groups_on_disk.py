@@ -81,7 +81,7 @@ def test_a_source_that_fails_goes_on(visits, tmp_path, full_disk):
         (lambda f: f.assign(patient=[None, *["a"] * 599]), "The group of row 0 is missing"),
         (
             lambda f: f.assign(patient=["a", 1, *["a"] * 598]),
-            "The group of row 1 is 1, the first is 'a': groups must be",
+            "The group of row 1 is 1, the first is 'a': groups on disk must be",
         ),
         (lambda f: f.assign(patient="a" * 2000), "2000 letters"),
         (lambda f: f.drop(columns="patient"), "missing are .'patient'."),

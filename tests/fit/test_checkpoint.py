@@ -1,5 +1,6 @@
 """checkpoint: a run that goes on from its folder has the draws of an uninterrupted one, to the bit."""
 
+import errno
 import itertools
 import os
 import shutil
@@ -241,3 +242,31 @@ def test_a_damaged_file_is_never_loaded(problem, folder, which, how):
         path.write_bytes(DAMAGE[how](data))
     with pytest.raises(ValueError, match="is damaged or was not written"):
         classifier(folder).fit(*problem)
+
+
+def test_a_handler_of_signals_stops_the_fit_also_while_it_writes(problem, tmp_path, monkeypatch):
+    """Its TimeoutError is an OSError, as that of a full disk is."""
+
+    def late(*args):
+        raise TimeoutError("my own limit of time")
+
+    monkeypatch.setattr(os, "fsync", late)
+    with pytest.raises(TimeoutError, match="my own limit"):
+        classifier(tmp_path).fit(*problem)
+    assert not [path for path in tmp_path.iterdir() if path.suffix == ".new"]
+
+
+@pytest.mark.parametrize(
+    "error", [PermissionError(errno.EACCES, "no"), OSError(errno.EMFILE, "many"), TimeoutError("x")]
+)
+def test_a_file_that_cannot_be_read_now_is_not_called_damaged(problem, folder, error, monkeypatch):
+    there = contents(folder)
+
+    def refuse(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr("skhorseshoe._utils.atomic_files.open_to_read", refuse)
+    with pytest.raises(OSError, match=str(error).strip("[]").split("]")[-1]) as told:
+        classifier(folder).fit(*problem)
+    assert told.value is error
+    assert contents(folder) == there

@@ -130,11 +130,8 @@ def test_an_interaction_is_not_counted_to_one_of_its_columns():
         lambda rows: product.func(rows).to_numpy(), feature_names_out=lambda *_: ["first", "second", "third"]
     )
     model = make_pipeline(product, clone(SHORT)).fit(X, y)
-    assert (
-        terms.levels(model, "sex", X)
-        .attrs["header"]
-        .endswith("; held: 'age_sex', of which the steps do not tell what they are made of")
-    )
+    header = " ".join(terms.levels(model, "sex", X).attrs["header"].split())
+    assert header.endswith("; held: 'age_sex', of which the steps do not tell the inputs")
     assert terms.find(model) == {"age": ["age"], "sex": ["sex"], "age_sex": ["age_sex"]}
     assert terms.summary(model, X).index[0] == "age_sex"
     with pytest.raises(
