@@ -32,20 +32,24 @@ class Parts(NamedTuple):
         return np.bincount(self.codes[counted], weight, number)
 
 
-def average_changes(model, steps, X, changes, parts, offset, max_draws, known=None):
-    """The changes of average probabilities, (parts, states of all changes, draws), relative to the rows as they are;
-    and the numbers of the changes that have changed a column of the classifier.
+def average_changes(model, steps, X, changes, parts, offset, max_draws, with_base):
+    """For each change the changes of average probabilities, (parts, states, draws), relative to the rows as they are,
+    and the averages of these, (parts, draws), or None; and the numbers of the changes that have changed a column of the
+    classifier.
 
-    X : ``InputRows``. parts : ``Parts``. known : (k, n) sets of rows, whose averages as they are stand behind the
-    states; or None. All are sums over some rows of a part, divided by the weight of all its rows.
+    X : ``InputRows``. parts : ``Parts``. with_base : whether to have the averages of the rows as they are. All are sums
+    over the rows of a part that have a value, divided by the weight of all its rows.
     """
+    has_value = [item.codes >= 0 for item in changes] if with_base else []
+    sets = {has.tobytes(): has for has in has_value}  # few: most columns have a value in the same rows
+    known = np.array([*sets.values()]) if with_base else None
     coef, intercept = predict.flat_draws(model, max_draws)
     scale = offset_factors(model, max_draws)
     changer = ColumnChanger(model, steps, X, changes, np.abs(coef).max(axis=0).astype(np.float64))
     first, sizes = np.cumsum([0, *(len(item.states) for item in changes)]), parts.sizes()
     q, n_draws = predict.predictors_of_row(model), predict.n_draws_of(model, intercept)
     scale = np.repeat(scale, q)
-    sums = np.zeros((len(sizes), first[-1] + (0 if known is None else len(known)), n_draws))
+    sums = np.zeros((len(sizes), first[-1] + len(sets), n_draws))  # those of the sets behind the states
     for rows, block, base in blocks_behind(model, steps, X):
 
         def add(column_changes, of_rows, rows=rows, base=base):
@@ -80,15 +84,18 @@ def average_changes(model, steps, X, changes, parts, offset, max_draws, known=No
         raise ValueError(
             "X is too large to predict, or holds NaN, as it is or changed: are its columns on the scale of the fit?"
         )
-    return sums, changer.moved
+    states = np.split(sums[:, : first[-1]], first[1:-1], axis=1)
+    places = {key: k for k, key in enumerate(sets, first[-1])}
+    averages = [sums[:, places[has.tobytes()]] for has in has_value] or [None] * len(changes)
+    return [*zip(states, averages, strict=True)], changer.moved
 
 
 def _add_effects(model, X, column_changes, first, share, coef, fixed, sums, known):
     """Add to the sums the effects of column changes on the sum of probabilities over the rows X, under each draw.
 
     first : number of the first state of each change. share : of these rows among all, or (n,) of each of them. fixed :
-    function of the rows of coef that returns intercept plus offset, (k, n) or (k, 1). known : (k, n) or None, see
-    ``average_changes``.
+    function of the rows of coef that returns intercept plus offset, (k, n) or (k, 1). known : (k, n) sets of rows,
+    whose sums as they are stand behind those of the states; or None.
     """
     likelihood, shares = model._likelihood, share / len(X) * np.ones(len(X)) if np.ndim(share) == 0 else share
     q, roots = predict.predictors_of_row(model), getattr(model, "_roots_by_row", None)

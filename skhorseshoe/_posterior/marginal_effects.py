@@ -174,9 +174,12 @@ def marginal_effects(
     if levels is not None and features is None:
         changes = [item for item in changes if levels.column not in item.columns] or changes
     parts = Parts(np.zeros(X.shape[0], int) if levels is None else levels.codes, weight)
-    given = changes, comparison, levels, parts, offset, max_draws, features is None
-    effects, shares, moved = _effects(model, steps, X, *given)
-    used = [*range(len(changes))]
+    shares, is_ratio = _shares(changes, parts, levels), comparison != "difference"
+    averages, moved = average_changes(model, steps, X, changes, parts, offset, max_draws, is_ratio)
+    effects, errors = _effects(changes, averages, shares, levels, comparison)
+    if errors and (features is not None or not effects):
+        raise errors[-1]
+    used = [*effects]
     if features is None:
         used, more = _used(model, steps, X, changes, effects, moved)
         left_out += more
@@ -197,65 +200,55 @@ def marginal_effects(
     n = int(np.count_nonzero(parts.counted))
     over = f"{mean} of {n} row{'s' * (n > 1)}{known}{within}"
     text = f"{COMPARISONS[comparison]} of P({event_of(model)}), {over}, if one column changes"
-    more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
-    out = f"; left out: {', '.join(map(printable, left_out[:3]))}{more}" if left_out else ""
-    frame.attrs["header"] = in_lines(f"{text}{by_sd}{out}{on_average(model)}")
+    frame.attrs["header"] = in_lines(f"{text}{by_sd}{_without(left_out)}{on_average(model)}")
     whose = {str(label): str(item.name) for label, (item, _, _) in zip(labels, rows, strict=True)}
     frame.attrs |= {"features": whose, "classes": shown_classes(model).tolist(), "comparison": comparison}
-    is_between = [suffix in where[parts.sizes().size :] for *_, suffix in rows]
-    frame.attrs["between"] = [label for label, between in zip(labels, is_between, strict=True) if between]
+    between = where[parts.sizes().size :]
+    frame.attrs["between"] = [label for label, (*_, suffix) in zip(labels, rows, strict=True) if suffix in between]
     return frame
 
 
-def _effects(model, steps, X, changes, comparison, levels, parts, offset, max_draws, leaves_out):
-    """The effects of each change, (contrasts, parts, draws), with those between levels behind the parts; the shares of
-    rows that have a value, by change and part; and the numbers of the changes that have changed the classifier's
-    columns. leaves_out : whether a change without ratios is None, rather than an error, if another has some."""
-    known = np.array([item.codes >= 0 for item in changes])
-    keys = [has.tobytes() for has in known]
-    sets = [keys.index(key) for key in dict.fromkeys(keys)]  # few: most columns have a value in the same rows
-    shares = np.array([parts.sizes(has) for has in known]) / parts.sizes()
-    unchanged = None if comparison == "difference" else known[sets]
-    sums, moved = average_changes(model, steps, X, changes, parts, offset, max_draws, unchanged)
+def _shares(changes, parts, levels):
+    """The share of rows that have a value, (changes, parts); a ValueError for a part without any."""
+    shares = np.array([parts.sizes(item.codes >= 0) for item in changes]) / parts.sizes()
     if not shares.all():
         i, k = np.argwhere(shares == 0)[0]
         raise ValueError(
             f"Column {changes[i].name!r} has no value in the rows whose {levels.name} is {levels.labels[k]!r}: leave "
             "it out of features."
         )
-    effects, first, why = [], 0, None
-    for i, item in enumerate(changes):
-        states, first = sums[:, first : first + len(item.states)], first + len(item.states)
-        base = None if unchanged is None else sums[:, sets.index(keys.index(keys[i])) - len(sets)]
+    return shares
+
+
+def _effects(changes, averages, shares, levels, comparison):
+    """The effects of each change by its number, (contrasts, parts, draws), with those between levels behind the parts;
+    and the errors of changes without ratios. averages : of ``average_changes``."""
+    effects, errors = {}, []
+    for i, (item, (states, unchanged)) in enumerate(zip(changes, averages, strict=True)):
+        known = shares[i][:, None]
         try:
-            of_each = [contrast_draws(comparison, one, states, base, shares[i][:, None]) for one in item.contrasts]
+            own = np.array([contrast_draws(comparison, one, states, unchanged, known) for one in item.contrasts])
         except NoRatio as error:
-            why = error
-            effects.append(None)
+            errors.append(error)
             continue
-        own = np.array(of_each)
         if levels is not None:
             others, reference = own[:, levels.others], own[:, [levels.reference]]
             between = others - reference if comparison == "difference" else others / reference
             own = np.concatenate([own, between], axis=1)
-        effects.append(own)
-    if why is not None and (not leaves_out or all(one is None for one in effects)):
-        raise why
-    return effects, shares, moved
+        effects[i] = own
+    return effects, errors
 
 
 def _used(model, steps, X, changes, effects, moved):
     """The numbers of the changes to show where no features are chosen, and what is left out, in words. effects, moved :
-    as of ``_effects``."""
+    as of ``_effects`` and ``average_changes``."""
     idle = set()
     if moved:  # steps may not tell what they use
         made_of, _ = inputs_of(model, steps, X)
         idle = {i for i, item in enumerate(changes) if i not in moved and made_of.isdisjoint(item.columns)}
-    why = {i: "no ratio" if effects[i] is None else "changes nothing" for i in range(len(changes))}
-    if len(idle) + sum(one is None for one in effects) == len(changes):  # something is to be shown
-        idle = set()
-    out = [i for i in why if effects[i] is None or i in idle]
-    return [i for i in why if i not in out], [f"{changes[i].name!r} ({why[i]})" for i in out]
+    used = [i for i in effects if i not in idle] or [*effects]  # something is to be shown
+    why = {i: "changes nothing" if i in effects else "no ratio" for i in range(len(changes)) if i not in used}
+    return used, [f"{changes[i].name!r} ({reason})" for i, reason in why.items()]
 
 
 def _by_sd(steps):
@@ -263,3 +256,9 @@ def _by_sd(steps):
     if all(step is None for step in steps):
         return ""
     return " by one standard deviation" + (", or from 0 to 1 where it has no other values" if None in steps else "")
+
+
+def _without(left_out):
+    """Which columns are left out, in words."""
+    more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
+    return f"; left out: {', '.join(map(printable, left_out[:3]))}{more}" if left_out else ""
