@@ -222,8 +222,8 @@ def _known(y, X, model):
     unknown, classes = np.setdiff1d(y, model.classes_), model.classes_.tolist()
     if len(unknown):
         what = f"y holds labels that fit has not seen: {unknown.tolist()}; classes_ is {classes}."
-        if hasattr(model, "_event"):
-            label = unknown.tolist()[0]
-            what = f"This model asks whether {model._event}: y must be True or False for each row, and has {label!r}."
+        if hasattr(model, "_outcomes"):
+            event, label = model._outcomes[1], unknown.tolist()[0]
+            what = f"This model asks whether {event}: y must be True or False for each row, and has {label!r}."
         raise ValueError(what)
     return y

@@ -125,14 +125,12 @@ def needs_one_score(model, what):
 
 def event_of(model):
     """What the probability of the second of two classes is of, in words."""
-    return getattr(model, "_event", f"y = {printable(model.classes_[1])}")
+    return model._outcomes[1] if hasattr(model, "_outcomes") else f"y = {printable(model.classes_[1])}"
 
 
 def shown_classes(model):
     """The labels of the classes to show: ``classes_``, or what False and True stand for where another model was asked
     for one of its classes."""
-    if not hasattr(model, "_event"):
+    if not hasattr(model, "_outcomes"):
         return model.classes_
-    y, relation, label = model._event.split(" ", 2)
-    other = {"=": "!=", ">=": "<"}[relation]
-    return np.array([Outcome(f"{y} {other} {label}"), Outcome(model._event)], dtype=object)
+    return np.array([*map(Outcome, model._outcomes)], dtype=object)

@@ -8,6 +8,8 @@ import numpy as np
 from .._utils.names import plain, printable
 from .grouped_prediction import evenly
 
+_OPPOSITES = {"=": "!=", ">=": "<"}
+
 
 def is_ordered(model):
     """Whether a fitted model has more than two classes, in an order."""
@@ -86,7 +88,8 @@ def _of_two(model, intercept_draws, relation, label):
     two.intercept_ = np.atleast_1d(intercept_draws.mean())
     two.classes_, two.ordered = np.array([False, True]), False
     two.moments_ = None  # those of the intercept are another's
-    two._event = two._favours = f"y {relation} {printable(label)}"
+    two._outcomes = f"y {_OPPOSITES[relation]} {printable(label)}", f"y {relation} {printable(label)}"
+    two._favours = two._outcomes[1]
     two._saved_run, two._derived = None, f"of y {relation} {plain(label)!r} within a model of ordered classes"
     del two.ordered_classes_, two._own_draws
     return two

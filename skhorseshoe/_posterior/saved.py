@@ -17,7 +17,7 @@ OF_GROUPS = "groups_", "group_scale_draws_", "group_effect_draws_", "group_effec
 _BY_FACTOR = OF_GROUPS[:3]
 OF_SOME_FITS = (
     *("feature_names_in_", "_column_labels", "_has_offset", "ordered_classes_", "_own_draws", *OF_GROUPS, *OF_SLOPES),
-    *("_derived", "_odds_factor", "_others_excluded", "_predictors", "_favours", "_event"),  # of models made of one
+    *("_derived", "_odds_factor", "_others_excluded", "_predictors", "_favours", "_outcomes"),  # of models made of one
 )
 OF_A_FIT = TO_PREDICT | PosteriorMixin.__annotations__.keys() - {*OF_SOME_FITS}
 OF_A_FIT |= {"_column_means", "_column_sd", "_fit_facts", "_saved_run", "_separated", "_rough"}

@@ -53,7 +53,7 @@ def one_vs_rest(model, label):
     one._predictors = {**own, "place": k, "classes": model.classes_}
     one.classes_ = np.array([False, True])
     own_label = model.classes_.tolist()[k]  # which a number like True or 1.0 is equal to
-    one._event = f"y = {printable(own_label)}"
+    one._outcomes = f"y != {printable(own_label)}", f"y = {printable(own_label)}"
     one._derived = f"of y = {plain(own_label)!r} within a model of several classes"
     return one
 

@@ -151,7 +151,7 @@ def test_coefficients_are_those_of_the_class(fit):
         assert "favour 'elm' beside the mean of all classes" in " ".join(own.attrs["header"].split())
         return
     for made in (inspection.one_vs_rest(model, True), inspection.at_least(model, 1.0)):  # equal to a class
-        assert made[-1]._event.endswith("= 1")
+        assert made[-1]._outcomes[1].endswith("= 1")
     means = [inspection.summary(inspection.one_vs_rest(model, label))["mean"].iloc[0] for label in (0, 1, 3)]
     np.testing.assert_allclose(means, inspection.summary(model)["mean"].iloc[0])
     for label, words in {0: "favour higher classes", 1: "favour higher classes", 3: "favour y = 3"}.items():
