@@ -58,83 +58,80 @@ def plan_fit(params, data, done):
     n_own, n_contrasts = params.likelihood.n_own, params.likelihood.n_predictors
     of_draw = data.shape[1] + n_own if n_contrasts == 1 else (data.shape[1] + 1) * len(data.classes)
     settings |= {"kind": choose_kind(params, data), **_sweeps_and_room(params, of_draw, done)}
-    settings = Settings(**settings)
-    sampler, in_prior_coordinates = settings.sampler, settings.kind == PRIOR_COORDINATES
-    n_threads = count_threads(params.n_jobs)
-    extras = data.extras
-    if params.likelihood is not PROBIT:
-        extras = _named(params.likelihood)
-        is_unknown_to_workers = data.rows is None and params.likelihood.n_classes == 2
-        if is_unknown_to_workers or (data.groups is not None and not params.likelihood.averages_exactly):
-            where, cure = "Groups of rows", "Leave groups out, or fit y == a class, which has two."
-            if is_unknown_to_workers:
-                where, cure = "Rows of a Dask cluster", "Fit on X.compute(), or on rows on disk (skhorseshoe.disk)."
-            raise ValueError(f"{where} cannot have {extras} yet. {cure}")
+    settings, n_threads, extras = Settings(**settings), count_threads(params.n_jobs), _checked_extras(params, data)
     if data.rows is None:
-        if data.weighted_by and sampler != "hmc":
+        if data.weighted_by and settings.sampler != "hmc":
             why = "weights (sample_weight, class_weight)"
-            raise ValueError(f"sampler={sampler!r} does not take {why} here. Use sampler='hmc' or 'auto'.")
+            raise ValueError(f"sampler={settings.sampler!r} does not take {why} here. Use sampler='hmc' or 'auto'.")
         if extras and params.device not in ("auto", "cpu"):
             raise _only_on_host(extras, params.device)
         device = _device.resolve("cpu")._replace(reason="the rows are on a cluster")
         return Plan(settings, device, n_threads, data.shape, None, 0, [], n_own=n_own, n_contrasts=n_contrasts)
-    X, *labels = data.rows
-    X = array_if_as_small(X) if in_prior_coordinates and params.device in (AUTO, "cpu") else X
+    X, y, weight, *more = data.rows
+    if settings.kind == PRIOR_COORDINATES and params.device in (AUTO, "cpu"):
+        X = array_if_as_small(X)
     device, copied = _choose_device(params, settings.kind_on_device, X, extras), 0
-    is_free = params.sampler == "auto" and can_tune(params) and issparse(X) and not in_prior_coordinates
-    if (is_free or settings.kind == "hmc") and device.name == "cpu" and fits_diagonal(params, data, X):
-        settings, sampler = settings._replace(kind=DIAGONAL), "hmc"
+    if device.name == "cpu" and fits_diagonal(settings.kind, params, data, X):
+        settings = settings._replace(kind=DIAGONAL)
     if X.dtype == np.float16 and device.name == "cpu" and not is_on_disk(X):  # no kernel reads float16
         copied = 4 * X.size
         check_copy(copied, "Computing with float16", " Have it on disk (skhorseshoe.disk).")
-    y, weight, *more = labels
-    findings = _costs(data, sampler)
+    findings = _costs(data, settings.sampler)
     if data.groups is None:
         findings += _belonging(X, y, data.columns)
     else:
         findings += group_findings.of_outcomes(data, y, more[0], weight)
-    X, *labels = arrange(X, y, weight, sampler, more)
-    copied = copied or copied_bytes(data.original_X, X)
-    leaves_out = (
-        settings.kind in (PRIOR_COORDINATES, DIAGONAL) and params.slab_scale == PER_CONTRAST and n_contrasts == 1
-    )
-    stored = stored_columns(X, data.unpenalized) if leaves_out else None
-    shape, X = X.shape, X if stored is None else take_columns(X, stored)
+    X, *labels = arrange(X, y, weight, settings.sampler, more)
+    copied, shape, stored = copied or copied_bytes(data.original_X, X), X.shape, None
+    if settings.kind in (PRIOR_COORDINATES, DIAGONAL) and params.slab_scale == PER_CONTRAST and n_contrasts == 1:
+        stored = stored_columns(X, data.unpenalized)
+    X = X if stored is None else take_columns(X, stored)
     return Plan(settings, device, n_threads, shape, (X, *labels), copied, findings, stored, n_own, n_contrasts)
 
 
 def choose_kind(params, data):
-    """The kind of chains, see ``Settings``. The sampler "auto" is "hmc" if one of these holds:
-
-    - the coordinates of the prior fit, since data augmentation mixes badly where columns outnumber rows;
-    - burn-in is long enough to tune it, and the columns are not too many for a Cholesky factor, or ``fits_diagonal``;
-    - weights are not whole, or make too many rows where a Cholesky factor is possible: others take weights as repeats.
-
-    Otherwise it is "pxda", or with groups or an offset, which "pxda" does not take, "gibbs". With groups and too many
-    columns for a Cholesky factor, or several factors, "hmc" alone is left.
-    """
-    too_wide, in_prior_coordinates = needs_conjugate_gradients(data.shape[1]), fits_prior_coordinates(params, data)
-    sampler, taking = params.sampler, ("hmc", "gibbs", "pxda")
-    has_factors = data.groups is not None and data.groups.levels is not None
-    has_slopes = has_factors and data.groups.slopes is not None
-    has_classes = params.likelihood.n_classes > 2
-    if not params.likelihood.has_latents or (has_classes and too_wide):
-        taking = ("hmc",)
-    elif has_classes:
-        taking = ("hmc", "gibbs")
-    elif data.extras:
-        taking = ("hmc",) if has_factors or (data.groups is not None and too_wide) else ("hmc", "gibbs")
+    """The kind of chains, see ``Settings``, before the numbers of X are seen; ``fits_diagonal`` sees them."""
+    sampler, taking = params.sampler, samplers_for(params.likelihood, data)
     if sampler == "auto":
-        can_repeat = data.whole_weights and (too_wide or data.expansion <= _LARGEST_EXPANSION)
-        is_hmc = has_classes or in_prior_coordinates or (can_tune(params) and not too_wide) or not can_repeat
-        sampler = "hmc" if is_hmc else taking[-1]
+        sampler = "hmc" if prefers_hmc(params, data) else taking[-1]
     elif sampler not in taking:
-        here = " with slopes" if has_slopes else " of several factors" * has_factors
-        here = here or " with so many columns" * (sampler == "gibbs")
-        what = data.extras if params.likelihood is PROBIT else _named(params.likelihood)
-        what += here if params.likelihood.has_latents else ""
+        what = _what_is_not_taken(sampler, params.likelihood, data)
         raise ValueError(f"sampler={sampler!r} does not take {what}. Use sampler={taking[0]!r} or 'auto'.")
-    return PRIOR_COORDINATES if in_prior_coordinates and sampler == "hmc" else sampler
+    return PRIOR_COORDINATES if sampler == "hmc" and fits_prior_coordinates(params, data) else sampler
+
+
+def samplers_for(likelihood, data):
+    """The samplers that take these rows; "auto" is the first or the last."""
+    is_wide = needs_conjugate_gradients(data.shape[1])
+    if not likelihood.has_latents:
+        return ("hmc",)
+    if likelihood.n_classes > 2:
+        return ("hmc",) if is_wide else ("hmc", "gibbs")
+    if data.groups is not None and (is_wide or data.groups.levels is not None):  # of several factors
+        return ("hmc",)
+    return ("hmc", "gibbs") if data.extras else ("hmc", "gibbs", "pxda")
+
+
+def prefers_hmc(params, data):
+    """Whether the sampler "auto" is "hmc": one reason is enough."""
+    has_factor = not needs_conjugate_gradients(data.shape[1])  # a Cholesky factor over the columns
+    return (
+        params.likelihood.n_classes > 2
+        or fits_prior_coordinates(params, data)  # data augmentation mixes badly where columns outnumber rows
+        or (has_factor and can_tune(params))
+        or not data.whole_weights  # others take weights as repeats
+        or (has_factor and data.expansion > _LARGEST_EXPANSION)  # which are too many
+    )
+
+
+def _what_is_not_taken(sampler, likelihood, data):
+    """What a sampler does not take, in words."""
+    what = data.extras if likelihood is PROBIT else _named(likelihood)
+    if not likelihood.has_latents:
+        return what
+    if data.groups is not None and data.groups.levels is not None:
+        return what + (" of several factors" if data.groups.slopes is None else " with slopes")
+    return what + " with so many columns" * (sampler == "gibbs")
 
 
 def _named(likelihood):
@@ -153,16 +150,18 @@ def fits_prior_coordinates(params, data):
     return data.more_columns and params.slab_scale is not None
 
 
-def fits_diagonal(params, data, X):
-    """Whether "hmc" takes a diagonal mass matrix for rows in memory, of two classes and without groups: where factors
-    of a matrix over the columns would take longer than passes over X, or line moves would, which read all rows for
-    each column, and hardly any of its numbers. Where columns correlate factors are worth their time."""
-    if data.groups is not None or params.likelihood.n_classes > 2 or is_on_disk(X):
+def fits_diagonal(kind, params, data, X):
+    """Whether chains of this kind get a diagonal mass matrix, of "hmc", for rows in memory, of two classes and without
+    groups: where factors of a matrix over the columns would take longer than passes over X, or line moves would, which
+    read all rows for each column, and hardly any of its numbers. Where columns correlate factors are worth their time.
+    """
+    (n, p), is_sparse, tunes = X.shape, issparse(X), can_tune(params)
+    is_free = is_sparse and tunes and params.sampler == "auto" and kind != PRIOR_COORDINATES
+    if not (is_free or kind == "hmc") or data.groups is not None or params.likelihood.n_classes > 2 or is_on_disk(X):
         return False
-    is_bounded = issparse(X) and params.slab_scale is not None and can_tune(params)
-    if data.outnumber and not (is_bounded and X.shape[0] > limits.MOST_FACTORED_ROWS):
+    is_bounded = is_sparse and tunes and params.slab_scale is not None
+    if data.outnumber and not (is_bounded and n > limits.MOST_FACTORED_ROWS):
         return False
-    (n, p), is_sparse = X.shape, issparse(X)
     numbers = X.nnz if is_sparse else X.size
     is_cheaper = p**3 > _FACTOR_WORK * numbers or numbers <= _SPARSE_SHARE * n * p
     if is_sparse or p >= _FEWEST_DIAGONAL_COLUMNS[0]:
@@ -220,10 +219,24 @@ def _belonging(X, y, columns):
     return [Finding("identifier", [names[j]], cure, facts)]
 
 
+def _checked_extras(params, data):
+    """What rows and likelihood have that no GPU takes, in words or ""; a ValueError for what no fit takes yet."""
+    likelihood = params.likelihood
+    if likelihood is PROBIT:
+        return data.extras
+    extras = _named(likelihood)
+    if data.rows is None and likelihood.n_classes == 2:
+        cure = "Fit on X.compute(), or on rows on disk (skhorseshoe.disk)."
+        raise ValueError(f"Rows of a Dask cluster cannot have {extras} yet. {cure}")
+    if data.groups is not None and not likelihood.averages_exactly:
+        cure = "Leave groups out, or fit y == a class, which has two."
+        raise ValueError(f"Groups of rows cannot have {extras} yet. {cure}")
+    return extras
+
+
 def _choose_device(params, kind, X, extras):
     """The ``Device``; a ValueError if the device that is asked for cannot have these rows. kind : of the chains
-    where the rows are, None for chains on the host. extras : the groups and offset, which no GPU takes, in words or
-    ""."""
+    where the rows are, None for chains on the host. extras : of ``_checked_extras``."""
     choice = _device.device_for(params.device, X)
     if extras and choice not in ("auto", "cpu"):
         host = ", and X as an array of the host: X.get()" if _device.on_gpu(X) else ""
