@@ -43,25 +43,17 @@ def check_fitted_on(model, rows, place, weight):
     for name in beside:
         _check_facts(name, given[name], of_fit[name])
     paired = times_label(counts if paired is None else paired, y)
-    ops, name, _ = device.resolve(device.device_for("auto", X) if device.on_gpu(X) else "cpu", sparse=issparse(X))
-    with ops.using(name):
-        X, _, held = ops.hold(X, y, np.empty(0) if weight is None else weight)
-        mean, variance = map(ops.to_host, ops.moments(X, held))
-        paired_means, _ = map(ops.to_host, ops.moments(X, ops.to_device(paired)))
-    if why := _other_moments(model, mean, variance):
+    moments, (paired_means, _) = _moments(X, weight, paired)
+    if why := _other_moments(model, *moments):
         _refuse(why)
     if (np.abs(paired_means - of_fit.get("paired_means", paired_means)) > _near(model)).any():  # older models lack it
         raise ValueError(_REORDERED)
 
 
 def warn_of_other_rows(model, X, weight):
-    """Warn if rows X (n, p), of the host, with weights (n,) or None are not those of the fit."""
-    why = _other_number(model._fitted_rows, np.ones(X.shape[0]) if weight is None else weight)
-    if why is None:
-        ops = device.resolve("cpu", sparse=issparse(X)).ops
-        X, _, held = ops.hold(X, np.zeros(X.shape[0], np.uint8), np.empty(0) if weight is None else weight)
-        why = _other_moments(model, *ops.moments(X, held))
-    if why is not None:
+    """Warn if rows X (n, p) with weights (n,) or None are not those of the fit."""
+    counts = np.ones(X.shape[0]) if weight is None else weight
+    if why := _other_number(model._fitted_rows, counts) or _other_moments(model, *_moments(X, weight)[0]):
         warn(
             f"X and sample_weight must be those of the fit, and these are others: {why}. Sizes of terms with several "
             "columns are by these rows, those of single columns by the rows of the fit, so they do not compare."
@@ -75,6 +67,15 @@ def _other_number(of_fit, counts):
     if not np.isclose(total := float(counts.sum()), size := of_fit["size"], rtol=_CLOSE):
         return f"they count as {total:.6g} by their weights, and in the fit as {size:.6g}"
     return None
+
+
+def _moments(X, weight, *others):
+    """The means and variances (p,) of the columns, where X is: with weights (n,) or None, and with each of others."""
+    ops, name, _ = device.resolve(device.device_for("auto", X) if device.on_gpu(X) else "cpu", sparse=issparse(X))
+    with ops.using(name):
+        X, _, weight = ops.hold(X, np.zeros(X.shape[0], np.uint8), np.empty(0) if weight is None else weight)
+        weights = weight, *map(ops.to_device, others)
+        return [tuple(map(ops.to_host, ops.moments(X, each))) for each in weights]
 
 
 def _other_moments(model, mean, variance):
