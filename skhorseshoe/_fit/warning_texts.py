@@ -11,7 +11,7 @@ from typing import NamedTuple
 from sklearn.exceptions import ConvergenceWarning
 
 from .._data.input_table import REORDERED
-from .._utils.names import Unnamed, printable
+from .._utils.names import Unnamed, first_of, printable
 from .._utils.warn import fold_of, warn, warn_once
 
 _NAMED = 3  # columns that a warning names
@@ -202,10 +202,9 @@ def _whose_name(findings):
 
 def _sentence(finding):
     kind, columns, cure, facts, _ = finding
-    is_plural, names = len(columns) > 1, ", ".join(printable(repr(name)) for name in columns[:_NAMED])
-    more = f" and {len(columns) - _NAMED} more" if len(columns) > _NAMED else ""
+    is_plural, names = len(columns) > 1, first_of(columns, _NAMED, lambda name: printable(repr(name)))
     words = {"have": "have" if is_plural else "has", "lie": "lie" if is_plural else "lies"}
-    words["columns"] = f"{'Columns' if is_plural else 'Column'} {names}{more}"
+    words["columns"] = f"{'Columns' if is_plural else 'Column'} {names}"
     return _NameFormatter().vformat(TEMPLATES[kind], (), {**words, "cure": cure, **facts}).strip()
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from .._data.input_table import warn_if_reordered
 from .._data.weights import check_some_weights
 from .._utils.errstate import guarded
-from .._utils.names import printable
+from .._utils.names import first_of, printable
 from ..diagnostics import ess_bulk
 from .average_changes import Parts, average_changes
 from .classes import event_of, refuse_classes, shown_classes
@@ -200,7 +200,8 @@ def marginal_effects(
     n = int(np.count_nonzero(parts.counted))
     over = f"{mean} of {n} row{'s' * (n > 1)}{known}{within}"
     text = f"{COMPARISONS[comparison]} of P({event_of(model)}), {over}, if one column changes"
-    frame.attrs["header"] = in_lines(f"{text}{by_sd}{_without(left_out)}{on_average(model)}")
+    out = f"; left out: {first_of(left_out)}" if left_out else ""
+    frame.attrs["header"] = in_lines(f"{text}{by_sd}{out}{on_average(model)}")
     whose = {str(label): str(item.name) for label, (item, _, _) in zip(labels, rows, strict=True)}
     frame.attrs |= {"features": whose, "classes": shown_classes(model).tolist(), "comparison": comparison}
     between = where[parts.sizes().size :]
@@ -256,9 +257,3 @@ def _by_sd(steps):
     if all(step is None for step in steps):
         return ""
     return " by one standard deviation" + (", or from 0 to 1 where it has no other values" if None in steps else "")
-
-
-def _without(left_out):
-    """Which columns are left out, in words."""
-    more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
-    return f"; left out: {', '.join(map(printable, left_out[:3]))}{more}" if left_out else ""

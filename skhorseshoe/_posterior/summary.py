@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from .._mcmc.prior import PER_CONTRAST, SLAB, SLAB_TEXT, WIDE
-from .._utils.names import class_texts, name_of_levels, names_of, printable, with_article
+from .._utils.names import class_texts, first_of, name_of_levels, names_of, printable, with_article
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .claim_errors import EFFECT, indicator_sets_of, lfsr, sure_signs
 from .classes import has_sizes, is_several, refuse_several
@@ -235,9 +235,8 @@ def _categories(model):
     """The categories whose level columns sum to a constant, and the function that compares levels; empty for none."""
     names, sets = names_of(model), (indicators.columns for indicators in indicator_sets_of(model))
     titles = [f"{name_of_levels([names[j] for j in columns])} ({len(columns)} levels)" for columns in sets]
-    more = f" and {len(titles) - 3} more" if len(titles) > 3 else ""
     return titles and (
-        f"{', '.join(map(printable, titles[:3]))}{more}: every row has one of the columns, so no single coefficient is "
+        f"{first_of(titles)}: every row has one of the columns, so no single coefficient is "
         "known, but their differences are. Above, levels count that differ from the mean over rows, as told by "
         "skhorseshoe.terms.levels"
     )
@@ -245,9 +244,8 @@ def _categories(model):
 
 def _one_sided(names):
     """Columns that separate the classes by themselves, whose coefficients the prior bounds."""
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     return (
-        f"{', '.join(map(printable, names[:3]))}{more}: no value in one class is beyond those of the next, so the data "
+        f"{first_of(names)}: no value in one class is beyond those of the next, so the data "
         "do not bound the coefficient: its sign is theirs, its size the prior's"
     )
 

@@ -77,6 +77,12 @@ def printables(names, letters, places=None):
     return texts
 
 
+def first_of(names, most=3, text=printable):
+    """The first of some names as texts, and how many more there are: "a, b, c and 2 more"."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(map(text, names[:most])) + more
+
+
 def with_article(words):
     """The words after "a" or "an"."""
     return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
