@@ -56,11 +56,12 @@ def fit_to_memory(plan, groups, has_checkpoint):
     for n_threads in range(plan.n_threads, 0, -1):
         draws, working_set = _forecast_of(plan, n_threads, groups)
         left = min([free, *addresses_left(n_threads)])
-        if (1 + has_checkpoint) * draws + working_set <= left:
+        kept = (1 + has_checkpoint) * draws
+        if kept + working_set <= left:
             break
     words = _words_of(plan, draws, working_set, has_checkpoint)
-    if (1 + has_checkpoint) * draws + working_set > left:
-        cure = _cure_of(plan, (1 + has_checkpoint) * draws > working_set)
+    if kept + working_set > left:
+        cure = _cure_of(plan, kept > working_set)
         raise MemoryError(f"This fit needs {words} beside X, but only {size_text(max(0, left))} are available. {cure}")
     if n_threads < plan.n_threads:
         words += f", on {n_threads} of {plan.n_threads} threads, since there is no room for more"
@@ -75,15 +76,15 @@ def _forecast_of(plan, n_threads, groups):
     n_numbers = plan.rows[0].nnz if plan.rows is not None and issparse(plan.rows[0]) else 0
     p = plan.n_contrasts * (p + 1) - 1 + plan.n_own
     no_matrix = _takes_products(plan) if sampler == PRIOR_COORDINATES else _has_no_matrix(plan)
-    needed = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, no_matrix, n_numbers)
+    draws, working_set = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, no_matrix, n_numbers)
     if plan.n_contrasts > 1:  # draws are kept by class, one more than the contrasts
-        needed = needed[0] * (plan.n_contrasts + 1) / plan.n_contrasts, needed[1]
+        draws = draws * (plan.n_contrasts + 1) / plan.n_contrasts
     if plan.stored is not None:  # at the end they are copied to where the other columns have a place
-        needed = needed[0] * (1 + len(plan.stored) / plan.shape[1]), needed[1]
+        draws *= 1 + len(plan.stored) / plan.shape[1]
     if groups is None:
-        return needed
+        return draws, working_set
     more = forecast_of_groups(n, p, n_chains, n_draws, groups.n_effects, sampler, groups.n_by_row)
-    return needed[0] + more[0], needed[1] + more[1]
+    return draws + more[0], working_set + more[1]
 
 
 def _most_draws(settings):
