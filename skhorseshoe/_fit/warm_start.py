@@ -10,6 +10,8 @@ from .._mcmc.run import DIAGONAL
 from .._utils.atomic_files import differences
 from .._utils.warn import warn
 
+_OF_SETTINGS = "sampler", "burn_in", "n_chains", "thin", "max_draws", "draws_dtype"
+
 
 def earlier(model):
     """What a fitted model keeps of its chains, with the draws; None, and a warning, if it keeps nothing."""
@@ -53,12 +55,7 @@ def dependencies(params, problem, settings):
     rows, columns, slab_scale = problem.rows, problem.rows.columns, problem.fixed.slab_scale
     return {
         "likelihood": rows.likelihood.name,
-        "sampler": settings.sampler,
-        "burn_in": settings.burn_in,
-        "n_chains": settings.n_chains,
-        "thin": settings.thin,
-        "max_draws": settings.max_draws,
-        "draws_dtype": settings.draws_dtype,
+        **{name: getattr(settings, name) for name in _OF_SETTINGS},
         "fit_intercept": columns.fit_intercept,
         "global_scale": None if params.global_scale == 1 else params.global_scale,  # None is 1
         "expected_nonzero": params.expected_nonzero,
