@@ -8,7 +8,7 @@ import numpy as np
 
 from .._utils.names import class_texts
 from .estimates import ends_of
-from .summary import described, in_lines, interval_headings
+from .summary import by_heading, described, in_lines
 from .table import interval_ends
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def statistics(comparison, draws, level):
         return described(draws, level)
     low, median, high = np.quantile(draws, [ends_of(level)[0], 0.5, ends_of(level)[1]], axis=(0, 1))
     above = described(np.log(draws), level)["prob_positive"]
-    return {"median": median, **dict(zip(interval_headings(level), (low, high), strict=True)), "prob_above_1": above}
+    return {"median": median, **by_heading((low, high), level), "prob_above_1": above}
 
 
 def number_needed_to_treat(effects: DataFrame, *, adverse: bool) -> DataFrame:

@@ -18,7 +18,7 @@ from .grouped_prediction import matched_groups
 from .mixin import level_of
 from .pipeline import prepared, unwrap
 from .resampling import row_counts, units_of, warn_of_rows_alone
-from .summary import in_lines, interval_headings
+from .summary import by_heading, in_lines
 from .table import TableOfDraws
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def net_benefit(
         draws = np.concatenate(draws)
     model_draws, of_all = np.split(draws, 2, axis=1)
     useful = (model_draws > np.maximum(of_all, 0) + _ROUNDING).mean(axis=0)
-    ends = dict(zip(interval_headings(level), interval(model_draws[None], level), strict=True))
+    ends = by_heading(interval(model_draws[None], level), level)
     of_model, of_everybody = np.split(means, 2)
     frame = TableOfDraws(
         {"net_benefit": of_model, **ends, "treat_all": of_everybody, "prob_useful": useful},
@@ -199,7 +199,7 @@ def calibration_of(p, y, units, level, random_state):
         draws.append([_logistic(*fit, weights, start)[:, 0] for fit, start in fits])
     draws, estimate = np.hstack(draws).T[None], np.array([start[0, 0] for start in starts])
     draws[..., 0], estimate[0] = draws[..., 0] / unit, estimate[0] / unit
-    ends = dict(zip(interval_headings(level), interval(draws, level), strict=True))
+    ends = by_heading(interval(draws, level), level)
     frame = TableOfDraws({"estimate": estimate, **ends}, index=["slope", "intercept"])
     frame._draws = ["slope", "intercept"], draws
     rows = f"{counts.sum():.0f} rows{units.told}"

@@ -7,7 +7,7 @@ from .._utils.memmap import cut
 from .estimates import interval
 from .grouped_prediction import by_factor, is_grouped
 from .slopes import slopes_of
-from .summary import favoured, in_lines, interval_headings, share_between
+from .summary import by_heading, favoured, in_lines, share_between
 from .table import Summary
 
 _DRAWS_AT_A_TIME = 2**22  # draws to read at a time
@@ -49,7 +49,7 @@ def _columns(model, effect, level):
         low[block], high[block] = interval(draws[..., block].astype(np.float64), level)
     return {
         **{key: values[effect] if isinstance(values, dict) else values for key, values in moments},
-        **dict(zip(interval_headings(level), (low, high), strict=True)),
+        **by_heading((low, high), level),
     }
 
 

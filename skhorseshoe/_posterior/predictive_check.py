@@ -27,7 +27,7 @@ from .ordered import one_above_other
 from .pipeline import unwrap
 from .resampling import row_counts, warn_of_rows_alone
 from .slopes import factors_of_effects, roots, values_in_rows
-from .summary import in_lines, interval_headings
+from .summary import by_heading, in_lines
 from .table import Summary, value_text
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def predictive_check(
     shares = {"observed": np.bincount(codes, y * counts) / n, "predicted": np.bincount(codes, proba * counts) / n}
     band = interval(repeated[None], level)
     frame = Summary(
-        {"n": n.astype(np.int64), **shares, **dict(zip(interval_headings(level), band, strict=True))},
+        {"n": n.astype(np.int64), **shares, **by_heading(band, level)},
         index=pd.Index(labels, name=name, tupleize_cols=False),
     )
     observed = shares["observed"]

@@ -88,7 +88,7 @@ def described(draws, level):
     return {
         "mean": draws.mean(axis=(0, 1)),
         "sd": draws.std(axis=(0, 1), ddof=1) if n_chains * n_draws > 1 else np.full(p, np.nan),
-        **dict(zip(interval_headings(level), interval(draws, level), strict=True)),
+        **by_heading(interval(draws, level), level),
         "prob_positive": ((draws > 0).mean(axis=(0, 1)) + (draws >= 0).mean(axis=(0, 1))) / 2,
     }
 
@@ -99,6 +99,11 @@ def interval_headings(level):
     if low == high:
         raise ValueError(f"level is so small that both ends of the interval are called {low}; got {level!r}.")
     return [low, high]
+
+
+def by_heading(ends, level):
+    """The ends of an interval by their headings."""
+    return dict(zip(interval_headings(level), ends, strict=True))
 
 
 def _sorted(frame, sort_by, n_extra):
