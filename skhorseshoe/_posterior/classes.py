@@ -30,9 +30,12 @@ def has_classes(model):
 
 def average_probabilities(model, eta, ops, own):
     """Averages over draws of the probabilities of the classes, in the order of ``classes_``; (n, K)."""
+    likelihood = model._likelihood
     if is_ordered(model):
         return in_order_of_classes(model, average_of_ordered(model, eta, ops, own))
-    return ops.average_class_probabilities(model._likelihood.of_utilities(eta), model._likelihood)
+    if has_classes(model):
+        return ops.average_class_probabilities(likelihood.of_utilities(eta), likelihood)
+    return likelihood.averages(eta, ops) if likelihood.n_predictors > 1 else ops.average_probabilities(eta, likelihood)
 
 
 def each_probability(model, eta, ops, own):
@@ -42,23 +45,16 @@ def each_probability(model, eta, ops, own):
     return np.moveaxis(ops.class_probabilities(model._likelihood.of_utilities(eta), model._likelihood), 1, 2)
 
 
-def averages_of_two(likelihood, eta, ops):
-    """Averages over draws of the probabilities of two classes; (n, 2)."""
-    several = likelihood.n_predictors > 1
-    return likelihood.averages(eta, ops) if several else ops.average_probabilities(eta, likelihood)
-
-
-def quantiles_of_two(likelihood, eta, ops, levels):
-    """Quantiles over draws of the probability of the second of two classes; (n, number of levels)."""
+def ends_of_probabilities(model, eta, ops, own, levels):
+    """Quantiles over draws of the probability of the second class, (n, 2), or of each class of more in the order of
+    ``classes_``, (n, 2 K)."""
+    likelihood = model._likelihood
+    if has_classes(model):
+        ends = np.quantile(each_probability(model, eta, ops, own), levels, axis=1)  # (2, n, K)
+        return np.moveaxis(ends, 0, 2).reshape(len(eta), -1)
     if likelihood.n_predictors > 1:  # no increasing function of one
         return ops.quantiles(likelihood.probability(eta, ops), levels)
     return ops.quantiles(eta, levels, partial(likelihood.probability, ops=ops))
-
-
-def ends_of_classes(model, eta, ops, own, levels):
-    """Quantiles over draws of the probability of each class in the order of ``classes_``; (n, 2 K)."""
-    ends = np.quantile(each_probability(model, eta, ops, own), levels, axis=1)  # (2, n, K)
-    return np.moveaxis(ends, 0, 2).reshape(len(eta), -1)
 
 
 def log_density_of_class(model, eta, place, own):

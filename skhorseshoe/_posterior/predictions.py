@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,10 @@ from .._utils.memory import check_result
 from . import predict as _predict
 from .classes import (
     average_probabilities,
-    averages_of_two,
     each_probability,
-    ends_of_classes,
+    ends_of_probabilities,
     has_classes,
     needs_one_score,
-    quantiles_of_two,
     refuse_classes,
 )
 from .estimates import ends_of, mixture_quantiles
@@ -171,18 +170,12 @@ class PredictionsMixin(PosteriorMixin):
             refuse_classes(self, "of_one=True", one_score=True)
             needs_one_score(self, "of_one=True")
 
-        def ends(eta, ops, own):
-            if has_classes(self):
-                return ends_of_classes(self, eta, ops, own, ends_of(level))
-            return quantiles_of_two(self._likelihood, eta, ops, ends_of(level))
-
-        shape = (len(self.classes_), 2) if has_classes(self) else (2,)
-
         def ends_of_one(eta, variance):
             return self._likelihood.probability(mixture_quantiles(eta, np.sqrt(variance), ends_of(level)))
 
-        width = int(np.prod(shape))
-        interval = _predict.values_by_row(self, rows, width, ends, of_one=ends_of_one if of_one else None)
+        shape = (len(self.classes_), 2) if has_classes(self) else (2,)
+        ends = partial(ends_of_probabilities, self, levels=ends_of(level))
+        interval = _predict.values_by_row(self, rows, prod(shape), ends, of_one=ends_of_one if of_one else None)
         return device.put_on_device_of(rows.X, interval.reshape(-1, *shape))
 
     @by_blocks
@@ -252,13 +245,7 @@ class PredictionsMixin(PosteriorMixin):
 
     def _from_probabilities(self, rows, answer):
         """answer(probabilities (n, K)), computed on the host, as an array on the device of X. rows : ``GivenRows``."""
-
-        def average(eta, ops, own):
-            if has_classes(self):
-                return average_probabilities(self, eta, ops, own)
-            return averages_of_two(self._likelihood, eta, ops)
-
-        probabilities = _predict.values_by_row(self, rows, len(self.classes_), average)
+        probabilities = _predict.values_by_row(self, rows, len(self.classes_), partial(average_probabilities, self))
         return device.put_on_device_of(rows.X, answer(probabilities))
 
 
