@@ -1,5 +1,6 @@
 """Average probabilities of rows under each draw, as the rows are and with one column changed."""
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -44,42 +45,24 @@ def average_changes(model, steps, X, changes, parts, offset, max_draws, with_bas
     sets = {has.tobytes(): has for has in has_value}  # few: most columns have a value in the same rows
     known = np.array([*sets.values()]) if with_base else None
     coef, intercept = predict.flat_draws(model, max_draws)
-    scale = offset_factors(model, max_draws)
     changer = ColumnChanger(model, steps, X, changes, np.abs(coef).max(axis=0).astype(np.float64))
     first, sizes = np.cumsum([0, *(len(item.states) for item in changes)]), parts.sizes()
-    q, n_draws = predict.predictors_of_row(model), predict.n_draws_of(model, intercept)
-    scale = np.repeat(scale, q)
+    n_draws = predict.n_draws_of(model, intercept)
+    scale = np.repeat(offset_factors(model, max_draws), predict.predictors_of_row(model))
     sums = np.zeros((len(sizes), first[-1] + len(sets), n_draws))  # those of the sets behind the states
     for rows, block, base in blocks_behind(model, steps, X):
-
-        def add(column_changes, of_rows, rows=rows, base=base):
+        for k, held in enumerate(_batches(changer.column_changes(rows, block, base))):
             for part, size in enumerate(sizes):
                 inside = np.flatnonzero(parts.codes[rows] == part)
                 places = rows.start + inside
                 if not len(places):
                     continue
-
-                def fixed(at, places=places):
-                    if offset is None:
-                        return intercept[at, None]
-                    by_draw = predict.offsets_under_draws(offset[places], len(scale[at])) * scale[at]
-                    return intercept[at, None] + by_draw.T
-
                 inside = slice(None) if len(inside) == base.shape[0] else inside  # without a copy
                 share = (len(places) if parts.weight is None else parts.weight[places]) / size
-                held = [column_change.of_rows(inside) for column_change in column_changes]
-                sets = None if of_rows is None else of_rows[:, places]
-                _add_effects(model, dense(base[inside]), held, first, share, coef, fixed, sums[part], sets)
-
-        held, numbers = [], 0
-        for column_change in changer.column_changes(rows, block, base):
-            held.append(column_change)
-            groups, values = column_change.groups, column_change.values
-            numbers += values.size + (0 if groups is None or len(values) == 1 else len(groups))
-            if numbers > _NUMBERS_HELD:
-                add(held, None)
-                held, numbers = [], 0
-        add(held, known)
+                of_part = [column_change.of_rows(inside) for column_change in held]
+                fixed = partial(_fixed, intercept, None if offset is None else offset[places], scale)
+                of_sets = known[:, places] if with_base and k == 0 else None  # once for all batches
+                _add_effects(model, dense(base[inside]), of_part, first, share, coef, fixed, sums[part], of_sets)
     if not np.isfinite(sums).all():
         raise ValueError(
             "X is too large to predict, or holds NaN, as it is or changed: are its columns on the scale of the fit?"
@@ -90,12 +73,33 @@ def average_changes(model, steps, X, changes, parts, offset, max_draws, with_bas
     return [*zip(states, averages, strict=True)], changer.moved
 
 
+def _batches(column_changes):
+    """Lists of these, each of about ``_NUMBERS_HELD`` numbers at most; one at least, which may be empty."""
+    held, numbers = [], 0
+    for column_change in column_changes:
+        held.append(column_change)
+        groups, values = column_change.groups, column_change.values
+        numbers += values.size + (0 if groups is None or len(values) == 1 else len(groups))
+        if numbers > _NUMBERS_HELD:
+            yield held
+            held, numbers = [], 0
+    yield held
+
+
+def _fixed(intercept, offset, scale, at):
+    """Intercept plus offset of rows under some draws, (k, n) or (k, 1)."""
+    if offset is None:
+        return intercept[at, None]
+    by_draw = predict.offsets_under_draws(offset, len(scale[at])) * scale[at]
+    return intercept[at, None] + by_draw.T
+
+
 def _add_effects(model, X, column_changes, first, share, coef, fixed, sums, known):
     """Add to the sums the effects of column changes on the sum of probabilities over the rows X, under each draw.
 
     first : number of the first state of each change. share : of these rows among all, or (n,) of each of them. fixed :
-    function of the rows of coef that returns intercept plus offset, (k, n) or (k, 1). known : (k, n) sets of rows,
-    whose sums as they are stand behind those of the states; or None.
+    function of the rows of coef, as ``_fixed``. known : (k, n) sets of rows, whose sums as they are stand behind those
+    of the states; or None.
     """
     likelihood, shares = model._likelihood, share / len(X) * np.ones(len(X)) if np.ndim(share) == 0 else share
     q, roots = predict.predictors_of_row(model), getattr(model, "_roots_by_row", None)
