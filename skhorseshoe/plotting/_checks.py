@@ -108,9 +108,8 @@ class PredictiveCheckDisplay(RowsDisplay):
         rows, few = np.arange(len(self.observed)), len(self.observed) <= MAX_NAMES
         (label,), (by,), share = class_names([self.label]), drawable([self.by]), f"{percent(self.level)} band"
         marks = self.outside, (f"observed, outside the {share}", "observed")
-        no_line: Any = None
         words = f"share of {label}: observed, and predicted (bar) with its {share}"
-        self._draw(ax, rows, self.observed, self.band, marks=marks, label=words, row_label=by, line=no_line)
+        self._draw(ax, rows, self.observed, self.band, marks=marks, label=words, row_label=by, line=None)
         at = (self.predicted, rows) if few else (rows, self.predicted)
         (self.predicted_,) = self.ax_.plot(
             *at, "|" if few else "_", color=ink(self.ax_, DARK), markersize=9 if few else 3, zorder=5

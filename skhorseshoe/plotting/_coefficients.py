@@ -205,7 +205,7 @@ class CredibleSetsDisplay(IntervalsDisplay):
         for title, row in found.sets.iterrows():
             rows.append((title, row))
             if row["n_columns"] > 1:
-                members: Any = found.members.xs(title)
+                members = found.members.xs(title)
                 rows += [(f"\N{MIDDLE DOT} {name}", member) for name, member in members.iterrows()]
         mean, interval, level = table_intervals(DataFrame([row for _, row in rows], columns=found.sets.columns))
         return cls(
