@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["to_onnx"]
 
+_OUTPUTS = "label", "probabilities"
 _OPSET, _IR = 17, 8  # of 2022: the newest that have been read everywhere for years
 _MOST_BYTES = 2**31 - 2**20  # of a file of ONNX, but for a megabyte
 _FAR = 37.3  # from where on the tail of the normal distribution is constant, as in the core
@@ -54,7 +55,7 @@ def to_onnx(model: Model, X: RowsLike = None, *, n_draws: int | None = None) -> 
         ``graph.SerializeToString()`` is the file. Its outputs are ``label`` and ``probabilities``, (n,) and
         (n, n_classes) in the order of ``classes_``: the average over these draws, within 1e-10 but for what the steps
         round; of several classes without an order within 1e-9. It does not raise errors: a row with a missing value,
-        or with a level that a OneHotEncoder refuses, has probabilities nan.
+        or with a level that an encoder refuses, has probabilities nan.
 
     Raises
     ------
@@ -63,7 +64,7 @@ def to_onnx(model: Model, X: RowsLike = None, *, n_draws: int | None = None) -> 
     ValueError
         If the model was fitted with groups or an offset, or is that of one class of more, its labels are neither
         numbers, booleans nor strings, n_draws is not a number of draws, the file would be larger than ONNX allows,
-        2 GiB, or a step cannot be converted; the error names it.
+        2 GiB, X has a column with the name of an output, or a step cannot be converted; the error names it.
 
     Examples
     --------
@@ -117,6 +118,11 @@ def _steps(steps, X):
         import skl2onnx
     except ImportError as error:
         raise ImportError(_NEEDED.format("skl2onnx, for the steps before the classifier")) from error
+    if taken := [name for name in _OUTPUTS if name in getattr(X, "columns", ())]:
+        raise ValueError(
+            f"X has a column {taken[0]!r}, and so is an output of the graph called: leave it out of X, or if the model "
+            "needs it, fit with another name."
+        )
     return convert(skl2onnx, steps, X, _OPSET)
 
 
@@ -158,8 +164,10 @@ def _answers(graph, model, rows, n_draws):
         values = _of_cuts(graph, model, products, np.vstack([np.zeros(len(coef)), own]) - intercept)
     labels, ordered = model.classes_.tolist(), getattr(model, "ordered_classes_", model.classes_).tolist()
     places = np.array([ordered.index(label) for label in labels])
-    probabilities = graph("Gather", values, places, axis=1, name="probabilities")
-    labels = graph("Gather", _labels(model.classes_), graph("ArgMax", probabilities, axis=1, keepdims=0), name="label")
+    probabilities = graph("Gather", values, places, axis=1, name=_OUTPUTS[1])
+    labels = graph(
+        "Gather", _labels(model.classes_), graph("ArgMax", probabilities, axis=1, keepdims=0), name=_OUTPUTS[0]
+    )
     label_kind = onnx.helper.np_dtype_to_tensor_dtype(_labels(model.classes_).dtype)
     label = onnx.helper.make_tensor_value_info(labels, label_kind, [None])
     shape = [None, len(places)]

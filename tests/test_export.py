@@ -9,7 +9,16 @@ import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, PolynomialFeatures, PowerTransformer, StandardScaler
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    PolynomialFeatures,
+    PowerTransformer,
+    RobustScaler,
+    StandardScaler,
+)
 
 from skhorseshoe import HorseshoeProbitClassifier, export
 from skhorseshoe._posterior import onnx_converters
@@ -125,6 +134,38 @@ def fitted_steps(steps, X):
     return make_pipeline(steps, HorseshoeProbitClassifier(**SHORT)).fit(X, y)
 
 
+SCALERS = [StandardScaler(), StandardScaler(with_mean=False), StandardScaler(with_std=False), MaxAbsScaler()]
+SCALERS += [MinMaxScaler(), MinMaxScaler((-1, 2), clip=True), RobustScaler(), RobustScaler(with_centering=False)]
+
+
+@pytest.mark.parametrize("scaler", SCALERS, ids=str)
+def test_columns_of_several_types_are_scaled_in_float64(scaler, seed):
+    """float32 would lose most of what differs between these times."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {"opened": rng.normal(1.7e9, 1e4, 120), "age": rng.integers(20, 80, 120), "male": rng.random(120) < 0.5}
+    )
+    model = fitted_steps(scaler, X)
+    X.loc[0] = [1.8e9, 200, True]  # clipped by some
+    assert_same(model, X, to_onnx(model, X[1:]), columns_of(X), rtol=1e-9)
+
+
+def test_inputs_have_the_names_of_the_columns(patients, seed):
+    """Also where skl2onnx gives others, or these to values within the graph."""
+    X, y = patients
+    X = (
+        X[["age", "dose", "sex"]]
+        .set_axis(["debt/income", "debt_income", "variable"], axis=1)
+        .assign(label=y, other=1.0)
+    )
+    model = make_pipeline(make_column_transformer((StandardScaler(), [1, 0, 2])), HorseshoeProbitClassifier(**SHORT))
+    with pytest.raises(ValueError, match=r"X has a column 'label', and so is an output .* leave it out of X"):
+        to_onnx(model.fit(X, y), X)
+    graph = to_onnx(model, X.drop(columns="label"))
+    assert [entry.name for entry in graph.graph.input] == ["debt/income", "debt_income", "variable", "other"]
+    assert_same(model, X.drop(columns="label"), graph, columns_of(X.drop(columns="label")))
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32", "Int64"])
 @pytest.mark.parametrize("code", [np.nan, -9])
 @pytest.mark.parametrize("scaler", [[StandardScaler()], []])
@@ -166,6 +207,27 @@ def test_levels_that_are_rare_or_new(unknown, drop, rare, names, seed):
     with pytest.raises(ValueError, match="unknown categories"):
         model.predict_proba(new)
     assert np.isnan(run(graph, columns_of(pd.concat([X, new])))[1]).any(axis=1).tolist() == [False] * 120 + [True] * 120
+
+
+CODES = [
+    {},
+    {"min_frequency": 15, "encoded_missing_value": 9},
+    {"handle_unknown": "use_encoded_value", "unknown_value": -1},
+]
+
+
+@pytest.mark.parametrize("how", CODES)
+@pytest.mark.parametrize("names", [["ward"], ["code", "smokes", "site", "grade"]])
+def test_codes_of_levels(names, how, seed):
+    X = levels(seed)
+    how = {"encoded_missing_value": -2} | how
+    model = fitted_steps(make_column_transformer((OrdinalEncoder(**how), names)), X)
+    graph, new = to_onnx(model, X), X.assign(ward="z", code=7, grade=3.0)
+    assert_same(model, X, graph, columns_of(X))
+    if "unknown_value" in how:
+        assert_same(model, new, graph, columns_of(new))
+    else:
+        assert np.isnan(run(graph, columns_of(new))[1]).all()
 
 
 def test_steps_that_cannot_be_converted_are_named(problem, monkeypatch, seed):

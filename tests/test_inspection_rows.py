@@ -9,10 +9,10 @@ import pytest
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler, TargetEncoder
 
 from skhorseshoe import terms
-from skhorseshoe.inspection import contributions, marginal_effects
+from skhorseshoe.inspection import contributions, loo, marginal_effects
 from skhorseshoe.plotting import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
 from skhorseshoe.sets import correlated_sets, credible_sets
 
@@ -140,3 +140,13 @@ def test_other_rows_than_those_of_the_fit_are_told(seed, short_fit):
     ):
         with pytest.warns(UserWarning, match=f"must be those of the fit, and these are others: {why}"):
             terms.summary(model, other, terms=both, sample_weight=weights)
+
+
+def test_the_rows_of_an_encoder_that_fits_across_folds_are_those_of_its_fit_transform(patients, short_fit):
+    X, y = patients
+    codes = X[["age"]].round(-1).astype(str)
+    whole = make_pipeline(TargetEncoder(random_state=0), clone(short_fit(X, y))).fit(codes, y)
+    with pytest.raises(ValueError, match="transform gives other values than fit_transform gave in the fit: fit the cl"):
+        loo(whole, codes, y)
+    seen = TargetEncoder(random_state=0).fit_transform(codes, y)
+    assert loo(short_fit(seen, y), seen, y)

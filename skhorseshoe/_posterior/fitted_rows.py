@@ -15,6 +15,10 @@ _CURE = (
     "For the log score of other rows take sklearn.metrics.log_loss(y, model.predict_proba(X)). sample_weight must be "
     "the weights of the fit, times its class weights, in the order of X."
 )
+_CROSS_FITTED = (
+    " (Of a TargetEncoder, transform gives other values than fit_transform gave in the fit: fit the classifier on what "
+    "fit_transform gives, and ask it with these rows)"
+)
 _REORDERED = (
     "The rows are those that the model was fitted on, but not what goes with each: in the fit y, the weights, the "
     "offset or the groups went with other rows of X. Give all of them in one order; with pandas, y.loc[X.index] is y "
@@ -85,9 +89,10 @@ def _other_moments(model, mean, variance):
     if not differs.any():
         return None
     name, one, other = names_of(model)[j := int(np.argmax(differs))], mean[j], model._column_means[j]
+    what = "mean"
     if f"{one:.6g}" == f"{other:.6g}":
-        return f"the standard deviation of {name!r} is {sd[j]:.6g}, and was {model._column_sd[j]:.6g} in the fit"
-    return f"the mean of {name!r} is {one:.6g}, and was {other:.6g} in the fit"
+        what, one, other = "standard deviation", sd[j], model._column_sd[j]
+    return f"the {what} of {name!r} is {one:.6g}, and was {other:.6g} in the fit{_CROSS_FITTED}"
 
 
 def _near(model):

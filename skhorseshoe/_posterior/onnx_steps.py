@@ -1,5 +1,6 @@
 """The steps before a classifier as a graph of ONNX, which is compared with them."""
 
+from itertools import count
 from traceback import walk_tb
 
 import numpy as np
@@ -35,7 +36,24 @@ def convert(skl2onnx, steps, X, opset):
     for entry in made.opset_import:
         if entry.domain == "":  # where the operations are older
             entry.version = opset
+    if hasattr(X, "columns"):
+        _name_inputs(made.graph, list(map(str, X.columns)))
     return made
+
+
+def _name_inputs(graph, names):
+    """Give the inputs these names, in place of those of skl2onnx; what has such a name gets another."""
+    new = {of.name: name for of, name in zip(graph.input, names, strict=True)}
+    others = [of.name for of in graph.initializer] + [name for node in graph.node for name in node.output]
+    taken = {*names, *others}
+    for name in {*names}.intersection(others):
+        new[name] = next(free for k in count() if (free := f"{name}_{k}") not in taken)
+    for node in graph.node:
+        node.input[:] = [new.get(name, name) for name in node.input]
+        node.output[:] = [new.get(name, name) for name in node.output]
+    for of in (*graph.input, *graph.initializer, *graph.output):
+        of.name = new.get(of.name, of.name)
+    del graph.value_info[:]
 
 
 def check(onnx, made, steps, classifier, X):
