@@ -8,10 +8,6 @@ intercept. The sign of no single coefficient is known, while differences between
 from typing import NamedTuple
 
 import numpy as np
-from scipy import sparse
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpstrf
-from scipy.sparse.csgraph import connected_components
 
 from .._backends import device
 from .._utils.arrays import dense
@@ -20,9 +16,6 @@ from .._utils.memmap import blocks, cut
 _ROUNDING = 1e-5  # rounding error of a column of two values that was scaled in float32
 _SHARE_ERROR = 1e-8  # largest distance from 1 of the sum of all levels' shares
 _MOST_APART = 500  # most columns among which to look for levels that are not adjacent
-_NO_VARIANCE = 1e-10  # share of a column's variance below which the others determine it
-_LEAST_WEIGHT = 1e-3  # smallest weight of a column in a sum of standardised columns
-_MOST_NUMBERS, _MOST_PAIRS = 2**22, 2**24  # to read, and of levels in the same row, to find which meet
 _COLUMNS_AT_A_TIME = 2**14  # columns to read at a time
 
 
@@ -98,73 +91,6 @@ def _sets_apart(is_level, share):
         else:
             del members[1:]
         free = [j for j in free if j not in members]
-    return sets
-
-
-def most_rows(n_sets, p):
-    """Rows of a sample that is to show which levels of ``n_sets`` categories meet. p : columns, or the most in a row
-    that are not 0."""
-    return max(1, min(_MOST_NUMBERS // p, _MOST_PAIRS // n_sets**2))
-
-
-def find_shared_sets(rows, sets):
-    """Levels of two categories that the same rows have, such as a region and its hospitals, according to a sample of
-    the rows (m, p): ``IndicatorSet``s without shares. sets : the categories.
-
-    The last level of each is a weighted sum of the others and of the levels of other such sets.
-    """
-    columns, base, step = (
-        np.concatenate([getattr(each, name) for each in sets]) for name in ("columns", "base", "step")
-    )
-    levels = _levels(rows, columns, base, step)
-    sizes = np.array([len(each.columns) for each in sets])
-    category, meet = np.repeat(np.arange(len(sets)), sizes), (levels.T @ levels).tocsr()
-    of_category = sparse.csr_array((np.ones(len(columns)), (category, np.arange(len(columns)))))
-    n_met = (of_category @ (meet > 0) @ of_category.T).toarray()
-    found = []
-    # Where each level of one meets each of the other, all of them are one set, and it tells nothing new.
-    for first, second in np.argwhere(np.triu(n_met < np.outer(sizes, sizes), 1)):
-        of_two = np.flatnonzero((category == first) | (category == second))
-        n_sets, part = connected_components(meet[of_two][:, of_two], directed=False)
-        for k in range(n_sets) if n_sets > 1 else ():
-            at = of_two[part == k]
-            sign = np.where(category[at] == first, 1, -1)
-            if sign[0] != sign[-1]:  # a level that the sample lacks is alone
-                found.append(IndicatorSet(columns[at], base[at], step[at] * sign, np.zeros(len(at))))
-    return found
-
-
-def _levels(rows, columns, base, step):
-    """Which rows (m, p) have which levels; (m, k), sparse. columns, base, step : of the levels (k,)."""
-    parts = cut(0, len(columns), max(1, _MOST_NUMBERS // rows.shape[0]))
-    has = []
-    for part in parts:
-        at = (np.asarray(dense(rows[:, columns[part]]), np.float64) - base[part]) / step[part]
-        has.append(sparse.csr_array(at > 0.5, dtype=np.int32))
-    return sparse.hstack(has, format="csr")
-
-
-def find_dependent_sets(rows, mean, spread, n):
-    """Sets of columns (``IndicatorSet``s without shares) with a weighted sum that is the same in all rows (m, p) of a
-    sample.
-
-    mean, spread : (p,) over all rows; a column of spread 0 is left out. n : number of the user's rows that the sample
-    stands for. Empty if these are too few, or the columns too many, to tell.
-    """
-    columns = np.flatnonzero((spread > 0) & (np.ptp(rows, axis=0) > 0))
-    if not 1 < len(columns) <= min(_MOST_APART, n // 2):
-        return []
-    Z = (np.asarray(rows[:, columns], np.float64) - mean[columns]) / spread[columns]
-    R, order, rank, _ = dpstrf(Z.T @ Z, tol=_NO_VARIANCE * len(Z))
-    # Each column beyond the rank is a weighted sum of columns before it.
-    weights = solve_triangular(R[:rank, :rank], R[:rank, rank:])
-    sets = []
-    for k, sums in enumerate(weights.T):
-        inside = np.flatnonzero(abs(sums) > _LEAST_WEIGHT)
-        members, weight = np.append(order[inside], order[rank + k]) - 1, np.append(sums[inside], -1.0)
-        at = np.argsort(members)
-        members, weight = columns[members[at]], weight[at]
-        sets.append(IndicatorSet(members, mean[members], spread[members] / weight, np.zeros(len(members))))
     return sets
 
 

@@ -18,7 +18,9 @@ from .._utils.threads import Threads
 from .column_checks import OneSidedColumns, evidence, far_out, find_one_sided, sample, step_of, two_valued, usual_values
 from .columns import Columns
 from .contrasts import contrast_of
-from .indicator_sets import confirmed, find_dependent_sets, find_indicator_sets, find_shared_sets, most_rows
+from .indicator_sets import (
+    confirmed,
+)
 from .row_blocks import ADD, Segment, block_bounds, collapse
 from .row_pairs import facts_beside
 from .separation import COMPLETE, WITHIN, separates_within, separation
@@ -278,28 +280,7 @@ class Rows:
         values = usual_values(self.sampled()[:, columns]) if len(columns) else ()
         return dict(zip(columns.tolist(), values, strict=True))
 
-    def indicator_sets(self, n_given):
-        """The ``IndicatorSet``s, and sets of other shrunk columns of which a weighted sum is the same in every row.
-
-        n_given : number of rows that the user gave, of which equal ones may be one row here.
-        """
-        c = self.columns
-        if not c.fit_intercept:
-            return [], []
-        rows, spread = self.sampled(), np.where(c.unpenalized, 0.0, self.spread)
-        sets = self._confirmed(find_indicator_sets(rows, c.mean_of_X, self.spread**2))
-        shared, shrunk = [], [levels for levels in sets if not c.unpenalized[levels.columns].any()]
-        if len(shrunk) > 1:
-            most = most_rows(len(shrunk), 64 if issparse(rows) else self.shape[1])
-            shared = self._confirmed(find_shared_sets(self.sampled(most), shrunk))
-        n = rows.shape[0] * n_given // self.n
-        if issparse(rows) or rows.shape[1] > n:
-            return sets, shared
-        for indicators in (*sets, *shared):
-            spread[indicators.columns[-1]] = 0.0
-        return sets, shared + self._confirmed(find_dependent_sets(rows, c.mean_of_X, spread, n))
-
-    def _confirmed(self, sets):
+    def confirmed(self, sets):
         """The sets of a sample that all rows confirm."""
         if not sets:
             return []

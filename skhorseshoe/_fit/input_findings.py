@@ -40,7 +40,7 @@ def before_sampling(params, data, rows, seen):
 
     data : ``Data``. seen : ``Inspected``.
     """
-    one_sided, dependent_sets, names = seen.one_sided, seen.dependent_sets, seen.names
+    one_sided, dependent_sets, names = seen.one_sided, seen.sets.dependent, seen.names
     n, size = data.shape[0], rows.size()
     rarest = size * (min(rows.share(), 1 - rows.share()) if rows.likelihood.n_predictors == 1 else rows.shares().min())
     findings = []

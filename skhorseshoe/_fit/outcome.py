@@ -109,7 +109,7 @@ def _described(params, data, seen, problem, blocks):
         "prior_": prior,
         "_column_means": columns.mean_of_X,  # weighted; the reference point of contributions
         "_column_sd": columns.sd_of_X,  # weighted; the unit of effects
-        "_factors": [indicators._asdict() for indicators in seen.indicator_sets],
+        "_factors": [indicators._asdict() for indicators in seen.sets.levels],
     }
 
 

@@ -73,8 +73,7 @@ def _resume_or_start(params, problem, plan, earlier, seen, callbacks):
     with checkpoint or nullcontext():
         if checkpoint is not None:
             saved = checkpoint.load(settings.n_iter)
-        sets = *seen.indicator_sets, *seen.dependent_sets
-        run = Run(problem, settings, saved, seen.unbounded, seen.watched, sets)
+        run = Run(problem, settings, saved, seen.unbounded, seen.watched, seen.sets)
         if saved is not None:
             log_where_it_goes_on(run, "the last fit" if checkpoint is None else checkpoint.name)
         seconds_per_sweep = _go(run, params, checkpoint, callbacks(run))

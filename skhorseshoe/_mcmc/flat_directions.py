@@ -1,9 +1,9 @@
-"""Moves along directions in which the likelihood is flat.
+"""Moves along directions in which the likelihood is flat, or nearly so.
 
 Where a weighted sum of columns is the same in every row, as that of the levels of a category or of a column and its
 copy, their coefficients can shift together, against the intercept, and no row notices. Along such a direction the
 posterior is the prior, which has a mode wherever one of the coefficients is near zero. Trajectories, which hold the
-lambda_j, hardly pass from one to another.
+lambda_j, hardly pass from one to another. The same is so if the sum hardly varies.
 
 A coefficient of the set, chosen at random, is drawn from its law given tau, and the others shift with it. With lambda
 integrated out, and h the density of a coefficient given tau, a shift of beta_j by c d_j, j in the set, is accepted with
@@ -11,8 +11,9 @@ probability (Hastings 1970)
 
     min(1, g(beta') / g(beta)),   g(beta) = prod_j h(beta_j) N(beta_j; 0, slab) / sum_j |d_j| h(beta_j)
 
-Sets that share columns, such as the levels of a region and of its hospitals, move one after the other. A test of the
-log-likelihood, which rounding alone changes, follows for all sets together, and then lambda | beta, tau.
+A test of the log-likelihood follows, and then lambda | beta, tau. Where it is flat rounding alone changes it, so one
+test is for all sets; those that share columns, such as the levels of a region and of its hospitals, move one after the
+other. Sets along which it is nearly flat come one at a time.
 """
 
 import numpy as np
@@ -22,20 +23,61 @@ from .._backends.line_moves import CHEAP_LINE_ROWS
 from .._model.horseshoe import log_marginal
 
 _SMALL, _SMALL_INTERVAL = 2**16, 4  # rows times coefficients of two classes below which sweeps take little time
+_NEAR_INTERVAL = 4  # sweeps from one move that is nearly flat to the next
 _MOST_ROUNDS = 8  # one after the other
 
 
 class FlatDirections:
-    """The directions of a ``Problem``.
+    """The directions of a ``Problem``, and when it is their turn.
 
-    sets : ``IndicatorSet``s, by numbers of columns. One with a column that is not shrunk is left out. Those that share
-    columns move one after the other, in rounds.
+    sets : ``ColumnSets``, by numbers of columns. One with a column that is not shrunk is left out.
     """
 
     def __init__(self, sets, problem):
+        self.flat = Moves((*sets.levels, *sets.dependent), problem)
+        self.near = [moves for each in sets.near if (moves := Moves([each], problem))]
+
+    def __bool__(self):
+        return bool(self.flat) or bool(self.near)
+
+    def sweep(self, state, law, problem):
+        """The state after ``law``, a sweep of the coefficients and their scales, and after the moves that are due.
+
+        state : of any sampler that asks rows for the score.
+        """
+        rows, _, _, key = problem
+        t, ops = state.sweep, rows.ops
+        moves, state = self._due(t, rows, state.beta.shape[1]), law(state)
+        if not moves:
+            return state
+        proposed = ops.to_device(moves.shifted(*map(ops.to_host, (state.beta, state.tau_sq_inv)), ops, key, t))
+        loglik, score = rows.score(proposed)
+        change, old, t = state.loglik - loglik, (state.beta, state.loglik, state.score), t + FLAT_TEST
+        beta, loglik, score, _ = ops.metropolis(change, (proposed, loglik, score), old, key, t)
+        state = state._replace(beta=beta, loglik=loglik, score=score)
+        if "lambda_sq_inv" not in state._fields:
+            return state
+        shrunk = beta[:, : state.lambda_sq_inv.shape[1]]
+        drawn = ops.draw_lambda_given_beta(shrunk, state.tau_sq_inv, key, t, moves.d, rows.threads)
+        return state._replace(lambda_sq_inv=drawn)
+
+    def _due(self, t, rows, q):
+        """The ``Moves`` of sweep t, or (). They are rarer where they would take much of the time."""
+        turn, offset = divmod(t, _NEAR_INTERVAL)
+        if self.near and offset == _NEAR_INTERVAL // 2:
+            return self.near[turn % len(self.near)]
+        interval = 2 if rows.n > CHEAP_LINE_ROWS else 1
+        if self.flat.d == 1 and rows.n * q < _SMALL:
+            interval = _SMALL_INTERVAL
+        return () if t % interval else self.flat
+
+
+class Moves:
+    """A move along each of some directions, in rounds of those that share no column."""
+
+    def __init__(self, sets, problem):
         columns = problem.rows.columns
-        self.d = columns.n_contrasts
-        self.n, self.rounds = 0, []
+        self.d, self.n, self.rounds = columns.n_contrasts, 0, []
         for disjoint in _rounds(sets, columns.of_one):
             own = slice(self.n, self.n + len(disjoint))
             self.rounds.append(Round(disjoint, columns, problem.fixed, own))
@@ -44,34 +86,7 @@ class FlatDirections:
     def __len__(self):
         return self.n
 
-    def sweep(self, state, law, problem):
-        """The state after ``law``, a sweep of the coefficients and their scales, and after a move along each direction.
-
-        state : of any sampler that asks rows for the score.
-        """
-        rows, _, _, key = problem
-        t, ops = state.sweep, rows.ops
-        state = law(state)
-        if t % self._interval(rows, state.beta.shape[1]):
-            return state
-        proposed = ops.to_device(self._shifted(*map(ops.to_host, (state.beta, state.tau_sq_inv)), ops, key, t))
-        loglik, score = rows.score(proposed)
-        change, old, t = state.loglik - loglik, (state.beta, state.loglik, state.score), t + FLAT_TEST
-        beta, loglik, score, _ = ops.metropolis(change, (proposed, loglik, score), old, key, t)
-        state = state._replace(beta=beta, loglik=loglik, score=score)
-        if "lambda_sq_inv" not in state._fields:
-            return state
-        shrunk = beta[:, : state.lambda_sq_inv.shape[1]]
-        drawn = ops.draw_lambda_given_beta(shrunk, state.tau_sq_inv, key, t, self.d, rows.threads)
-        return state._replace(lambda_sq_inv=drawn)
-
-    def _interval(self, rows, q):
-        """Sweeps from one with these moves to the next: more where the moves would take much of the time."""
-        if self.d == 1 and rows.n * q < _SMALL:
-            return _SMALL_INTERVAL
-        return 2 if rows.n > CHEAP_LINE_ROWS else 1
-
-    def _shifted(self, beta, tau_sq_inv, ops, key, t):
+    def shifted(self, beta, tau_sq_inv, ops, key, t):
         """beta (n_chains, q) after a move along each direction.
 
         The rounds come in one order or in the other, by chance: only then is a shift as likely as its reverse, which

@@ -89,10 +89,10 @@ class Run:
 
     saved : what ``arrays`` of an earlier run gave, with its draws, or None. Both runs together make
     the draws of one run with all sweeps. unbounded, watched : as in ``Draws.suffice``.
-    sets : as in ``FlatDirections``.
+    sets : ``ColumnSets``, the coefficients of each of which shift together; or None.
     """
 
-    def __init__(self, problem, settings, saved=None, unbounded=MappingProxyType({}), watched=None, sets=()):
+    def __init__(self, problem, settings, saved=None, unbounded=MappingProxyType({}), watched=None, sets=None):
         if saved is not None:
             problem = problem._replace(key=saved["key"].astype(np.uint32))
         if settings.kind_on_device is None and problem.rows.groups is None:
@@ -112,7 +112,8 @@ class Run:
             problem, start = block.given(problem), start._replace(beta=block.start(start.beta))
         start = rows.ops.to_device(start)
         self.chains = _CHAINS[settings.kind](problem, start, settings.burn_in, saved_chains, self.blocks)
-        self.chains.flat = FlatDirections(sets, problem)
+        if sets is not None:
+            self.chains.flat = FlatDirections(sets, problem)
         n_draws = settings.n_iter // settings.thin
         self.room = settings.max_draws or _room(settings.room, saved, n_draws)
         self._draws = Draws(settings.n_chains, n_draws, columns, self.room, settings.draws_dtype, self.blocks)

@@ -1,0 +1,138 @@
+"""Sets of columns whose coefficients the rows do not tell alone: of a weighted sum that is the same in every row, or
+nearly."""
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
+from scipy.sparse.csgraph import connected_components
+
+from .._utils.arrays import dense
+from .._utils.memmap import cut
+from .indicator_sets import IndicatorSet, find_indicator_sets
+
+_MOST_APART = 500  # most columns among which to look for sums
+_NO_VARIANCE = 1e-10  # share of a column's variance below which the others determine it
+_LEAST_WEIGHT = 1e-3  # smallest weight of a column in a sum of standardised columns
+_NEAR, _MOST_VARIANCE = 10.0, 0.05  # most variance of a sum that hardly varies: times the rows, and in itself
+_MOST_NEAR, _LEAST_NEAR_WEIGHT = 4, 0.02  # its most columns, and their smallest weight
+_MOST_NUMBERS, _MOST_PAIRS = 2**22, 2**24  # to read, and of levels in the same row, to find which meet
+_ONES_IN_A_ROW = 64  # that are expected of sparse rows
+
+
+class ColumnSets(NamedTuple):
+    """``IndicatorSet``s of columns that go together; without shares but for the levels."""
+
+    levels: tuple = ()  # of a category, a column for each
+    dependent: tuple = ()  # other shrunk columns of which a weighted sum is the same in every row
+    near: tuple = ()  # others of which one varies so little that the rows hardly tell it
+
+
+def column_sets(rows, n_given):
+    """``ColumnSets`` of ``Rows``; none without an intercept.
+
+    n_given : number of rows that the user gave, of which equal ones may be one row here.
+    """
+    c = rows.columns
+    if not c.fit_intercept:
+        return ColumnSets()
+    sample, spread = rows.sampled(), np.where(c.unpenalized, 0.0, rows.spread)
+    levels = rows.confirmed(find_indicator_sets(sample, c.mean_of_X, rows.spread**2))
+    shared, shrunk = [], [each for each in levels if not c.unpenalized[each.columns].any()]
+    if len(shrunk) > 1:
+        most = _most_rows(len(shrunk), _ONES_IN_A_ROW if sparse.issparse(sample) else rows.shape[1])
+        shared = rows.confirmed(_find_shared_sets(rows.sampled(most), shrunk))
+    n = sample.shape[0] * n_given // rows.n
+    if sparse.issparse(sample) or sample.shape[1] > n:
+        return ColumnSets(levels, shared)
+    _leave_out_one(levels + shared, spread)
+    dependent = rows.confirmed(_find_dependent_sets(sample, c.mean_of_X, spread, n))
+    _leave_out_one(dependent, spread)
+    return ColumnSets(levels, shared + dependent, _find_near_sets(sample, c.mean_of_X, spread, n_given))
+
+
+def _leave_out_one(sets, spread):
+    """Set the spread of one column of each to 0: the others determine it."""
+    for each in sets:
+        spread[each.columns[-1]] = 0.0
+
+
+def _most_rows(n_sets, p):
+    """Rows of a sample that is to show which levels of ``n_sets`` categories meet. p : columns, or the most in a row
+    that are not 0."""
+    return max(1, min(_MOST_NUMBERS // p, _MOST_PAIRS // n_sets**2))
+
+
+def _find_shared_sets(rows, sets):
+    """Levels of two categories that the same rows have, such as a region and its hospitals, according to a sample of
+    the rows (m, p): ``IndicatorSet``s without shares. sets : the categories.
+
+    The last level of each is a weighted sum of the others and of the levels of other such sets.
+    """
+    columns, base, step = (
+        np.concatenate([getattr(each, name) for each in sets]) for name in ("columns", "base", "step")
+    )
+    levels = _levels(rows, columns, base, step)
+    sizes = np.array([len(each.columns) for each in sets])
+    category, meet = np.repeat(np.arange(len(sets)), sizes), (levels.T @ levels).tocsr()
+    of_category = sparse.csr_array((np.ones(len(columns)), (category, np.arange(len(columns)))))
+    n_met = (of_category @ (meet > 0) @ of_category.T).toarray()
+    found = []
+    # Where each level of one meets each of the other, all of them are one set, and it tells nothing new.
+    for first, second in np.argwhere(np.triu(n_met < np.outer(sizes, sizes), 1)):
+        of_two = np.flatnonzero((category == first) | (category == second))
+        n_sets, part = connected_components(meet[of_two][:, of_two], directed=False)
+        for k in range(n_sets) if n_sets > 1 else ():
+            at = of_two[part == k]
+            sign = np.where(category[at] == first, 1, -1)
+            if sign[0] != sign[-1]:  # a level that the sample lacks is alone
+                found.append(IndicatorSet(columns[at], base[at], step[at] * sign, np.zeros(len(at))))
+    return found
+
+
+def _levels(rows, columns, base, step):
+    """Which rows (m, p) have which levels; (m, k), sparse. columns, base, step : of the levels (k,)."""
+    parts = cut(0, len(columns), max(1, _MOST_NUMBERS // rows.shape[0]))
+    has = []
+    for part in parts:
+        at = (np.asarray(dense(rows[:, columns[part]]), np.float64) - base[part]) / step[part]
+        has.append(sparse.csr_array(at > 0.5, dtype=np.int32))
+    return sparse.hstack(has, format="csr")
+
+
+def _find_dependent_sets(rows, mean, spread, n):
+    """Sets of columns (``IndicatorSet``s without shares) with a weighted sum that is the same in all rows (m, p) of a
+    sample.
+
+    mean, spread : (p,) over all rows; a column of spread 0 is left out. n : number of the user's rows that the sample
+    stands for. Empty if these are too few, or the columns too many, to tell.
+    """
+    return _weighted_sums(rows, mean, spread, n, _NO_VARIANCE, _LEAST_WEIGHT)
+
+
+def _find_near_sets(rows, mean, spread, n):
+    """The same of at most ``_MOST_NEAR`` columns, with a sum that varies so little that n rows hardly tell it."""
+    sets = _weighted_sums(rows, mean, spread, n, min(_NEAR / n, _MOST_VARIANCE), _LEAST_NEAR_WEIGHT)
+    return [each for each in sets if 1 < len(each.columns) <= _MOST_NEAR]
+
+
+def _weighted_sums(rows, mean, spread, n, variance, least_weight):
+    """Sets of columns with a sum of at most this variance, in units of the standardised column that has weight -1.
+    Others have ``least_weight`` or more."""
+    columns = np.flatnonzero((spread > 0) & (np.ptp(rows, axis=0) > 0))
+    if not 1 < len(columns) <= min(_MOST_APART, n // 2):
+        return []
+    Z = (np.asarray(rows[:, columns], np.float64) - mean[columns]) / spread[columns]
+    R, order, rank, _ = dpstrf(Z.T @ Z, tol=variance * len(Z))
+    # Each column beyond the rank is a weighted sum of columns before it, and of what is left of it.
+    weights = solve_triangular(R[:rank, :rank], R[:rank, rank:])
+    sets = []
+    for k, sums in enumerate(weights.T):
+        inside = np.flatnonzero(abs(sums) > least_weight)
+        members, weight = np.append(order[inside], order[rank + k]) - 1, np.append(sums[inside], -1.0)
+        at = np.argsort(members)
+        members, weight = columns[members[at]], weight[at]
+        sets.append(IndicatorSet(members, mean[members], spread[members] / weight, np.zeros(len(members))))
+    return sets
