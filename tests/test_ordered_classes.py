@@ -150,6 +150,15 @@ def test_a_summary_has_the_cut_points_and_says_what_is_favoured(model):
     assert frame["rhat"].max() < 1.1
 
 
+def test_without_an_intercept_the_first_cut_point_is_held_and_not_judged(said):
+    clf = HorseshoeProbitClassifier(ordered=True, fit_intercept=False, random_state=0)
+    assert not said(clf, X, Y)
+    assert (clf.cut_points_draws_[..., 0] == 0).all()
+    frame = clf.summary()
+    assert frame.index[-2:].tolist() == ["(cut mid|high)", "(cut high|top)"]
+    assert np.isfinite(frame[["ess", "rhat"]].to_numpy()[-2:]).all()
+
+
 def test_the_rest_of_the_library_takes_it(model):
     assert inspection.loo(model, X, Y).elpd_loo == pytest.approx(
         np.log(model.predict_proba(X)[np.arange(240), [sorted(LEVELS).index(y) for y in Y]]).sum(), rel=0.1

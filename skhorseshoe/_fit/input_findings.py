@@ -60,7 +60,8 @@ def before_sampling(params, data, rows, seen):
             facts = {"values": ", ".join(map(str, values)), "first": names[first]}
             cure = "If they are, make NaN of them and impute (SimpleImputer in a Pipeline), or drop these rows."
             findings.append(Finding(kind, names[places], cure, facts))
-    findings += _about_unpenalized(rows, names, sample, rarest)
+    n_sampled = sample.shape[0] * data.shape[0] // rows.n
+    findings += _about_unpenalized(rows, names, sample, n_sampled, rarest)
     if dependent_sets:
         more = f" (one of {len(dependent_sets)} such sets)" if len(dependent_sets) > 1 else ""
         findings.append(Finding("dependent", names[dependent_sets[0].columns], "", {"more": more}))
@@ -77,13 +78,13 @@ def before_sampling(params, data, rows, seen):
     return findings
 
 
-def _about_unpenalized(rows, names, sample, rarest):
+def _about_unpenalized(rows, names, sample, n, rarest):
     """The findings about columns with the wide prior: components of the shrunk ones, or many for the rarest class,
-    whose rows are ``rarest``."""
+    whose rows are ``rarest``. n : number of the user's rows that the sample stands for."""
     columns, findings = rows.columns, []
     free, shrunk = np.flatnonzero(columns.unpenalized & columns.wide), np.flatnonzero(~columns.unpenalized)
     shrunk = shrunk[np.isfinite(columns.unit[shrunk])]
-    if len(among := spanned(sample, free, shrunk, columns.unit)):
+    if len(among := spanned(sample, free, shrunk, columns.unit, n)):
         findings.append(Finding("components", names[among], "", {}))
     if len(free) >= _MANY and rarest < _EVENTS_EACH * len(free):
         findings.append(Finding("many unpenalized", [], "", {"free": len(free), "rows": rarest}))

@@ -110,6 +110,7 @@ def _described(params, data, seen, problem, blocks):
         "_column_means": columns.mean_of_X,  # weighted; the reference point of contributions
         "_column_sd": columns.sd_of_X,  # weighted; the unit of effects
         "_factors": [indicators._asdict() for indicators in seen.sets.levels],
+        "_dependent": [each.columns for each in seen.sets.dependent],
     }
 
 

@@ -74,5 +74,6 @@ def put_back(attributes, columns, n_columns):
         "_fitted_rows": wider(attributes["_fitted_rows"], {"paired_means": 0.0}),
         "prior_": wider(attributes["prior_"], {"slab_scale": np.inf}),
         "moments_": None if moments is None else wider(moments, _EMPTY_MOMENTS),
+        "_dependent": [columns[each] for each in attributes["_dependent"]],
         "_factors": [{**each, "columns": columns[each["columns"]]} for each in attributes["_factors"]],
     }

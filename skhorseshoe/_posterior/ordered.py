@@ -113,8 +113,10 @@ def cut_names(model):
 
 
 def cut_rows(model):
-    """The draws of the cut points by the names that rows of summary() have; empty for two classes."""
+    """The draws of the cut points by the names that rows of summary() have, but for a first one that is held at 0;
+    empty for two classes."""
     if not is_ordered(model):
         return {}
-    names = [f"(cut {name})" for name in cut_names(model)]
-    return dict(zip(names, np.moveaxis(cut_points(model), 2, 0), strict=True))
+    held = 0 if model._fit_facts["fit_intercept"] else 1
+    names = [f"(cut {name})" for name in cut_names(model)[held:]]
+    return dict(zip(names, np.moveaxis(cut_points(model)[..., held:], 2, 0), strict=True))

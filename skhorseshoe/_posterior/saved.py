@@ -21,7 +21,7 @@ OF_SOME_FITS = (
 )
 OF_A_FIT = TO_PREDICT | PosteriorMixin.__annotations__.keys() - {*OF_SOME_FITS}
 OF_A_FIT |= {"_column_means", "_column_sd", "_fit_facts", "_saved_run", "_separated", "_rough"}
-OF_A_FIT |= {"_fitted_rows", "_factors"}
+OF_A_FIT |= {"_fitted_rows", "_factors", "_dependent"}
 
 
 def check_state(state, params, is_own):

@@ -147,6 +147,7 @@ def header(model, frame, level):
         f"coefficients; slab_scale={PER_CONTRAST!r} bounds them",
         "One-sided": asked.get("one_sided") and _one_sided(asked["one_sided"]),
         "Categories": _categories(model),
+        "Dependent": _dependent(model),
         "Stricter": model._rough and f"single columns are as sure as the rest with {model._rough[1]}",
         "Convergence": f"worst R-hat {_extreme(checks['rhat'], 1, 3)}, smallest ess {_extreme(checks['ess'], -1, 0)}",
         "m_eff": shrunk.any()
@@ -240,10 +241,23 @@ def _categories(model):
     """The categories whose level columns sum to a constant, and the function that compares levels; empty for none."""
     names, sets = names_of(model), (indicators.columns for indicators in indicator_sets_of(model))
     titles = [f"{name_of_levels([names[j] for j in columns])} ({len(columns)} levels)" for columns in sets]
+    unless = ", unless named below" if model._dependent else ""
+    source = "" if has_sizes(model) else ", as told by skhorseshoe.terms.levels"
     return titles and (
-        f"{first_of(titles)}: every row has one of the columns, so no single coefficient is "
-        "known, but their differences are. Above, levels count that differ from the mean over rows, as told by "
-        "skhorseshoe.terms.levels"
+        f"{first_of(titles)}: every row has one of the columns, so no single coefficient is known, but their "
+        f"differences are{unless}. Above, levels count that differ from the mean over rows{source}"
+    )
+
+
+def _dependent(model):
+    """The first set of other columns of which a weighted sum is the same in every row; empty for none."""
+    if not model._dependent:
+        return ""
+    names, (first, *others) = names_of(model), model._dependent
+    more = f" (one of {len(others) + 1} such sets)" if others else ""
+    return (
+        f"{first_of([names[j] for j in first])}{more}: a weighted sum of the columns is the same in every row, so how "
+        "they share an effect is the prior's answer"
     )
 
 

@@ -190,6 +190,17 @@ def test_levels_that_meet_in_a_row_outside_the_sample_are_no_set(seed, monkeypat
     assert {"region 1", "letter True"} <= {names[j] for each in found for j in each.columns}
 
 
+def test_the_header_says_whose_answer_their_shares_are(seed, short_fit):
+    X, names, hospital = within(seed)
+    for y, told in ((hospital > 3, ", as told by skhorseshoe.terms.levels"), (hospital % 3, "")):
+        text = " ".join(short_fit(pd.DataFrame(X * 1.0, columns=names), y).summary().attrs["header"].split())
+        assert (
+            f"differences are, unless named below. Above, levels count that differ from the mean over rows{told} "
+            in text
+        )
+        assert "Dependent: region 0, hospital 0, hospital 1 and 1 more (one of 5 such sets): a weighted sum" in text
+
+
 def test_columns_with_a_sum_that_hardly_varies_are_sets(seed):
     """By how much it may vary depends on the number of rows, and how many columns it may have does not."""
     rng = np.random.default_rng(seed)

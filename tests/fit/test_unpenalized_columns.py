@@ -17,10 +17,10 @@ def blocks(rng, n, p):
 
 def found_in(X, free):
     shrunk = np.setdiff1d(np.arange(X.shape[1]), free)
-    return spanned(X, np.array(free), shrunk, np.ones(X.shape[1])).tolist()
+    return spanned(X, np.array(free), shrunk, np.ones(X.shape[1]), X.shape[0]).tolist()
 
 
-@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, sparse.csc_matrix])
 @pytest.mark.parametrize("shape", [(300, 50), (120, 1000)])
 def test_components_are_told_from_other_columns(shape, kind, seed):
     """A component and, of fewer columns than rows, a sum; not a column of its own, nor one that goes with a block."""
@@ -67,3 +67,13 @@ def test_a_gene_that_separates_is_named_where_a_slab_bounds_it(slab, short_fit, 
     header = " ".join(short_fit(X, y, slab_scale=slab).summary().attrs["header"].split())
     assert "One-sided: x7: no value in one class is beyond those of the next" in header
     assert "One-sided" not in short_fit(X, y, slab_scale=None).summary().attrs["header"]  # a warning says so
+
+
+def test_sums_are_told_where_equal_rows_are_one(said):
+    """As they are by samplers that keep equal rows apart."""
+    site = np.arange(2000) % 12
+    X = np.column_stack([np.eye(12)[site], np.eye(3)[site // 4]])
+    for sampler in ("hmc", "gibbs"):
+        model = HorseshoeProbitClassifier(unpenalized=[12, 13], sampler=sampler, n_iter=20, burn_in=20)
+        (message,) = said(model, X, site % 4 > 1, "a sum of the shrunk columns")
+        assert message.startswith("Columns 'x12', 'x13'")
