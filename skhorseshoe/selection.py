@@ -65,8 +65,9 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         0 any effect counts whose sign is right. A rare level changes by less of itself: ``{"levels": 0.3}`` counts the
         difference between the two values of a column, or any two levels of a term, as ``skhorseshoe.terms.summary``.
     prefit : bool, default=False
-        Whether ``estimator`` is already fitted and used as it is. ``fit`` then takes the X that it was fitted on, with
-        its weights, and needs no y unless the classifier has a ``class_weight`` or there is a ``cv``.
+        Whether ``estimator`` is already fitted and used as it is. ``fit`` then takes X as the classifier saw it, behind
+        every scaler, with its weights; of a Pipeline ask ``inspection.select(model, X)``. "dss" reads these rows:
+        another X gives another answer, and nothing warns. y is needed only with a ``class_weight`` or a ``cv``.
     cv : int, cross-validation splitter, iterable or None, default=None
         For "dss" (the other rules ignore it): choose the number of columns by how well it predicts rows that were held
         out. The posterior is drawn and its path searched anew without each fold, with the parameters of the classifier
