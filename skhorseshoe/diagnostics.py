@@ -33,7 +33,7 @@ MIN_ESS_PER_CHAIN = 100
 
 
 class Convergence(NamedTuple):
-    """What `convergence` returns: the diagnostics of those names, each of the trailing shape of the draws.
+    """What `skhorseshoe.diagnostics.convergence` returns: diagnostics, each of the trailing shape of the draws.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ def convergence(draws: Any) -> Convergence:
     Raises
     ------
     ValueError
-        If `draws` has fewer than two dimensions, no chain, or a value that is NaN or infinite.
+        If ``draws`` has fewer than two dimensions, no chain, or a value that is NaN or infinite.
     TypeError
-        If `draws` does not hold real numbers.
+        If ``draws`` does not hold real numbers.
     """
     return Convergence._make(_diagnose(draws, Convergence._fields))
 
@@ -144,7 +144,7 @@ def mcse_mean(draws: Any) -> Any:
 
 
 def autocorrelation(draws: Any, max_lag: int) -> np.ndarray:
-    """Autocorrelation over all chains, at lags from 0 to `max_lag`: what the effective sample size is made from.
+    """Autocorrelation over all chains, at lags from 0 to ``max_lag``: what the effective sample size is made from.
 
     Parameters
     ----------
@@ -162,9 +162,9 @@ def autocorrelation(draws: Any, max_lag: int) -> np.ndarray:
     Raises
     ------
     ValueError
-        Also if the chains are too short for `max_lag`.
+        Also if the chains are too short for ``max_lag``.
     TypeError
-        Also if `max_lag` is not a whole number.
+        Also if ``max_lag`` is not a whole number.
     """
     if isinstance(max_lag, bool) or not isinstance(max_lag, Integral):
         raise TypeError(f"max_lag must be a whole number, at least 0; got {max_lag!r}.")

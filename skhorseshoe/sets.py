@@ -36,7 +36,7 @@ _UNEVEN = 1e-6  # largest asymmetry of a matrix of correlations that was compute
 
 
 class CredibleSets(NamedTuple):
-    """What `credible_sets` returns.
+    """What `skhorseshoe.sets.credible_sets` returns.
 
     Parameters
     ----------
@@ -214,7 +214,7 @@ def credible_sets(
     model with groups of rows the coefficients are averaged over these: divided by sqrt(1 + s^2), draw by draw.
 
     Among all choices of disjoint candidates with an expected share of false sets of at most ``q`` it is the one with
-    the largest sum of probabilities divided by sizes (Spector & Janson 2024), by `scipy.optimize.milp`. Columns that
+    the largest sum of probabilities divided by sizes (Spector & Janson 2024), by ``scipy.optimize.milp``. Columns that
     are not shrunk (``unpenalized``) are no candidates, unless they are in ``sets``.
 
     References

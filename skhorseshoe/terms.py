@@ -237,7 +237,7 @@ def levels(
     level: float | None = None,
     sample_weight: Weights = None,
 ) -> DataFrame:
-    """What does each level of a category do to the score?
+    """What each level of a category does to the score.
 
     Each level is compared with the mean over rows, or with a level that is named. All columns that the steps make of
     the category alone are set together, as rows of that level have them; the header names columns of which the steps

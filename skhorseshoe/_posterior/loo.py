@@ -23,7 +23,7 @@ _EQUAL = 0.01
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LeaveOneOut:
-    """What `loo` returns. To compare two models of the same rows, compare ``elpd_i`` row by row.
+    """What `skhorseshoe.inspection.loo` returns. To compare two models of the same rows, compare ``elpd_i`` row by row.
 
     Parameters
     ----------

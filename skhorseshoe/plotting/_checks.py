@@ -73,9 +73,9 @@ class PredictiveCheckDisplay(RowsDisplay):
 
         Parameters
         ----------
-        X, y, by : see `inspection.predictive_check`
+        X, y, by : see `skhorseshoe.inspection.predictive_check`
             The rows with their labels, and what to put them together by.
-        **options : see `inspection.predictive_check`
+        **options : see `skhorseshoe.inspection.predictive_check`
             All else that it takes, such as ``groups``.
         """
         return cls.from_frame(predictive_check(estimator, X, y, by, **options), ax=ax)

@@ -63,9 +63,9 @@ class DecisionCurveDisplay(AxesDisplay):
 
         Parameters
         ----------
-        X, y : see `inspection.net_benefit`
+        X, y : see `skhorseshoe.inspection.net_benefit`
             The rows, and their labels.
-        **options : see `inspection.net_benefit`
+        **options : see `skhorseshoe.inspection.net_benefit`
             All else that it takes, such as ``groups``.
         """
         frame = net_benefit(estimator, X, y, **options)

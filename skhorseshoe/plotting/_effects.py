@@ -73,9 +73,9 @@ class EffectsDisplay(IntervalsDisplay):
         ----------
         X : array-like, table or sparse matrix of shape (n_samples, n_features)
             The rows to average over.
-        features : see `inspection.marginal_effects`
+        features : see `skhorseshoe.inspection.marginal_effects`
             The columns.
-        **options : see `inspection.marginal_effects`
+        **options : see `skhorseshoe.inspection.marginal_effects`
             All else that it takes, such as ``comparison``.
         """
         return cls.from_frame(marginal_effects(estimator, X, features, **options), ax=ax)

@@ -155,8 +155,8 @@ class PosteriorCalibrationDisplay(AxesDisplay):
     label : object
         Label of the second class.
     calibration : pandas.DataFrame or None, default=None
-        The calibration slope and intercept of `inspection.calibration`, which stand in the corner; None where the rows
-        do not tell them.
+        The calibration slope and intercept of `skhorseshoe.inspection.calibration`, which stand in the corner; None
+        where the rows do not tell them.
 
     Attributes
     ----------
