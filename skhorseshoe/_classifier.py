@@ -112,7 +112,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
         Where to fit. "cuda" is the first NVIDIA GPU; if it cannot be used, ``fit`` raises an error. "auto" is a GPU if
         a working one is found and X is dense with more than about four million elements, else the CPU, as always for
-        groups, an offset, and more columns than rows with a slab. A CuPy array X is read on the GPU that it is on.
+        groups, an offset, and more columns than rows with a slab. A CuPy array X is read on the GPU that it is on. The
+        kernels are tested on an emulator and by the compiler, not yet on a card; "cpu" stays off it.
     n_jobs : int or None, default=None
         Number of threads; the draws do not depend on it. None uses all cores that the process may use, a negative
         number all but ``-n_jobs - 1``; inside a joblib task never more than the task's share, and never more than there
