@@ -49,7 +49,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         Seed. An int gives the same draws in every process, for any number of threads; None takes a fresh seed.
     n_iter : int or "auto", default="auto"
         Sweeps (iterations) of each chain after burn-in. "auto" goes on until the chains have converged, for at most
-        10,000, and keeps at most 1 GiB of draws, but no fewer than 400 of each chain.
+        10,000, and keeps at most 1 GiB of draws, but no fewer than 200 of each chain.
     burn_in : int or "auto", default="auto"
         Sweeps of each chain that are discarded. "auto" goes on until halves of the chains agree, for at most 3200.
     n_chains : int, default=4
