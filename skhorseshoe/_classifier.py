@@ -39,8 +39,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         Nishimura & Suchard (2023). If columns may separate the classes, the data do not bound the coefficients;
         "per_contrast" does, whatever the unit of a column: c_j = 4 / contrast, which is the difference of the values of
         a two-valued column and 2.5 standard deviations of a normal one, in general 2 E d^2 / E|d|, d the deviations
-        from the mean. None is the horseshoe itself. "auto" is "per_contrast" if X has more columns than rows, ten
-        times that if y has several classes without an order, of which some are often separated; else None.
+        from the mean. None is the horseshoe itself. "auto" is "per_contrast" if X has more columns than rows. Else it
+        is None, but ten times "per_contrast" for several classes without an order, of which some are often separated.
     expected_nonzero : float or None, default=None
         A guess p0, below p, of how many of the p shrunk coefficients are away from zero, in place of ``global_scale``:
         tau_0 = p0 / (p - p0) s / sqrt(n), s^2 = r (1 - r) / phi(Phi^-1(r))^2, n the rows and r the share of the second
@@ -93,7 +93,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         is the class between whose cut points z is. True takes the order of numbers, booleans or an ordered pandas
         Categorical; a list names the classes from lowest to highest. Positive coefficients favour higher classes. False
         takes more than two classes as alike: each has a utility, and y is the class whose utility is the largest. On
-        the CPU, in memory or from disk, without "pxda"; classes in an order without "gibbs", others without groups.
+        the CPU, in memory, from disk or of dense rows on a Dask cluster, without "pxda"; classes in an order without
+        "gibbs", others without groups.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply ``sample_weight``. Rare events do not need them. They change what the
         probabilities mean, and weights above 1 make intervals too narrow and let noise be selected.
@@ -102,13 +103,16 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         level ``credible_level`` excludes zero, and zero elsewhere; for a level of a category the interval of its
         effect relative to the mean over rows, since no single coefficient is known.
     credible_level : float, default=0.9
-        Level, in (0, 1), of these intervals and, by default, of ``summary`` and the displays.
+        Level, in (0, 1), of these intervals and, by default, of ``summary`` and the displays. ``predict_interval`` has
+        0.9 of its own; pass it ``level=None`` for this one.
     sampler : {"auto", "hmc", "pxda", "gibbs"}, default="auto"
         Algorithm; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs; with more than 1.2
         times as many columns as rows and a slab its paths are in coordinates of the prior. "gibbs" is the data
         augmentation of Terenin, Dong & Draper (2019); "pxda" adds moves of all latent variables and of single
         coefficients. "auto" is "hmc", but of two classes "pxda" for more than 8000 columns, unless they are sparse in
-        memory or these coordinates are taken, or for a burn-in below 100; with groups or an offset "gibbs" instead.
+        memory or these coordinates are taken, or for a burn-in below 100. With an offset, or groups of one factor,
+        "gibbs" stands in for "pxda"; with several factors, slopes, or groups and more than 8000 columns it is always
+        "hmc".
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
         Where to fit. "cuda" is the first NVIDIA GPU; if it cannot be used, ``fit`` raises an error. "auto" is a GPU if
         a working one is found and X is dense with more than about four million elements, else the CPU, as always for
@@ -135,7 +139,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         Seconds between two saves.
     warm_start : bool, default=False
         If True, another ``fit`` on the same data adds ``n_iter`` sweeps to the draws, without burn-in: k and then m
-        sweeps give the draws of k + m.
+        sweeps give the draws of k + m. "auto" adds none to chains that have converged.
     verbose : int, default=0
         If positive, log the memory forecast and the progress to the logger "skhorseshoe".
 
@@ -305,7 +309,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
             takes little more memory. Dense float16 is kept in 16 bits on a GPU and computed in float32. The rows of a
             Dask array or frame stay with the workers of its cluster.
         y : array-like of shape (n_samples,)
-            Labels of two classes or more: numbers, booleans or strings.
+            Labels of two to 255 classes: numbers, booleans or strings.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             Not negative. A row of weight w counts as w rows: its term of the log-likelihood is multiplied by w, and a
             row of weight 0 is left out before anything else. Weights of a survey are to be divided first (user guide,

@@ -72,7 +72,8 @@ def convert(
         Where to write; made if there is none. Something else in it at the start is an error.
     y : str, array-like of shape (n_samples,) or None, default=None
         Name of the column that holds the labels; for an array or one table also the labels. None where there are none,
-        or where they are in the items of ``source``. At most 256 different ones, of at most 1000 letters.
+        or where they are in the items of ``source``. At most 256 different ones (``fit`` takes 255), of at
+        most 1000 letters.
     groups : str, array-like of shape (n_samples,) or None, default=None
         Name of the column that holds the labels of groups of rows, as ``fit`` takes them; for an array or one table
         also the labels. Text or numbers, in any order of rows.
