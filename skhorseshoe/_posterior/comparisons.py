@@ -81,6 +81,11 @@ def number_needed_to_treat(effects: DataFrame, *, adverse: bool) -> DataFrame:
         The rows with the columns change, mean, the ends of the interval, and nnt, a text. It is empty for rows that
         compare levels of ``by``, and ∞ for an effect of zero.
 
+    Raises
+    ------
+    ValueError
+        If ``effects`` is no table of `marginal_effects` with ``comparison="difference"``, or ``adverse`` no bool.
+
     Notes
     -----
     It is one divided by the mean difference, which tells of treating patients only if the effect of the column is that

@@ -58,7 +58,8 @@ def net_benefit(
     y : array-like of shape (n_samples,) or None, default=None
         Their labels. None is what the model expects before they are known.
     thresholds : array-like of shape (k,) or None, default=None
-        In (0, 1). None is 49 to below the smallest of 1, 0.5, 0.2, 0.1, ... that 95 % of the events are expected below.
+        In (0, 1). None is 49 with equal steps from 0 to a limit, without both: the smallest of 1, 0.5, 0.2, 0.1, ...
+        below which 95 % of the events are expected.
     level : float or None, default=None
         Level of the intervals, in (0, 1). None is the classifier's ``credible_level``.
     sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -74,6 +75,12 @@ def net_benefit(
         Indexed by threshold, with the columns net_benefit, the ends of its interval, treat_all (that of acting on
         everybody) and prob_useful (that it is above both that and 0). ``frame.draws`` are the draws, which are paired
         for models that are asked of the same rows: subtract them to compare models.
+
+    Raises
+    ------
+    ValueError
+        If thresholds are not different numbers in (0, 1), ``level`` is not in (0, 1), the model has more than two
+        classes or, with ``y``, is that of `against`, or the rows, labels, weights or groups cannot be used.
 
     Notes
     -----
@@ -162,6 +169,12 @@ def calibration(
     frame : pandas.DataFrame
         Indexed by "slope" and "intercept", with the columns estimate and the ends of the interval. ``frame.draws`` are
         1000 draws of the population, as of `net_benefit`, whose notes say what is drawn of few groups.
+
+    Raises
+    ------
+    ValueError
+        If no slope is known, since all rows have one label or one probability, or a threshold of the probability
+        separates the labels; else as `net_benefit`.
 
     References
     ----------
