@@ -15,7 +15,8 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=0.3, stratif
 
 # Sampling goes on until the chains have converged. The columns separate the classes: a slab bounds the coefficients.
 horseshoe = make_pipeline(
-    StandardScaler().set_output(transform="pandas"), HorseshoeProbitClassifier(slab_scale=2, random_state=0)
+    StandardScaler().set_output(transform="pandas"),
+    HorseshoeProbitClassifier(slab_scale="per_contrast", random_state=0),
 ).fit(X_train, y_train)
 lasso = make_pipeline(
     StandardScaler(),
