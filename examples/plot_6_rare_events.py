@@ -53,7 +53,7 @@ pd.DataFrame(rows).T.round(4)
 #
 # Observed shares against predicted ones. The band is where the curve lies if the model is right: from the chance in the
 # outcomes, and from what the data leave open about the coefficients. Where it is wide, even 40000 rows say little. The
-# axes end where the predictions do.
+# axes end where 95 % of the expected events do.
 
 PosteriorCalibrationDisplay.from_estimator(clf, X_test, y_test)
 plt.show()
