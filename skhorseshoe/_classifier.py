@@ -58,8 +58,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         Keep every ``thin``-th sweep after burn-in.
     max_draws : int or None, default=None
         Maximum number of draws of each chain to keep, evenly spaced; at least half as many are kept. Means and standard
-        deviations are of all draws (``moments_``), all else, and the group scale, of those that are kept. None means no
-        limit.
+        deviations are of all draws (``moments_``), all else, and the group scale, of those kept. None is no limit.
     draws_dtype : {"float64", "float32"}, default="float64"
         Type of the coefficient draws. float32 takes half the memory, rounds to 7 digits and has a maximum of 8.5e37.
     fit_intercept : bool, default=True
@@ -93,8 +92,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         is the class between whose cut points z is. True takes the order of numbers, booleans or an ordered pandas
         Categorical; a list names the classes from lowest to highest. Positive coefficients favour higher classes. False
         takes more than two classes as alike: each has a utility, and y is the class whose utility is the largest. On
-        the CPU, in memory, from disk or of dense rows on a Dask cluster, without "pxda"; classes in an order without
-        "gibbs", others without groups.
+        the CPU, of a Dask cluster too (dense rows), without "pxda"; in an order without "gibbs", else without groups.
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply ``sample_weight``. Rare events do not need them. They change what the
         probabilities mean, and weights above 1 make intervals too narrow and let noise be selected.
@@ -103,16 +101,14 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         level ``credible_level`` excludes zero, and zero elsewhere; for a level of a category the interval of its
         effect relative to the mean over rows, since no single coefficient is known.
     credible_level : float, default=0.9
-        Level, in (0, 1), of these intervals and, by default, of ``summary`` and the displays. ``predict_interval`` has
-        0.9 of its own; pass it ``level=None`` for this one.
+        In (0, 1): of these intervals, ``summary`` and displays; of ``predict_interval`` only if its ``level`` is None.
     sampler : {"auto", "hmc", "pxda", "gibbs"}, default="auto"
         Algorithm; the posterior is the same. "hmc" is split Hamiltonian Monte Carlo within Gibbs; with more than 1.2
         times as many columns as rows and a slab its paths are in coordinates of the prior. "gibbs" is the data
         augmentation of Terenin, Dong & Draper (2019); "pxda" adds moves of all latent variables and of single
         coefficients. "auto" is "hmc", but of two classes "pxda" for more than 8000 columns, unless they are sparse in
         memory or these coordinates are taken, or for a burn-in below 100. With an offset, or groups of one factor,
-        "gibbs" stands in for "pxda"; with several factors, slopes, or groups and more than 8000 columns it is always
-        "hmc".
+        "gibbs" stands in for "pxda"; several factors, slopes, and groups with more than 8000 columns always take "hmc".
     device : {"auto", "cpu", "cuda", "cuda:0", "cuda:1", ...}, default="auto"
         Where to fit. "cuda" is the first NVIDIA GPU; if it cannot be used, ``fit`` raises an error. "auto" is a GPU if
         a working one is found and X is dense with more than about four million elements, else the CPU, as always for
@@ -120,8 +116,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         kernels are tested on an emulator and by the compiler, not yet on a card; "cpu" stays off it.
     n_jobs : int or None, default=None
         Number of threads; the draws do not depend on it. None uses all cores that the process may use, a negative
-        number all but ``-n_jobs - 1``; inside a joblib task never more than the task's share, and never more than there
-        is memory for.
+        number all but ``-n_jobs - 1``; inside a joblib task at most the task's share, and at most what memory allows.
     target_ess : float or None, default=None
         Stop, at the latest after ``n_iter`` sweeps, when every coefficient that the data bound, the intercept and the
         scales have this bulk effective sample size over all chains and an R-hat of at most 1.01 (but tau only if the
