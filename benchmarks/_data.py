@@ -105,6 +105,15 @@ def wards(seed, n=14_000):
     return sparse.csr_array(X[:, :-1]), y
 
 
+def nearly_copies(seed, n=3000, r=0.99999):
+    """Two columns that correlate by r, of which one matters, and 20 of noise but for the first."""
+    rng = np.random.default_rng(seed)
+    X, first = rng.standard_normal((n, 20)), rng.standard_normal(n)
+    second = r * first + np.sqrt(1 - r**2) * rng.standard_normal(n)
+    X, y = levels_beside(rng, X, 0.7 * first - 0.5)
+    return np.column_stack([first, second, X]), y
+
+
 def levels_beside(rng, X, eta, *categories):
     """A column for each level of the categories (n,) before the columns of X, and classes of eta and the first of X."""
     y = eta + 0.5 * X[:, 0] + rng.standard_normal(len(X)) > 0

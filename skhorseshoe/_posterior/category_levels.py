@@ -1,6 +1,6 @@
 """The levels of a category, and what the columns of a classifier are in rows of each."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ _GATHER = "gather rare ones before the fit, or compare two by inspection.summary
 class Levels(NamedTuple):
     """The levels of a category."""
 
-    labels: list
+    labels: list[Any]
     columns: np.ndarray  # numbers of the columns made of it (k,)
     points: np.ndarray  # their values in rows of each level (m, k)
     share: np.ndarray  # of the rows (m,)
