@@ -63,7 +63,9 @@ def _exclusive_columns(is_level, share):
     totals = np.append(0.0, np.cumsum(share))
     stops = np.minimum(np.searchsorted(totals, totals[:-1] + 1 - _SHARE_ERROR), len(share))
     firsts = np.flatnonzero((abs(totals[stops] - totals[:-1] - 1) < _SHARE_ERROR) & (stops > np.arange(len(share)) + 1))
-    for row in is_level:  # few sets remain after few rows
+    for row in is_level:
+        if not len(firsts):  # as after few rows
+            break
         counts = np.append(0, np.cumsum(row))
         firsts = firsts[counts[stops[firsts]] - counts[firsts] == 1]
     for first in firsts:
