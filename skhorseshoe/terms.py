@@ -241,8 +241,8 @@ def levels(
 
     Each level is compared with the mean over rows, or with a level that is named. All columns that the steps make of
     the category alone are set together, as rows of that level have them; the header names columns of which the steps
-    do not tell what they are made of, which are held. Of a model with groups of rows, coefficients
-    are averaged over these: divided by sqrt(1 + s^2).
+    do not tell what they are made of, which are held. Of a model with groups of rows, coefficients are averaged over
+    these: divided by sqrt(1 + s^2).
 
     Parameters
     ----------

@@ -4,7 +4,7 @@ import numpy as np
 from laws import KEY
 from scipy.stats import kstest
 
-from skhorseshoe._data.column_sets import column_sets
+from skhorseshoe._data.collinear_sets import collinear_sets
 from skhorseshoe._mcmc.prior import FixedPrior
 from skhorseshoe._mcmc.run import Problem, Run, Settings
 from skhorseshoe.diagnostics import ess_bulk
@@ -13,7 +13,7 @@ from skhorseshoe.diagnostics import ess_bulk
 def ended(rows, sampler, n_iter, *prior, burn_in=300, n_chains=16, tau_0=1.0, key=KEY, target_ess=None):
     """A run on these rows at its end. prior : the slab, and the prior of the intercept, as of ``FixedPrior``."""
     settings = Settings(sampler, n_iter, burn_in, n_chains, 1, target_ess, None, None, "float64")
-    sets = column_sets(rows, rows.n)
+    sets = collinear_sets(rows, rows.n)
     run = Run(Problem(rows, FixedPrior(rows.columns, *prior), tau_0, key), settings, sets=sets)
     with np.errstate(all="ignore"):  # of trajectories that are rejected
         run.go(lambda t: False)

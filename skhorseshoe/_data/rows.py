@@ -18,9 +18,7 @@ from .._utils.threads import Threads
 from .column_checks import OneSidedColumns, evidence, far_out, find_one_sided, sample, step_of, two_valued, usual_values
 from .columns import Columns
 from .contrasts import contrast_of
-from .indicator_sets import (
-    confirmed,
-)
+from .indicator_sets import confirmed
 from .row_blocks import ADD, Segment, block_bounds, collapse
 from .row_pairs import facts_beside
 from .separation import COMPLETE, WITHIN, separates_within, separation
@@ -290,6 +288,10 @@ class Rows:
     def sampled(self, limit=None):
         """The rows that ``column_checks.sample`` takes, or at most ``limit`` evenly spaced ones, on the host."""
         return self._total(Segment.sample, self._step_of_sample(limit), rows=self._input)[0]
+
+    def stood_for(self, sample, n_given):
+        """How many of the n_given rows of the user a sample stands for: equal ones may be one row here."""
+        return sample.shape[0] * n_given // self.n
 
     def weighted_sample(self, limit=None):
         """The same, and their weights, or None for none and on a cluster."""

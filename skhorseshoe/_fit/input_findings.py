@@ -60,8 +60,7 @@ def before_sampling(params, data, rows, seen):
             facts = {"values": ", ".join(map(str, values)), "first": names[first]}
             cure = "If they are, make NaN of them and impute (SimpleImputer in a Pipeline), or drop these rows."
             findings.append(Finding(kind, names[places], cure, facts))
-    n_sampled = sample.shape[0] * data.shape[0] // rows.n
-    findings += _about_unpenalized(rows, names, sample, n_sampled, rarest)
+    findings += _about_unpenalized(rows, names, sample, rows.stood_for(sample, n), rarest)
     if dependent_sets:
         more = f" (one of {len(dependent_sets)} such sets)" if len(dependent_sets) > 1 else ""
         findings.append(Finding("dependent", names[dependent_sets[0].columns], "", {"more": more}))

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .._data.collinear_sets import CollinearSets, collinear_sets
 from .._data.column_checks import check_size
-from .._data.column_sets import ColumnSets, column_sets
 from .._data.row_groups import Groups
 from .._data.rows import Rows
 from .._data.slopes import levels_by_effect
@@ -21,7 +21,7 @@ class Inspected(NamedTuple):
 
     names: np.ndarray  # of the columns that the sampler has
     one_sided: object  # ``OneSidedColumns`` of these
-    sets: ColumnSets
+    sets: CollinearSets
     unbounded: dict  # as in ``Run``
     watched: Watched | None  # what has to converge beside single columns, where these outnumber the rows
     findings: list  # about the scales of the columns
@@ -58,7 +58,7 @@ def inspect(params, data, plan, rows):
     names = np.fromiter(names_to_warn_of(data.columns), dtype=object)
     names = names if plan.stored is None else names[plan.stored]
     check_size(rows.columns, rows.dtype, names)
-    one_sided, sets = rows.one_sided_columns, column_sets(rows, data.shape[0])
+    one_sided, sets = rows.one_sided_columns, collinear_sets(rows, data.shape[0])
     watched = Watched(rows, params.target_ess is None) if data.outnumber else None
     unbounded = rows.usual_values(one_sided.columns[~findings.are_bound(params.slab_scale, one_sided, rows)])
     of_columns = input_findings.of_columns(rows, one_sided.rounded, names, params.standardize)

@@ -30,7 +30,7 @@ _MOST_ROUNDS = 8  # one after the other
 class FlatDirections:
     """The directions of a ``Problem``, and when it is their turn.
 
-    sets : ``ColumnSets``, by numbers of columns. One with a column that is not shrunk is left out.
+    sets : ``CollinearSets``, by numbers of columns. One with a column that is not shrunk is left out.
     """
 
     def __init__(self, sets, problem):

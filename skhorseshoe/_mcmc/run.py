@@ -89,7 +89,7 @@ class Run:
 
     saved : what ``arrays`` of an earlier run gave, with its draws, or None. Both runs together make
     the draws of one run with all sweeps. unbounded, watched : as in ``Draws.suffice``.
-    sets : ``ColumnSets``, the coefficients of each of which shift together; or None.
+    sets : ``CollinearSets``, the coefficients of each of which shift together; or None.
     """
 
     def __init__(self, problem, settings, saved=None, unbounded=MappingProxyType({}), watched=None, sets=None):

@@ -264,8 +264,8 @@ def _dependent(model):
 def _one_sided(names):
     """Columns that separate the classes by themselves, whose coefficients the prior bounds."""
     return (
-        f"{first_of(names)}: no value in one class is beyond those of the next, so the data "
-        "do not bound the coefficient: its sign is theirs, its size the prior's"
+        f"{first_of(names)}: no value in one class is beyond those of the next, so the data do not bound the "
+        "coefficient: its sign is theirs, its size the prior's"
     )
 
 

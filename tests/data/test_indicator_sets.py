@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 from skhorseshoe import HorseshoeProbitClassifier, terms
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse as sparse_cpu
-from skhorseshoe._data.column_sets import column_sets
+from skhorseshoe._data.collinear_sets import collinear_sets
 from skhorseshoe._data.rows import Rows
 
 N = 600
@@ -165,7 +165,7 @@ SHARED = [
 def shared_sets(X, unpenalized=None):
     y, ops = np.arange(X.shape[0], dtype=np.uint8) % 2, sparse_cpu if issparse(X) else cpu
     rows = Rows(X, y, True, ops, ALONE, unpenalized=unpenalized)
-    return column_sets(rows, X.shape[0]).dependent
+    return collinear_sets(rows, X.shape[0]).dependent
 
 
 @pytest.mark.parametrize("form", [lambda X: X * 1.0, lambda X: csr_array(X * 1.0), lambda X: 3 + 2.0 * X])
@@ -184,7 +184,7 @@ def test_levels_that_meet_in_a_row_outside_the_sample_are_no_set(seed, monkeypat
     X, names, hospital = within(seed)
     X = X[np.argsort(hospital == 8, kind="stable")]
     X[-1, :3] = [True, False, False]  # a patient of the first region in a hospital of the third
-    monkeypatch.setattr("skhorseshoe._data.column_sets._most_rows", lambda *_: 800)
+    monkeypatch.setattr("skhorseshoe._data.collinear_sets._most_rows", lambda *_: 800)
     found = shared_sets(csr_array(X * 1.0))
     assert not {"region 0", "region 2"} & {names[j] for each in found for j in each.columns}
     assert {"region 1", "letter True"} <= {names[j] for each in found for j in each.columns}
@@ -209,8 +209,8 @@ def test_columns_with_a_sum_that_hardly_varies_are_sets(seed):
     X[:, 4] = X[:, 2] + X[:, 3] + 0.03 * rng.standard_normal(2000)
     X[:, 11] = X[:, 5:11].sum(axis=1) + 0.01 * rng.standard_normal(2000)
     rows = Rows(X, np.arange(2000, dtype=np.uint8) % 2, True, cpu, ALONE)
-    found = column_sets(rows, 2000).near
+    found = collinear_sets(rows, 2000).near
     assert sorted(each.columns.tolist() for each in found) == [[0, 1], [2, 3, 4]]
     for each in found:
         assert 0 < np.std(((X[:, each.columns] - each.base) / each.step).sum(axis=1)) < 0.07
-    assert not column_sets(rows, 200_000).near
+    assert not collinear_sets(rows, 200_000).near

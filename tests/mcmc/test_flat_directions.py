@@ -15,7 +15,7 @@ from whole_runs import check_uniform, ended, ranks
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import sparse as sparse_cpu
-from skhorseshoe._data.column_sets import ColumnSets, column_sets
+from skhorseshoe._data.collinear_sets import CollinearSets, collinear_sets
 from skhorseshoe._data.indicator_sets import IndicatorSet
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import flat_directions
@@ -76,7 +76,7 @@ def least_p(rng, d, slab, tau, directions=FlatDirections, n_sweeps=12, pull=0.0,
     near : whether sets come one at a time."""
     tau, problem = np.exp(rng.uniform(*np.log(tau), N_BLOCKS * N_CHAINS)), problem_of(d, slab, pull, ops)
     problem = problem._replace(key=rng.integers(2**32, size=2, dtype=np.uint32))
-    sets = ColumnSets(near=SETS) if near else ColumnSets(SETS[:1], SETS[1:])
+    sets = CollinearSets(near=SETS) if near else CollinearSets(SETS[:1], SETS[1:])
     flat, start, zero = directions(sets, problem), of_posterior(rng, tau, d, slab, pull), np.zeros(N_CHAINS)
     moved, shares = [], []
     for k in range(N_BLOCKS):
@@ -216,7 +216,7 @@ def test_no_predictor_moves(way, kind, seed):
     y = np.arange(60, dtype=np.uint8) % 3 if likelihood else y
     X, ops = (sp.csr_array(X), sparse_cpu) if kind == "sparse" else (X, cpu)
     rows = Rows(X, y, True, ops, ALONE, **likelihood, **given)
-    sets = column_sets(rows, 60)
+    sets = collinear_sets(rows, 60)
     found = [len(levels.columns) for levels in (*sets.levels, *sets.dependent)]
     assert found == ([2, 4, 3, 3] if kind == "sparse" else [2, 4, 3, 3, 2])
     problem = Problem(rows, FixedPrior(rows.columns, 2.0), 1.0, KEY)
@@ -240,7 +240,7 @@ def test_no_predictor_moves(way, kind, seed):
 def test_a_set_with_a_column_that_is_not_shrunk_is_left_out(seed):
     X, y = table(seed)
     rows = Rows(X, y, True, cpu, ALONE, unpenalized=np.arange(10) == 2)
-    sets = column_sets(rows, 60)
+    sets = collinear_sets(rows, 60)
     problem = Problem(rows, FixedPrior(rows.columns, 2.0), 1.0, KEY)
     assert [len(levels.columns) for levels in (*sets.levels, *sets.dependent)] == [2, 4, 2]
     assert len(FlatDirections(sets, problem).flat) == 2
@@ -321,7 +321,7 @@ def ranks_of(seed, kind, n, blur=0.0):
     intercept = WIDE * rng.standard_normal() - X.mean(axis=0) @ coef
     y = (intercept + X @ coef + rng.standard_normal(n) > 0).astype(np.uint8)
     rows = Rows(X, y, True, cpu, ALONE)
-    assert [len(sets) for sets in column_sets(rows, n)] == ([2, 2, 0] if n < 7 else [2, 2, 1] if blur else [2, 3, 0])
+    assert [len(sets) for sets in collinear_sets(rows, n)] == ([2, 2, 0] if n < 7 else [2, 2, 1] if blur else [2, 3, 0])
     key = rng.integers(2**32, size=2, dtype=np.uint32)
     draws = ended(rows, kind, 2000, SLAB, WIDE, burn_in=400, n_chains=4, tau_0=0.3, key=key).draws
     alpha, beta = draws.intercept, draws.coef

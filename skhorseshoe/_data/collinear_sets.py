@@ -22,35 +22,32 @@ _MOST_NUMBERS, _MOST_PAIRS = 2**22, 2**24  # to read, and of levels in the same 
 _ONES_IN_A_ROW = 64  # that are expected of sparse rows
 
 
-class ColumnSets(NamedTuple):
+class CollinearSets(NamedTuple):
     """``IndicatorSet``s of columns that go together; without shares but for the levels."""
 
     levels: tuple = ()  # of a category, a column for each
     dependent: tuple = ()  # other shrunk columns of which a weighted sum is the same in every row
-    near: tuple = ()  # others of which one varies so little that the rows hardly tell it
+    near: tuple = ()  # others, with a sum that varies so little that the rows hardly tell it
 
 
-def column_sets(rows, n_given):
-    """``ColumnSets`` of ``Rows``; none without an intercept.
-
-    n_given : number of rows that the user gave, of which equal ones may be one row here.
-    """
+def collinear_sets(rows, n_given):
+    """``CollinearSets`` of ``Rows``; none without an intercept. n_given : number of rows that the user gave."""
     c = rows.columns
     if not c.fit_intercept:
-        return ColumnSets()
+        return CollinearSets()
     sample, spread = rows.sampled(), np.where(c.unpenalized, 0.0, rows.spread)
     levels = rows.confirmed(find_indicator_sets(sample, c.mean_of_X, rows.spread**2))
     shared, shrunk = [], [each for each in levels if not c.unpenalized[each.columns].any()]
     if len(shrunk) > 1:
         most = _most_rows(len(shrunk), _ONES_IN_A_ROW if sparse.issparse(sample) else rows.shape[1])
         shared = rows.confirmed(_find_shared_sets(rows.sampled(most), shrunk))
-    n = sample.shape[0] * n_given // rows.n
+    n = rows.stood_for(sample, n_given)
     if sparse.issparse(sample) or sample.shape[1] > n:
-        return ColumnSets(levels, shared)
+        return CollinearSets(levels, shared)
     _leave_out_one(levels + shared, spread)
     dependent = rows.confirmed(_find_dependent_sets(sample, c.mean_of_X, spread, n))
     _leave_out_one(dependent, spread)
-    return ColumnSets(levels, shared + dependent, _find_near_sets(sample, c.mean_of_X, spread, n_given))
+    return CollinearSets(levels, shared + dependent, _find_near_sets(sample, c.mean_of_X, spread, n_given))
 
 
 def _leave_out_one(sets, spread):
