@@ -105,13 +105,23 @@ def wards(seed, n=14_000):
     return sparse.csr_array(X[:, :-1]), y
 
 
-def nearly_copies(seed, n=3000, r=0.99999):
-    """Two columns that correlate by r, of which one matters, and 20 of noise but for the first."""
+def nearly_copies(seed, n=3000, r=0.99999, p=20):
+    """Two columns that correlate by r, of which one matters, and p of noise but for the first."""
     rng = np.random.default_rng(seed)
-    X, first = rng.standard_normal((n, 20)), rng.standard_normal(n)
+    X, first = rng.standard_normal((n, p)), rng.standard_normal(n)
     second = r * first + np.sqrt(1 - r**2) * rng.standard_normal(n)
     X, y = levels_beside(rng, X, 0.7 * first - 0.5)
     return np.column_stack([first, second, X]), y
+
+
+def alike_levels(seed, n=5000, differ=3, p=300):
+    """Levels of two categories that differ in few rows, of which one matters, and p of noise but for the first;
+    sparse."""
+    rng = np.random.default_rng(seed)
+    X, first = rng.random((n, p)) < 0.05, rng.random(n) < 0.2
+    second = first ^ (np.arange(n) < differ)
+    X, y = levels_beside(rng, X, first - 1.2)
+    return sparse.csr_array(np.column_stack([first, second, X]), dtype=np.float64), y
 
 
 def levels_beside(rng, X, eta, *categories):

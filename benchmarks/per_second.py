@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from _data import DATA, hospitals, in_order, nearly_copies, of_utilities, two_levels, wards
+from _data import DATA, alike_levels, hospitals, in_order, nearly_copies, of_utilities, two_levels, wards
 from _measure import ONE_THREAD, figure, fit, in_child, ratio, run, timed
 from _samplers import numpyro_nuts, reference_gibbs
 
@@ -39,7 +39,8 @@ DEFAULT = "500 x 20"  # of which the default fit is timed as well
 ORDERED = {(600, 20, 5): (300, 300), (2000, 50, 4): (150, 150)}
 SEVERAL = {(300, 8, 4): (400, 400), (400, 20, 5): (300, 300), (1000, 50, 3): (150, 150)}
 LEVELS = {"two levels": two_levels, "regions and hospitals": hospitals, "regions, hospitals and wards": wards}
-LEVELS |= {"nearly copies": nearly_copies}
+LEVELS |= {"nearly copies": nearly_copies, "nearly copies, sparse": alike_levels}
+LEVELS |= {"nearly copies, 252 columns": partial(nearly_copies, r=0.99, p=250)}
 ESTIMATES = "means", "errors"  # by two samplers, which are compared
 DRAWS, SWEEPS = "effective draws a second", "sweeps a second"
 

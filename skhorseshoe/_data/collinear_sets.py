@@ -13,13 +13,14 @@ from .._utils.arrays import dense
 from .._utils.memmap import cut
 from .indicator_sets import IndicatorSet, find_indicator_sets
 
-_MOST_APART = 500  # most columns among which to look for sums
+_MOST_APART, _MOST_SPARSE = 500, 2000  # most columns among which to look for sums; of sparse ones those that vary most
+_FEWEST_STORED = 10  # numbers in a sparse column from which on its sums are no chance
 _NO_VARIANCE = 1e-10  # share of a column's variance below which the others determine it
 _LEAST_WEIGHT = 1e-3  # smallest weight of a column in a sum of standardised columns
-_NEAR, _MOST_VARIANCE = 10.0, 0.05  # most variance of a sum that hardly varies: times the rows, and in itself
+_NEAR, _MOST_VARIANCE = 200.0, 0.05  # most variance of a sum that hardly varies: times the rows, and in itself
 _MOST_NEAR, _LEAST_NEAR_WEIGHT = 4, 0.02  # its most columns, and their smallest weight
 _MOST_NUMBERS, _MOST_PAIRS = 2**22, 2**24  # to read, and of levels in the same row, to find which meet
-_ONES_IN_A_ROW = 64  # that are expected of sparse rows
+_ONES_IN_A_ROW, _MOST_PRODUCTS = 64, 2**25  # that are expected of sparse rows; of two numbers in a row, to find sums
 
 
 class CollinearSets(NamedTuple):
@@ -41,19 +42,21 @@ def collinear_sets(rows, n_given):
     if len(shrunk) > 1:
         most = _most_rows(len(shrunk), _ONES_IN_A_ROW if sparse.issparse(sample) else rows.shape[1])
         shared = rows.confirmed(_find_shared_sets(rows.sampled(most), shrunk))
-    n = rows.stood_for(sample, n_given)
-    if sparse.issparse(sample) or sample.shape[1] > n:
+    if sparse.issparse(sample):
+        sample = rows.sampled(max(1, _MOST_PRODUCTS // (1 + sample.nnz // sample.shape[0]) ** 2))
+    if sample.shape[1] > rows.stood_for(sample, n_given):
         return CollinearSets(levels, shared)
-    _leave_out_one(levels + shared, spread)
-    dependent = rows.confirmed(_find_dependent_sets(sample, c.mean_of_X, spread, n))
-    _leave_out_one(dependent, spread)
-    return CollinearSets(levels, shared + dependent, _find_near_sets(sample, c.mean_of_X, spread, n_given))
-
-
-def _leave_out_one(sets, spread):
-    """Set the spread of one column of each to 0: the others determine it."""
-    for each in sets:
-        spread[each.columns[-1]] = 0.0
+    spread[[each.columns[-1] for each in levels + shared]] = 0.0  # the others of its set determine it
+    columns = _columns_to_sum(sample, spread, rows.stood_for(sample, n_given) // 2)
+    mean, spread = c.mean_of_X[columns], spread[columns]
+    products = _products(sample[:, columns], mean, spread)
+    dependent = rows.confirmed(_weighted_sums(columns, products, mean, spread, _NO_VARIANCE, _LEAST_WEIGHT))
+    left = ~np.isin(columns, [each.columns[-1] for each in dependent])
+    columns, products, mean, spread = columns[left], products[np.ix_(left, left)], mean[left], spread[left]
+    most = min(_NEAR / n_given, _MOST_VARIANCE)
+    near = _weighted_sums(columns, products, mean, spread, most, _LEAST_NEAR_WEIGHT)
+    near = [each for each in near if 1 < len(each.columns) <= _MOST_NEAR]
+    return CollinearSets(levels, shared + dependent, near)
 
 
 def _most_rows(n_sets, p):
@@ -99,30 +102,37 @@ def _levels(rows, columns, base, step):
     return sparse.hstack(has, format="csr")
 
 
-def _find_dependent_sets(rows, mean, spread, n):
-    """Sets of columns (``IndicatorSet``s without shares) with a weighted sum that is the same in all rows (m, p) of a
-    sample.
+def _columns_to_sum(rows, spread, most):
+    """Numbers of the columns of a sample (m, p) among which to look for sums; of sparse rows those that vary most.
+    None if a sample of this size does not tell. most : columns of which it tells."""
+    if sparse.issparse(rows):
+        often = np.bincount(rows.indices, minlength=rows.shape[1]) >= _FEWEST_STORED
+        columns = np.flatnonzero((spread > 0) & often)
+        columns = np.sort(columns[np.argsort(-spread[columns], kind="stable")[:_MOST_SPARSE]])
+    else:
+        columns, most = np.flatnonzero((spread > 0) & (np.ptp(rows, axis=0) > 0)), min(most, _MOST_APART)
+    return columns if len(columns) <= most else columns[:0]
 
-    mean, spread : (p,) over all rows; a column of spread 0 is left out. n : number of the user's rows that the sample
-    stands for. Empty if these are too few, or the columns too many, to tell.
+
+def _products(rows, mean, spread):
+    """The average products of the standardised columns of a sample of the rows (m, k); (k, k)."""
+    if not sparse.issparse(rows):
+        Z = (np.asarray(rows, np.float64) - mean) / spread
+        return Z.T @ Z / len(Z)
+    rows = rows.astype(np.float64)
+    away = np.outer(rows.mean(axis=0) - mean / 2, mean)
+    return ((rows.T @ rows).toarray() / rows.shape[0] - away - away.T) / np.outer(spread, spread)
+
+
+def _weighted_sums(columns, products, mean, spread, variance, least_weight):
+    """Sets of columns (``IndicatorSet``s without shares) with a sum of at most this variance, in units of the
+    standardised column that has weight -1. Others have ``least_weight`` or more.
+
+    columns, mean, spread : (k,). products : of these, (k, k).
     """
-    return _weighted_sums(rows, mean, spread, n, _NO_VARIANCE, _LEAST_WEIGHT)
-
-
-def _find_near_sets(rows, mean, spread, n):
-    """The same of at most ``_MOST_NEAR`` columns, with a sum that varies so little that n rows hardly tell it."""
-    sets = _weighted_sums(rows, mean, spread, n, min(_NEAR / n, _MOST_VARIANCE), _LEAST_NEAR_WEIGHT)
-    return [each for each in sets if 1 < len(each.columns) <= _MOST_NEAR]
-
-
-def _weighted_sums(rows, mean, spread, n, variance, least_weight):
-    """Sets of columns with a sum of at most this variance, in units of the standardised column that has weight -1.
-    Others have ``least_weight`` or more."""
-    columns = np.flatnonzero((spread > 0) & (np.ptp(rows, axis=0) > 0))
-    if not 1 < len(columns) <= min(_MOST_APART, n // 2):
+    if not len(columns):
         return []
-    Z = (np.asarray(rows[:, columns], np.float64) - mean[columns]) / spread[columns]
-    R, order, rank, _ = dpstrf(Z.T @ Z, tol=variance * len(Z))
+    R, order, rank, _ = dpstrf(products, tol=variance)
     # Each column beyond the rank is a weighted sum of columns before it, and of what is left of it.
     weights = solve_triangular(R[:rank, :rank], R[:rank, rank:])
     sets = []
@@ -130,6 +140,6 @@ def _weighted_sums(rows, mean, spread, n, variance, least_weight):
         inside = np.flatnonzero(abs(sums) > least_weight)
         members, weight = np.append(order[inside], order[rank + k]) - 1, np.append(sums[inside], -1.0)
         at = np.argsort(members)
-        members, weight = columns[members[at]], weight[at]
-        sets.append(IndicatorSet(members, mean[members], spread[members] / weight, np.zeros(len(members))))
+        members, weight = members[at], weight[at]
+        sets.append(IndicatorSet(columns[members], mean[members], spread[members] / weight, np.zeros(len(members))))
     return sets

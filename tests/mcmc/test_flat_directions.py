@@ -218,7 +218,7 @@ def test_no_predictor_moves(way, kind, seed):
     rows = Rows(X, y, True, ops, ALONE, **likelihood, **given)
     sets = collinear_sets(rows, 60)
     found = [len(levels.columns) for levels in (*sets.levels, *sets.dependent)]
-    assert found == ([2, 4, 3, 3] if kind == "sparse" else [2, 4, 3, 3, 2])
+    assert found == [2, 4, 3, 3, 2]
     problem = Problem(rows, FixedPrior(rows.columns, 2.0), 1.0, KEY)
     problem = contrasted(problem) if likelihood else problem
     flat = FlatDirections(sets, problem).flat
@@ -287,17 +287,23 @@ def test_two_levels_are_alike(kind, seed):
     assert 0.7 < sizes[0] / sizes[1] < 1.4
 
 
-def test_a_column_and_what_is_nearly_its_copy_share_an_effect(seed):
+@pytest.mark.parametrize("kind", ["array", "sparse"])
+def test_a_column_and_what_is_nearly_its_copy_share_an_effect(kind, seed):
     """Chains pass from the one to the other, and the rows tell the sum."""
     rng = np.random.default_rng(seed)
-    X = rng.standard_normal((3000, 10))
-    X[:, 1] = X[:, 0] + 0.005 * rng.standard_normal(3000)
+    X = rng.standard_normal((3000, 10)) if kind == "array" else sp.random(3000, 100, 0.05, rng=rng).toarray()
+    if kind == "array":
+        X[:, 1] = X[:, 0] + 0.005 * rng.standard_normal(3000)
+    else:  # the levels of two categories, say, that differ in three rows
+        X[:, 0] = X[:, 1] = rng.random(3000) < 0.2
+        X[:3, 1] = 1 - X[:3, 0]
     y = 0.8 * X[:, 0] + rng.standard_normal(3000) > 0
-    model = HorseshoeProbitClassifier(n_iter=600, burn_in=300, random_state=seed, n_jobs=1).fit(X, y)
+    X = X if kind == "array" else sp.csr_array(X)
+    model = HorseshoeProbitClassifier(n_iter=600, burn_in=300, random_state=seed, n_jobs=1, slab_scale=2.0).fit(X, y)
     both = model.coef_draws_[..., :2]
-    assert rhat(both).max() < 1.03
-    assert ess_bulk(both).min() > 500
-    assert ess_bulk(both.sum(axis=2)) > 1500
+    assert rhat(both).max() < 1.05
+    assert ess_bulk(both).min() > 250
+    assert ess_bulk(both.sum(axis=2)) > 1000
 
 
 # Simulation-based calibration (Talts et al. 2018) ---------------------------------------------------------------------
