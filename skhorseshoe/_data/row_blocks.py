@@ -185,6 +185,8 @@ class Segment(NamedTuple):
 
         def compare(eta, at):
             eta = ops.to_host(eta) + intercept
+            if self.offset is not None:
+                eta += np.tile(self.offset[rows][at].reshape(len(eta), d), len(coef) // d)
             by_point = eta > 0 if d == 1 else self.likelihood.utilities(eta).argmax(axis=2)
             misplaced.append((by_point != y[at, None]).any(axis=0))
 

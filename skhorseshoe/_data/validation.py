@@ -69,9 +69,12 @@ def numbers(table, estimator, *, reset):
     _refuse_levels(table)
     if reset:
         refuse_merged(table, checked)
-    if issparse(checked) and not checked.has_canonical_format:
-        checked = checked.copy()
-        checked.sum_duplicates()
+    if issparse(checked):
+        # A new object has no flags, which SciPy keeps where indices change in place.
+        checked = type(checked)((checked.data, checked.indices, checked.indptr), shape=checked.shape)
+        if not checked.has_canonical_format:
+            checked = checked.copy()
+            checked.sum_duplicates()
     return checked
 
 

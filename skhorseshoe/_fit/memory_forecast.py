@@ -30,7 +30,8 @@ def forecast(n, p, n_chains, n_draws, n_threads, sampler, item=8, no_matrix=Fals
         blocks = 4 * min(n_threads, n_chains) * max(min(2**20, 3 * n * p), n)
         return draws, 8 * (matrices + vectors + blocks) + _bytes_of_blas(n, 16 * 2**20)
     if sampler == DIAGONAL:
-        of_rows = 3 * n * (n_chains + n_threads) + 2 * stored  # linear predictors; by columns, numbers and their rows
+        of_rows = 3 * n * (n_chains + n_threads)  # linear predictors
+        of_rows += 2 * stored or 8 * n * min(n_threads, n_chains)  # all by column, with their rows; or eight columns
         return draws, 8 * (of_rows + 60 * n_chains * q + n_chains * min(2**20, 64 * q)) + _bytes_of_blas(1, 0)
     factors = 4 + n_threads + n_chains if sampler == "hmc" else 7 if needs_conjugate_gradients(p) else 3 + n_threads
     segments = len(block_bounds((n, p))[1]) - 1

@@ -37,7 +37,7 @@ class CutPoints(Block):
         """As in ``Block``: about the theta that the shares of the classes tell."""
         rows = self.rows
         theta = np.log(np.diff(rows.likelihood.first_own(rows.rows.shares()), prepend=0.0))
-        noise = rows.ops.normal((len(beta), rows.n_own), self.key, NO_SWEEP, EFFECT_PURPOSE)
+        noise = rows.ops.normal((len(beta), rows.n_own), self.key, NO_SWEEP, EFFECT_PURPOSE, attempt=1)
         return np.hstack([beta, theta + _FIRST_DEVIATION * noise])
 
     def sweep(self, state, law):

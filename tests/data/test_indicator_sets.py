@@ -201,16 +201,18 @@ def test_the_header_says_whose_answer_their_shares_are(seed, short_fit):
         assert "Dependent: region 0, hospital 0, hospital 1 and 1 more (one of 5 such sets): a weighted sum" in text
 
 
-def test_columns_with_a_sum_that_hardly_varies_are_sets(seed):
+@pytest.mark.parametrize("is_sparse", [False, True], ids=["array", "sparse"])
+def test_columns_with_a_sum_that_hardly_varies_are_sets(is_sparse, seed):
     """By how much it may vary depends on the number of rows, and how many columns it may have does not."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((2000, 12))
     X[:, 1] = 3 - 2 * X[:, 0] + 0.06 * rng.standard_normal(2000)
     X[:, 4] = X[:, 2] + X[:, 3] + 0.03 * rng.standard_normal(2000)
     X[:, 11] = X[:, 5:11].sum(axis=1) + 0.01 * rng.standard_normal(2000)
-    rows = Rows(X, np.arange(2000, dtype=np.uint8) % 2, True, cpu, ALONE)
+    given, ops = (csr_array(X), sparse_cpu) if is_sparse else (X, cpu)
+    rows = Rows(given, np.arange(2000, dtype=np.uint8) % 2, True, ops, ALONE)
     found = collinear_sets(rows, 2000).near
     assert sorted(each.columns.tolist() for each in found) == [[0, 1], [2, 3, 4]]
     for each in found:
         assert 0 < np.std(((X[:, each.columns] - each.base) / each.step).sum(axis=1)) < 0.07
-    assert not collinear_sets(rows, 200_000).near
+    assert not collinear_sets(rows, 2_000_000).near

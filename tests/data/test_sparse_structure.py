@@ -55,6 +55,18 @@ def model():
     return HorseshoeProbitClassifier(n_iter=5, burn_in=2, random_state=0, sampler="gibbs").fit(rows(), Y)
 
 
+@pytest.mark.parametrize("wrong", ["order", "twice"])
+def test_an_order_that_scipy_remembers_is_looked_at_again(wrong):
+    """SciPy keeps its flags where indices change in place."""
+    X = rows()
+    assert X.has_canonical_format
+    X.indices[:] = {"order": np.array([3, 0, 5, 4, 1, 2]), "twice": np.array([0, 1, 1, 2, 3, 3])}[wrong][X.indices]
+    given, how = X.indices.copy(), {"n_iter": 20, "burn_in": 20, "random_state": 0, "sampler": "gibbs"}
+    of_sparse, of_array = (HorseshoeProbitClassifier(**how).fit(each, Y).coef_draws_ for each in (X, X.toarray()))
+    np.testing.assert_allclose(of_sparse, of_array, rtol=1e-6, atol=1e-9)
+    np.testing.assert_array_equal(X.indices, given)
+
+
 @pytest.mark.parametrize("kind", ["csr", "csc"])
 @pytest.mark.parametrize("how", SPOILT)
 def test_places_that_x_does_not_have_are_refused(how, kind, model):

@@ -47,6 +47,14 @@ def test_separation_is_looked_for_in_every_row(wrong):
     assert rows.separated_by(np.array([[-1.0, 0, 0, 0], [1.0, 0, 0, 0]])) == (wrong is None)
 
 
+def test_an_offset_is_part_of_what_separates_rows():
+    X, y = separable()
+    offset = np.full(len(X), 2 * abs(X[:, 0]).max())
+    rows = Rows(X, y.astype(np.uint8), True, cpu, ALONE, offset=offset)
+    assert not rows.separated_by(np.array([[1.0, 0, 0, 0, 0]]))
+    assert rows.separated_by(np.array([[1.0, 0, 0, 0, -offset[0]]]))
+
+
 @pytest.mark.parametrize("slab_scale", [None, 0.5, "each"])
 def test_m_eff_is_the_mean_over_scales_whose_prior_the_slab_tilts(slab_scale, seed):
     """Of sum_j (1 - kappa_j), kappa_j the share of the prior in the precision, the likelihood a Gaussian."""

@@ -26,15 +26,15 @@ struct AtScale {
 };
 
 // m_g, d_g and log d_g of a group.
-struct EffectLaw {
+struct EffectAtScale {
     double mean, sd, log_sd;
 };
 
 HD double polynomial(const double* a, double t) { return a[0] + t * (a[1] + t * (a[2] + t * a[3])); }
 
-HD EffectLaw law_of_effect(const EffectLaws& laws, i64 g, const AtScale& at, double followed) {
+HD EffectAtScale law_of_effect(const EffectLaws& laws, i64 g, const AtScale& at, double followed) {
     const double *ratio = laws.ratio + POWERS * g, *log_sd = laws.log_sd + POWERS * g, h = laws.information[g];
-    EffectLaw law;
+    EffectAtScale law;
     law.log_sd = polynomial(log_sd, at.within) + (at.beyond < 0.0 ? 1.0 : laws.power[g]) * at.beyond;
     law.sd = exp_moderate(law.log_sd);
     const double share = (h + at.precision_of_map) / (h + at.precision);

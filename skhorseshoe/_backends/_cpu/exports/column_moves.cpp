@@ -67,7 +67,7 @@ struct Predictors {
 };
 
 // What a tile of rows needs beside.
-struct Tile {
+struct RowTile {
     double t[LONGEST_TILE], factor[LONGEST_TILE], rest[LONGEST_TILE];
 };
 
@@ -75,7 +75,7 @@ template <class L, class Rows>
 static i32 set_predictors(const Rows& rows, const ColumnMoves& all, const double* coef, i64 width, Predictors& at) {
     Scratch<double> predictors(width * rows.tile);
     if (predictors.failed()) return NO_MEMORY;
-    Tile tile;
+    RowTile tile;
     for (i64 start = 0; start < rows.n; start += rows.tile) {
         const i64 n_rows = least(rows.tile, rows.n - start);
         rows.linear_predictor(coef, all.q, width, start, n_rows, predictors.data);
@@ -95,7 +95,7 @@ static i32 set_predictors(const Rows& rows, const ColumnMoves& all, const double
 // The log-likelihood after beta_j changes, less that before, for chain c; and the rows of the column then, to (n,).
 template <class L, class D, class I>
 static double gain_of(const Column<D, I>& column, const ColumnMoves& all, const Predictors& at, i64 c, double change,
-                      double shift, AtRow* to, Tile& tile) {
+                      double shift, AtRow* to, RowTile& tile) {
     double gain = 0.0;
     LogSum after, before;
     for (i64 start = 0; start < column.n; start += LONGEST_TILE) {
@@ -129,7 +129,7 @@ struct ChainsOfColumns {
 
 template <class L, class D, class I>
 static void move_column(const Column<D, I>& column, const ColumnMoves& all, i64 j, i64 first_chain, Key key,
-                        const ChainsOfColumns& chains, const Predictors& at, AtRow* to, Tile& tile) {
+                        const ChainsOfColumns& chains, const Predictors& at, AtRow* to, RowTile& tile) {
     const ColumnLaw law = {all.h[j], all.b[j], all.fixed[j], all.pull[j]};
     for (i64 c = 0; c < at.m; ++c) {
         double &beta = chains.beta[c * all.q + j], &x = chains.lambda_sq_inv[c * all.p + j], uniform;
@@ -158,7 +158,7 @@ static i32 move_all(const Rows& rows, Columns& columns, const ColumnMoves& all, 
     Scratch<AtRow> predictors(rows.n * m), changed(rows.n);
     if (predictors.failed() || changed.failed() || columns.failed()) return NO_MEMORY;
     Predictors at = {predictors, m};
-    Tile tile;
+    RowTile tile;
     if (const i32 status = set_predictors<L>(rows, all, coef, width, at)) return status;
     for (i64 k = 0; k < n_chosen; ++k)
         move_column<L>(columns(all.place[chosen[k]]), all, chosen[k], first, key, chains, at, changed, tile);

@@ -16,7 +16,7 @@ static AtScale at_step(const ScaleLine& line, i64 k, i64 c) {
     return {line.laws, line.scale[at], line.steps.factor[at]};
 }
 
-static EffectLaw law_at(const ScaleLine& line, i64 g, i64 c, const AtScale& at) {
+static EffectAtScale law_at(const ScaleLine& line, i64 g, i64 c, const AtScale& at) {
     const i64 place = g * line.steps.n_chains + c;
     return law_of_effect(line.laws, g, at, at.followed(line.linear[place], line.held[place], line.slope[g]));
 }
@@ -28,7 +28,7 @@ static double go_to_scale(const ScaleLine& line, i64 k, i64 c, double* __restric
     double *__restrict log_sd = work, *__restrict u = work + n;
     const double* standard = line.standard + c;
     for (i64 g = 0; g < n; ++g) {
-        const EffectLaw law = law_at(line, g, c, at);
+        const EffectAtScale law = law_at(line, g, c, at);
         log_sd[g] = law.log_sd, u[g] = law.mean + law.sd * standard[g * m];
     }
     for (i64 g = 0; g < n; ++g) effects[g * m + c] = u[g];
@@ -46,7 +46,7 @@ EXPORT i32 hold_residuals(const ScaleLine* line, const double* effects) {
     for (i64 c = 0; c < m; ++c) {
         const AtScale at = at_step(*line, 0, c);
         for (i64 g = 0; g < line->n_groups; ++g) {
-            const EffectLaw law = law_at(*line, g, c, at);
+            const EffectAtScale law = law_at(*line, g, c, at);
             line->standard[g * m + c] = (effects[g * m + c] - law.mean) / law.sd;
         }
     }

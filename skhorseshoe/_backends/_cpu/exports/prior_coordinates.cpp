@@ -31,14 +31,14 @@ constexpr double LEAST_RADIUS = 1e-100;  // below which a direction is taken as 
 constexpr i64 TILE = 128;  // columns whose numbers fit into the fastest memory together
 
 // A tile of columns of a chain: coordinates and what is computed from them. Each loop reads few of its arrays.
-struct Tile {
+struct ColumnTile {
     double w[TILE], ratio[TILE], v[TILE], g[TILE], g1[TILE], g2[TILE], growth[TILE];
     double within[TILE], a0[TILE], a1[TILE], a2[TILE], a3[TILE], is_enough[TILE];
     i32 interval[TILE];
 };
 
 // g and its derivatives at v: loops that vectorise, around one that looks up the cubics.
-static void quantiles_of_tile(Tile& t, i64 m, const Cubics& table) {
+static void quantiles_of_tile(ColumnTile& t, i64 m, const Cubics& table) {
     const double last = table.last;
     const double* cubics = table.cubics;
     for (i64 k = 0; k < m; ++k) {
@@ -56,7 +56,7 @@ static void quantiles_of_tile(Tile& t, i64 m, const Cubics& table) {
 }
 
 // v and the derivatives of g for the w of a tile, in two steps where these are enough, as they are for noise.
-static void solve_tile(Tile& t, i64 m, const Cubics& table, i64 n_contrasts) {
+static void solve_tile(ColumnTile& t, i64 m, const Cubics& table, i64 n_contrasts) {
     for (i64 k = 0; k < m; ++k) t.v[k] = fabs(t.w[k]);
     quantiles_of_tile(t, m, table);
     for (i64 k = 0; k < m; ++k) {
@@ -79,7 +79,7 @@ static void solve_tile(Tile& t, i64 m, const Cubics& table, i64 n_contrasts) {
 }
 
 // beta and its derivatives at a tile; the sum of v^2, and what the tile adds to the derivative by log tau.
-static void derive_tile(Tile& t, i64 m, double tau, double* __restrict beta, double* __restrict slope,
+static void derive_tile(ColumnTile& t, i64 m, double tau, double* __restrict beta, double* __restrict slope,
                         double* __restrict carried, double* __restrict pull, double* squares, double* of_tau) {
     CONTRACT
     *squares += sum(m, [&](i64 k) { return t.v[k] * t.v[k]; });
@@ -115,7 +115,7 @@ static double radius_of_column(const PriorCoordinates& at, const double* u, i64 
 }
 
 // After ``derive_tile`` of radii: the vectors beta, and what the directions add. first : the first column.
-static void turn_tile(const PriorCoordinates& at, i64 c, const Tile& t, i64 first, i64 m, double tau, const double* u,
+static void turn_tile(const PriorCoordinates& at, i64 c, const ColumnTile& t, i64 first, i64 m, double tau, const double* u,
                       double* beta, double* stretched, double* of_tau) {
     const i64 d = at.n_contrasts;
     LogSum stretches;
@@ -143,7 +143,7 @@ static void to_beta(const PriorCoordinates& at, i64 c, const double* u, double* 
     *tau_sq_inv = exp(-2.0 * log_tau);
     double squares = 0.0, of_tau = 0.0, stretched = 0.0;
     LogSum growth;
-    Tile t;
+    ColumnTile t;
     for (i64 first = 0; first < p; first += TILE) {
         const i64 m = least(TILE, p - first);
         for (i64 k = 0; k < m; ++k) {
