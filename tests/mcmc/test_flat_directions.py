@@ -337,7 +337,7 @@ def ranks_of(seed, kind, n, blur=0.0):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "n", "blur"), [("hmc", 14, 0.0), ("hmc", 14, 0.1), (DIAGONAL, 14, 0.0), (PRIOR_COORDINATES, 6, 0.0)]
+    ("kind", "n", "blur"), [("hmc", 14, 0.0), ("hmc", 14, 0.1), (DIAGONAL, 14, 0.1), (PRIOR_COORDINATES, 6, 0.0)]
 )
 def test_ranks_are_uniform(kind, n, blur):
     names = "intercept", *range(7), "tau", "predictor"
