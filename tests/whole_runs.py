@@ -46,6 +46,23 @@ def ranks(drawn, truth, each, rng):
     return (below + rng.random(len(below))) / (len(drawn[0]) * each + 1)
 
 
+def ranks_of_coefficients(rng, X, rows_of, kind, tau_0):
+    """Ranks of an intercept, coefficients whose prior has a slab of 2, tau, and the predictor of the second row, of
+    which y is made for X; among draws of 16 chains. rows_of : ``Rows`` of X and y. kind : of the sampler."""
+    while True:
+        tau = tau_0 * abs(rng.standard_cauchy())
+        coef = tau * rng.standard_cauchy(X.shape[1]) * rng.standard_normal(X.shape[1])
+        if np.log(rng.random()) < -((coef / 2.0) ** 2).sum() / 2:
+            break
+    intercept = rng.standard_normal() - X.mean(axis=0) @ coef
+    y = (intercept + X @ coef + rng.standard_normal(len(X)) > 0).astype(np.uint8)
+    rows, key = rows_of(X, y), rng.integers(2**32, size=2, dtype=np.uint32)
+    draws = ended(rows, kind, 250, 2.0, 1.0, tau_0=tau_0, key=key).draws
+    alpha, beta = draws.intercept, draws.coef
+    drawn = [alpha, *np.moveaxis(beta, 2, 0), draws.global_scale, alpha + beta @ X[1]]
+    return ranks(drawn, [intercept, *coef, tau, intercept + X[1] @ coef], 5, rng)
+
+
 def check_uniform(ranks, names):
     """Of many data sets, (n_sets, n_quantities)."""
     found = {name: kstest(of_name, "uniform").pvalue for name, of_name in zip(names, np.array(ranks).T, strict=True)}

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from laws import ALONE, KEY, always_accepted, mostly_slow, planted, repeated
 from scipy.integrate import quad
 from scipy.stats import ks_2samp
-from whole_runs import check_uniform, ended, ranks
+from whole_runs import check_uniform, ranks_of_coefficients
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
@@ -308,8 +308,6 @@ def test_a_column_and_what_is_nearly_its_copy_share_an_effect(kind, seed):
 
 # Simulation-based calibration (Talts et al. 2018) ---------------------------------------------------------------------
 
-SLAB, WIDE, N_DRAWN = 2.0, 1.0, 20  # draws of each of four chains that have a rank
-
 
 def ranks_of(seed, kind, n, blur=0.0):
     """Where in (0, 1) the truth is among draws: of two levels, three within them, a number and its copy, and others.
@@ -318,21 +316,15 @@ def ranks_of(seed, kind, n, blur=0.0):
     two, number = np.arange(n) % 2, rng.standard_normal(n) + 1
     three = np.where(two, 2, np.arange(n) // 2 % 2)  # two levels of it are parts of one
     copy = -2 * number + blur * rng.standard_normal(n)
+    found = [2, 2, 0] if n < 7 else [2, 2, 1] if blur else [2, 3, 0]
+
+    def rows_of(X, y):
+        rows = Rows(X, y, True, cpu, ALONE)
+        assert [len(sets) for sets in collinear_sets(rows, n)] == found
+        return rows
+
     X = np.column_stack([np.eye(2)[two], np.eye(3)[three], number, copy])
-    while True:
-        tau = 0.3 * abs(rng.standard_cauchy())
-        coef = tau * rng.standard_cauchy(7) * rng.standard_normal(7)
-        if np.log(rng.random()) < -((coef / SLAB) ** 2).sum() / 2:
-            break
-    intercept = WIDE * rng.standard_normal() - X.mean(axis=0) @ coef
-    y = (intercept + X @ coef + rng.standard_normal(n) > 0).astype(np.uint8)
-    rows = Rows(X, y, True, cpu, ALONE)
-    assert [len(sets) for sets in collinear_sets(rows, n)] == ([2, 2, 0] if n < 7 else [2, 2, 1] if blur else [2, 3, 0])
-    key = rng.integers(2**32, size=2, dtype=np.uint32)
-    draws = ended(rows, kind, 2000, SLAB, WIDE, burn_in=400, n_chains=4, tau_0=0.3, key=key).draws
-    alpha, beta = draws.intercept, draws.coef
-    drawn = [alpha, *np.moveaxis(beta, 2, 0), draws.global_scale, alpha + beta @ X[1]]
-    return ranks(drawn, [intercept, *coef, tau, intercept + X[1] @ coef], N_DRAWN, rng)
+    return ranks_of_coefficients(rng, X, rows_of, kind, 0.3)
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from laws import ALONE, KEY, N_CHAINS, TAU_0, always_accepted, mostly_slow, planted, prior_draws, same_draws
-from whole_runs import check_uniform, ended, ranks
+from whole_runs import check_uniform, ranks_of_coefficients
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
@@ -352,29 +352,18 @@ def test_many_sparse_rows_of_a_few_more_columns_have_the_posterior_of_fewer(size
 
 # Simulation-based calibration (Talts et al. 2018) ---------------------------------------------------------------------
 
-SLAB, WIDE = 2.0, 1.0  # of coefficients, and of the intercept at the means of the columns
-N_DRAWN = 20  # draws of each of four chains that have a rank, evenly spaced
 NAMES = "intercept", *range(6), "tau", "predictor"
 
 
 def ranks_of(seed, tau_0):
-    """Where in (0, 1) the truth is among draws of the intercept, the coefficients, tau, and the predictor of a row."""
+    """Where in (0, 1) the truth is among draws of ``NAMES``."""
     rng = np.random.default_rng(seed)
     X = np.where(rng.random((14, 6)) < 0.35, rng.choice([-1.0, 1.0, 2.0], (14, 6)), 0.0)
     X[0], X[:, 1], X[:, 2] = 1.0, X[:, 0], rng.standard_normal(14) + 1
     X[1, 1] += 1.0  # all but the same as its neighbour
-    while True:
-        tau = tau_0 * abs(rng.standard_cauchy())
-        coef = tau * rng.standard_cauchy(6) * rng.standard_normal(6)
-        if np.log(rng.random()) < -((coef / SLAB) ** 2).sum() / 2:
-            break
-    intercept = WIDE * rng.standard_normal() - X.mean(axis=0) @ coef
-    y = (intercept + X @ coef + rng.standard_normal(14) > 0).astype(np.uint8)
-    rows, key = Rows(sp.csr_array(X), y, True, sparse_cpu, ALONE), rng.integers(2**32, size=2, dtype=np.uint32)
-    draws = ended(rows, DIAGONAL, 2000, SLAB, WIDE, burn_in=400, n_chains=4, tau_0=tau_0, key=key).draws
-    alpha, beta = draws.intercept, draws.coef
-    drawn = [alpha, *np.moveaxis(beta, 2, 0), draws.global_scale, alpha + beta @ X[1]]
-    return ranks(drawn, [intercept, *coef, tau, intercept + X[1] @ coef], N_DRAWN, rng)
+    return ranks_of_coefficients(
+        rng, X, lambda X, y: Rows(sp.csr_array(X), y, True, sparse_cpu, ALONE), DIAGONAL, tau_0
+    )
 
 
 @pytest.mark.slow
