@@ -51,9 +51,16 @@ def philox(counter, key):
 
 
 def same_draws(one, other):
-    """Whether two models hold the same draws, and their mean shrinkage, to the bit."""
-    names = "coef_draws_", "intercept_draws_", "global_scale_draws_", "shrinkage_"
-    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
+    """Whether two models hold the same draws, those of groups too, and their mean shrinkage, to the bit."""
+    of_groups = (name for name in vars(one) if name.startswith("group_") and name.endswith("draws_"))
+    names = "coef_draws_", "intercept_draws_", "global_scale_draws_", "shrinkage_", *of_groups
+    return all(_same(getattr(one, name), getattr(other, name)) for name in names)
+
+
+def _same(one, other):
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(one[name], other[name]) for name in one)
+    return np.array_equal(one, other)
 
 
 def peak_memory(function):

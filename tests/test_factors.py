@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from laws import agrees_with_gold, load_gold
+from laws import agrees_with_gold, load_gold, same_draws
 from scipy.special import ndtr
 
 from skhorseshoe import HorseshoeProbitClassifier, inspection, plotting
@@ -29,12 +29,6 @@ def fit(groups=GROUPS, n_iter=60, **params):
 @pytest.fixture(scope="module")
 def model():
     return fit(n_iter=150)
-
-
-def same_draws(one, other):
-    names = "group_scale_draws_", "group_effect_draws_"
-    by_factor = [(getattr(one, name)[k], getattr(other, name)[k]) for name in names for k in GROUPS]
-    return all((a == b).all() for a, b in [(one.coef_draws_, other.coef_draws_), *by_factor])
 
 
 def test_one_column_gives_the_bits_of_an_array():

@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from laws import same_draws
 from scipy.sparse import csr_array
 from scipy.special import ndtr
 from sklearn.pipeline import make_pipeline
@@ -35,12 +36,6 @@ def fit(X=X, groups=GROUPS, n_iter=40, group_slopes=SLOPES, **params):
 @pytest.fixture(scope="module")
 def model():
     return fit(n_iter=150)
-
-
-def same_draws(one, other):
-    names = "group_scale_draws_", "group_effect_draws_", "group_correlation_draws_"
-    pairs = [(getattr(one, name)[k], getattr(other, name)[k]) for name in names for k in getattr(one, name)]
-    return all((a == b).all() for a, b in [(one.coef_draws_, other.coef_draws_), *pairs])
 
 
 def test_effects_scales_and_the_correlation_find_what_rows_were_made_of(model):
