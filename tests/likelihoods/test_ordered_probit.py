@@ -206,7 +206,7 @@ def test_unpenalized_columns_have_the_estimates_of_polr():
     assert (abs(model.cut_points_ - cuts) < 0.1 * sd[1]).all()
 
 
-SLAB, WIDE, EACH = 2.0, 1.5, 20
+SLAB, WIDE, EACH = 2.0, 1.5, 10
 NAMES = "one coefficient", "another", "tau", "first cut point", "second", "third", "gap", "next gap"
 OF_GROUPS, N_GROUPS, SCALE = ("log s", "an effect"), 10, 0.7
 
@@ -228,7 +228,7 @@ def ranks_of(seed, sampler, n=14, has_groups=False):
     y = np.digitize(z + rng.standard_normal(n), cuts).astype(np.uint8)
     rows = Rows(X, y, True, device.resolve("cpu").ops, ALONE, likelihood=OrderedProbit(4), groups=groups)
     key = rng.integers(2**32, size=2, dtype=np.uint32)
-    draws = ended(rows, sampler, 1500, SLAB, WIDE, n_chains=4, key=key).draws
+    draws = ended(rows, sampler, 400, SLAB, WIDE, n_chains=8, key=key).draws
     first = -draws.intercept[..., None]
     drawn = np.concatenate([first, first + draws.of_blocks[0].own], axis=2)
     ours = [draws.coef[..., 0], draws.coef[..., 1], draws.global_scale, *np.moveaxis(drawn, 2, 0)]
