@@ -33,7 +33,7 @@ def data(long_problem):
 
 @pytest.fixture(scope="module")
 def classifier(seed):
-    return HorseshoeProbitClassifier(n_iter=10, burn_in=30, n_chains=2, sampler="hmc", random_state=seed)
+    return HorseshoeProbitClassifier(n_iter=6, burn_in=16, n_chains=2, sampler="hmc", random_state=seed)
 
 
 @pytest.fixture(scope="module")

@@ -38,7 +38,7 @@ def weight(seed):
 
 
 def model(**how):
-    return HorseshoeProbitClassifier(**{"n_iter": 6, "burn_in": 20, "n_chains": 2, "random_state": 0, **how})
+    return HorseshoeProbitClassifier(**{"n_iter": 4, "burn_in": 12, "n_chains": 2, "random_state": 0, **how})
 
 
 def check_same(ours, theirs):

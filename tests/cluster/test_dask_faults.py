@@ -155,7 +155,7 @@ if __name__ == "__main__":
     data = np.load(file)
     with distributed.Client(address):
         X, y = da.from_array(data["X"], chunks=(3000, -1)), da.from_array(data["y"], chunks=3000)
-        settings = {"n_iter": 100_000, "burn_in": 30, "n_chains": 2, "sampler": "hmc", "random_state": int(seed)}
+        settings = {"n_iter": 100_000, "burn_in": 16, "n_chains": 2, "sampler": "hmc", "random_state": int(seed)}
         HorseshoeProbitClassifier(**settings, checkpoint=folder, checkpoint_interval=0).fit(X, y)
 """
 
