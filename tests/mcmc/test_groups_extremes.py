@@ -74,7 +74,7 @@ def quantiles(name):
     for k, scale in enumerate(s):
         finest = min(0.05, scale / 20)  # of nodes about zero; they are ever farther apart, out to 9 s
         end = np.arcsinh(9 * scale / finest)
-        t = end * np.linspace(-1, 1, 241)
+        t = end * np.linspace(-1, 1, 121)
         u = finest * np.sinh(t)
         log_prior = np.log(finest * np.cosh(t) * end / scale) - (u / scale) ** 2 / 2
         for g in np.unique(case.codes):

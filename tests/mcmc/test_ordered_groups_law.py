@@ -30,7 +30,7 @@ from skhorseshoe.diagnostics import mcse_mean, rhat
 
 WIDE = 1.5  # the prior of the cut points bounds them, so that a grid has room
 ROOTS, INTERCEPTS = np.linspace(-1.6, 1.6, 64), np.linspace(-8.5, 8.5, 64)
-LOG_S, NODES = np.linspace(-9, 9, 73), 121
+LOG_S, NODES = np.linspace(-9, 9, 73), 81
 pytestmark = pytest.mark.usefixtures("blas_as_in_a_fit")
 
 

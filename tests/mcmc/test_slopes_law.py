@@ -27,7 +27,7 @@ from skhorseshoe.diagnostics import ess_bulk
 
 SCALES, WIDE, N_CHAINS = (0.6, 0.4), 1.5, 16
 SHARES = 0.05, 0.25, 0.5, 0.75, 0.95
-N_REPEATED, N_SWEEPS, EVERY = 600, 2000, 100  # chains of data augmentation, sweeps of each, and between their draws
+N_REPEATED, N_SWEEPS, EVERY = 600, 1320, 50  # chains of data augmentation, sweeps of each, and between their draws
 
 pytestmark = pytest.mark.usefixtures("blas_as_in_a_fit")
 
@@ -105,7 +105,7 @@ def expected(name):
         normal = rng.standard_normal((m, 3 + n, 2))  # 3 + n degrees of freedom
         half = np.linalg.solve(np.swapaxes(np.linalg.cholesky(scatter), 1, 2), np.swapaxes(normal, 1, 2))
         omega = half @ np.swapaxes(half, 1, 2)
-        if sweep > N_SWEEPS // 3 and sweep % EVERY == 0:
+        if sweep > N_SWEEPS // 2 and sweep % EVERY == 0:
             sigma = np.linalg.inv(omega)
             s = np.sqrt(sigma[:, [0, 1], [0, 1]])
             own = [theta[:, :4], np.log(s), np.arctanh(sigma[:, 0, 1] / s.prod(axis=1))]
