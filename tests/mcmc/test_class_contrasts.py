@@ -33,9 +33,9 @@ def rows_of(seed, n=14, k=3, p=2, weight=None):
     )  # fmt: skip
 
 
-def run_of(rows, n_iter, kind="hmc"):
+def run_of(rows, n_iter, kind="hmc", n_chains=N_CHAINS):
     """The draws of a run of the sampler on these rows."""
-    return ended(rows, kind, n_iter, SLAB, WIDE, n_chains=N_CHAINS, key=np.array([0, 1], np.uint32)).draws
+    return ended(rows, kind, n_iter, SLAB, WIDE, n_chains=n_chains, key=np.array([0, 1], np.uint32)).draws
 
 
 @pytest.mark.parametrize("offset", [None, np.random.default_rng(2).normal(0, 3, (24, 2))], ids=["plain", "offset"])
@@ -146,11 +146,11 @@ def test_utilities_as_latents_give_the_same_posterior(how):
 @pytest.mark.slow
 def test_what_stands_for_the_likelihood_does_not_change_the_posterior(monkeypatch):
     """Rows that count as half, with a likelihood that is far from theirs: tests correct trajectories and line moves."""
-    rows, half, right = rows_of(5), rows_of(5, weight=np.full(14, 0.5)), run_of(rows_of(5), 4000)
+    rows, half, right = rows_of(5), rows_of(5, weight=np.full(14, 0.5)), run_of(rows_of(5), 1000, n_chains=16)
     rows.fit_fused_calls = False
     monkeypatch.setattr(RowsOfContrasts, "quick", property(lambda self: RowsOfContrasts(half)))
     monkeypatch.setattr(hmc_burn_in, "line_interval", lambda rows, help_little=False: 1)
-    ours = run_of(rows, 4000)
+    ours = run_of(rows, 1000, n_chains=16)
     for of in (lambda d: d.coef[..., 0, 0], lambda d: d.coef[..., 1, 1], lambda d: np.log(d.global_scale)):
         a, b = of(right), of(ours)
         error = np.sqrt(sum(x.var() / ess_bulk(x) for x in (a, b)))
