@@ -296,12 +296,13 @@ def ended_at(watched_sampler, tmp_path_factory):
 @pytest.fixture
 def plant(tmp_path):
     """A function that has the core run with an error that its sources hold in ``#ifdef PLANT_...``, to the end of the
-    test; it takes what follows ``PLANT_``."""
+    test; it takes what follows ``PLANT_``. The core has the same bits without optimisation, and is compiled sooner."""
     with ExitStack() as until_the_end:
 
         def planted(name):
             folder, level = tmp_path / name, library.level  # a path that is loaded already would not be loaded again
-            (file,) = build_core.compile_libraries(build_core.here(), folder, [f"PLANT_{name}"], only=level)
+            macros, flags = [f"PLANT_{name}"], ["-O0"]
+            (file,) = build_core.compile_libraries(build_core.here(), folder, macros, flags, only=level)
             until_the_end.enter_context(library.use(file))
 
         yield planted
