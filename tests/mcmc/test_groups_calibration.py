@@ -1,8 +1,8 @@
 """Simulation-based calibration (Talts et al. 2018): parameters are drawn from the prior and rows given them. Among the
 draws from the posterior the rank of what the rows were made of is then uniform, whatever that is. Groups have 1 to 200
-rows, and in every other set of rows an event is rare, or of three classes in order the upper ones. Fits of the default
-sampler have the default length: burn-in until chains agree, draws until they suffice. Rows have no weights, since a
-weighted likelihood is no law that y could be drawn from; ``test_groups_law.py`` has them."""
+rows, and in every other set of rows an event is rare, or of three classes in order the upper ones. Fits by
+the default sampler have the default length for one factor: burn-in until chains agree, draws until they suffice. Rows
+have no weights, since a weighted likelihood is no law that y could be drawn from; ``test_groups_law.py`` has them."""
 
 import numpy as np
 import pytest
@@ -21,10 +21,9 @@ from skhorseshoe._model.ordered_probit import OrderedProbit
 SIZES = 200, 40, 20, 10, 5, 3, 2, 2, 1, 1, 1, 1
 SCALE, SLAB, TAU_0, RARE = 0.7, 2.0, 0.5, -2.3
 WIDE = 0.7  # of a prior of the intercept that rows can be drawn from
-N_CHAINS, EACH = 4, 10  # draws of a chain that have a rank, evenly spaced
-LENGTH = {"hmc": (10_000, "auto", 400.0)}  # n_iter, burn_in and target_ess of a default fit
-SHORT = 250, 150, None  # of other samplers
-OF_SLOPES_LENGTH = 500, 250, None
+N_DRAWN = 40  # draws that have a rank, evenly spaced in each chain
+LENGTH = {"hmc": (4, 10_000, "auto", 400.0)}  # n_chains, n_iter, burn_in and target_ess of a default fit
+SHORT, OF_MORE_EFFECTS = (4, 250, 150, None), (8, 150, 150, None)  # of other samplers; of slopes and a second factor
 pytestmark = pytest.mark.usefixtures("blas_as_in_a_fit")
 NAMES = "intercept", "within", "between", "log s", "u of 200 rows", "u of one row"
 OF_SECOND = "log s of the second factor", "u of the second factor"
@@ -88,17 +87,17 @@ def ranks_of(seed, sampler, kind=""):
     y = (rng.random((1, len(codes))) < ndtr(eta - cuts[:, None])).sum(axis=0).astype(np.uint8)
     likelihood = OrderedProbit(3) if is_ordered else PROBIT
     rows = Rows(X, y, True, device.resolve("cpu").ops, ALONE, offset=offset, groups=groups, likelihood=likelihood)
-    n_iter, burn_in, target_ess = OF_SLOPES_LENGTH if has_slopes else LENGTH.get(sampler, SHORT)
+    n_chains, n_iter, burn_in, target_ess = OF_MORE_EFFECTS if kind else LENGTH.get(sampler, SHORT)
     more_of_run = {"tau_0": TAU_0, "key": rng.integers(2**32, size=2, dtype=np.uint32), "target_ess": target_ess}
-    drawn = ended(rows, sampler, n_iter, SLAB, WIDE, burn_in=burn_in, n_chains=N_CHAINS, **more_of_run).draws
+    drawn = ended(rows, sampler, n_iter, SLAB, WIDE, burn_in=burn_in, n_chains=n_chains, **more_of_run).draws
     n, (*of_cuts, of_groups) = drawn.n, drawn.of_blocks
     effects = np.moveaxis(of_groups.effects[:, :n], 2, 0)
-    scale, *others = np.moveaxis(of_groups.scale[:, :n].reshape(N_CHAINS, n, -1), 2, 0)
+    scale, *others = np.moveaxis(of_groups.scale[:, :n].reshape(n_chains, n, -1), 2, 0)
     ours = [drawn.intercept[:, :n], *np.moveaxis(drawn.coef[:, :n], 2, 0), scale, *effects[[0, len(SIZES) - 1]]]
     ours += [*others, effects[len(SIZES)]] if kind else []
     ours += [effects[2 * len(SIZES) - 1]] if has_slopes else []
     ours += [one.own[:, :n, 0] - drawn.intercept[:, :n] for one in of_cuts]
-    return ranks(ours, [-cuts[0], *coef, s, u[0], u[-1], *more, *cuts[1:]], EACH, rng)
+    return ranks(ours, [-cuts[0], *coef, s, u[0], u[-1], *more, *cuts[1:]], N_DRAWN // n_chains, rng)
 
 
 @pytest.mark.slow
