@@ -13,7 +13,7 @@ from .._utils.arrays import dense
 from .._utils.memmap import cut
 from .indicator_sets import IndicatorSet, find_indicator_sets
 
-_MOST_APART, _MOST_SPARSE = 500, 2000  # most columns among which to look for sums; of sparse ones those that vary most
+_MOST_APART, _FEWEST_ROWS = 1000, 4  # most columns among which to look for sums, and for each rows of an array
 _FEWEST_STORED = 10  # numbers in a sparse column from which on its sums are no chance
 _NO_VARIANCE = 1e-10  # share of a column's variance below which the others determine it
 _LEAST_WEIGHT = 1e-3  # smallest weight of a column in a sum of standardised columns
@@ -44,6 +44,8 @@ def collinear_sets(rows, n_given):
         shared = rows.confirmed(_find_shared_sets(rows.sampled(most), shrunk))
     if sparse.issparse(sample):
         sample = rows.sampled(max(1, _MOST_PRODUCTS // (1 + sample.nnz // sample.shape[0]) ** 2))
+    elif sample.shape[0] < _FEWEST_ROWS * sample.shape[1] <= _FEWEST_ROWS * _MOST_APART:
+        sample = rows.sampled(_FEWEST_ROWS * sample.shape[1])
     if sample.shape[1] > rows.stood_for(sample, n_given):
         return CollinearSets(levels, shared)
     spread[[each.columns[-1] for each in levels + shared]] = 0.0  # the others of its set determine it
@@ -108,7 +110,7 @@ def _columns_to_sum(rows, spread, most):
     if sparse.issparse(rows):
         often = np.bincount(rows.indices, minlength=rows.shape[1]) >= _FEWEST_STORED
         columns = np.flatnonzero((spread > 0) & often)
-        columns = np.sort(columns[np.argsort(-spread[columns], kind="stable")[:_MOST_SPARSE]])
+        columns = np.sort(columns[np.argsort(-spread[columns], kind="stable")[:_MOST_APART]])
     else:
         columns, most = np.flatnonzero((spread > 0) & (np.ptp(rows, axis=0) > 0)), min(most, _MOST_APART)
     return columns if len(columns) <= most else columns[:0]
