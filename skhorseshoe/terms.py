@@ -252,7 +252,8 @@ def levels(
         The name of the category: a column of X, such as one of zeros and ones, or of level columns the name that `find`
         gives them.
     X : table of shape (n_samples, n_features), default=None
-        The rows of the fit, as the model takes them. Not needed for a classifier that has a column for every level.
+        The rows to average over, as the model takes them: those of the fit, or of another population, whose shares then
+        count. None is those of the fit, with their weights there, for a classifier with a column for every level.
     reference : object, default=None
         The level to compare with, nan for the rows in which the value is missing; None is the mean over rows.
     effect : float or None, default=None
@@ -260,7 +261,7 @@ def levels(
     level : float or None, default=None
         Level of the credible interval, in (0, 1); None takes ``credible_level`` of the classifier.
     sample_weight : array-like of shape (n_samples,) or None, default=None
-        Weights of the rows in the mean and in the shares.
+        Weights of the rows of X in the mean and in the shares, those of the fit or others.
 
     Returns
     -------
@@ -278,7 +279,8 @@ def levels(
     ValueError
         If there is no such category, it has one level, is itself a level of another, or ``reference`` is none of its
         levels; if the steps make interactions of it, so that a level does not add the same to all rows; if ``effect``
-        is below 0; if X is needed and not given, or has other columns than the model.
+        is below 0; if X is needed and not given, or has other columns than the model; if a weight is negative, or all
+        are 0.
 
     Examples
     --------
@@ -300,6 +302,8 @@ def levels(
     model = named(steps, classifier)
     check_difference(effect)
     refuse_several(classifier, "terms.levels")
+    if X is None and sample_weight is not None:
+        raise ValueError("sample_weight goes with rows, and X is None: give their X, or leave sample_weight out.")
     if steps is None and X is None:
         labels, columns, points, share, held = of_level_columns(model, term)
     else:

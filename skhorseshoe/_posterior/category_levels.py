@@ -5,11 +5,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._data.input_table import warn_if_reordered
-from .._data.weights import check_weights
+from .._data.weights import check_some_weights
 from .._utils.arrays import dense
 from .._utils.names import finder, name_of_levels, names_of, printable, title_of
 from .feature_changes import MOST_LEVELS
 from .input_rows import InputRows, blocks_behind
+from .level_columns import levels_of_rows
 from .origins import column_origins
 from .pipeline import named
 from .terms import found_terms, indicator_sets_by_columns, names_before
@@ -52,8 +53,9 @@ def levels_of_input(model, steps, X, term, sample_weight):
         raise ValueError("X is needed, the rows of the fit: they tell the levels.")
     warn_if_reordered(X, sample_weight=sample_weight)
     X = InputRows(X)
+    weight = np.ones(X.shape[0]) if sample_weight is None else check_some_weights(sample_weight, X.X)
     if term not in X.names:
-        return of_level_columns(named(steps, model), term, steps, X.names)
+        return _in_rows(of_level_columns(named(steps, model), term, steps, X.names), model, steps, X, weight)
     place, columns, held = _columns_of(model, steps, X.names, term)
     codes, labels = X.levels(place)
     if len(labels) > MOST_LEVELS:
@@ -61,14 +63,31 @@ def levels_of_input(model, steps, X, term, sample_weight):
         raise ValueError(
             f"{term!r} has {len(labels)} different values, too many for levels (at most {MOST_LEVELS}): {cure}"
         )
-    weight = np.ones(X.shape[0]) if sample_weight is None else check_weights(sample_weight, X.X)
     share, points = np.zeros(len(labels)), np.zeros((len(labels), len(columns)))
     for rows, _, seen in blocks_behind(model, steps, X):
         np.add.at(points, codes[rows], dense(seen[:, columns]) * weight[rows, None])
         np.add.at(share, codes[rows], weight[rows])
+    return _that_occur(labels, columns, points / np.where(share > 0, share, 1.0)[:, None], share, held)
+
+
+def _that_occur(labels, columns, points, share, held=""):
+    """``Levels`` of those that have a share, of sums of weights."""
     occurs = share > 0
     labels = [label for label, is_used in zip(labels, occurs, strict=True) if is_used]
-    return Levels(labels, columns, points[occurs] / share[occurs, None], share[occurs] / share.sum(), held)
+    return Levels(labels, columns, points[occurs], share[occurs] / share.sum(), held)
+
+
+def _in_rows(levels, model, steps, X, weight):
+    """``Levels`` of columns with their shares of these rows."""
+    indicators, share = indicator_sets_by_columns(model)[tuple(levels.columns.tolist())], np.zeros(len(levels.share))
+    for rows, _, seen in blocks_behind(model, steps, X):
+        codes = levels_of_rows(seen, indicators)
+        share += np.bincount(codes[codes >= 0], weight[rows][codes >= 0], len(share))
+    if not share.any():
+        raise ValueError(
+            f"No row of X that counts has one of the levels {levels.labels}: give rows as the fit took them."
+        )
+    return _that_occur(*levels[:3], share)
 
 
 def _columns_of(model, steps, inputs, term):

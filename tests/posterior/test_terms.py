@@ -279,6 +279,31 @@ def test_levels_that_a_classifier_knows_need_no_rows(dummies):
     )
 
 
+@pytest.mark.parametrize("steps", [[], [StandardScaler()]])
+def test_shares_of_level_columns_are_those_of_the_rows_that_are_given(steps, dummies, clinic, seed):
+    X, y = dummies[0], clinic[1]
+    model = make_pipeline(*steps, clone(SHORT)).fit(X, y) if steps else dummies[1]
+    w = np.where(X["ward_a"] == 1, 9.0, np.random.default_rng(seed).random(len(X))) * (X["ward_d"] == 0)
+    Z, coef = (model[:-1].transform(X), model[-1].coef_draws_) if steps else (X.to_numpy(), dummies[1].coef_draws_)
+    frame = terms.levels(model, "ward", X, sample_weight=w)
+    scores = Z[:, 1:] @ coef[..., 1:].mean(axis=(0, 1))
+    for level in "abc":
+        of_level = X[f"ward_{level}"] == 1
+        assert frame.loc[f"ward_{level}", "share"] == pytest.approx(w[of_level].sum() / w.sum())
+        beside = scores[of_level].mean() - np.average(scores, weights=w)
+        assert frame.loc[f"ward_{level}", "mean"] == pytest.approx(beside, abs=1e-5)
+    assert len(frame) == 3  # a level whose rows have no weight is none
+    for weights, says in ((w[:5], "sample_weight"), (-w, "(?i)negative"), (0 * w, "(?i)sample.weight")):
+        with pytest.raises(ValueError, match=says):
+            terms.levels(model, "ward", X, sample_weight=weights)
+    with pytest.raises(ValueError, match=r"feature|as their names tell"):
+        terms.levels(model, "ward", X.drop(columns="age"))
+    with pytest.raises(ValueError, match=r"No row of X that counts has one of the levels .*: give rows as the fit"):
+        terms.levels(model, "ward", 0 * X)
+    with pytest.raises(ValueError, match="X is None: give their X, or leave sample_weight out"):
+        terms.levels(model, "ward", sample_weight=w)
+
+
 def test_sparse_rows_have_the_sizes_of_dense_ones(dummies):
     X, clf = dummies
     clf = clone(SHORT).fit(X.to_numpy(), clf.predict(X))
