@@ -67,7 +67,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     prefit : bool, default=False
         Whether ``estimator`` is already fitted and used as it is. ``fit`` then takes X as the classifier saw it, behind
         every scaler, with its weights; of a Pipeline ask ``inspection.select(model, X)``. "dss" reads these rows:
-        another X gives another answer, and nothing warns. y is needed only with a ``class_weight`` or a ``cv``.
+        another X gives another answer, and a warning. y is needed only with a ``class_weight`` or a ``cv``.
     cv : int, cross-validation splitter, iterable or None, default=None
         For "dss" (the other rules ignore it): choose the number of columns by how well it predicts rows that were held
         out. The posterior is drawn and its path searched anew without each fold, with the parameters of the classifier
@@ -275,7 +275,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         Warns
         -----
         ConvergenceWarning, UserWarning
-            Those of the classifier, with ``cv`` one more of each for all folds together.
+            Those of the classifier, with ``cv`` one more of each for all folds together; of other rows than the fit's.
         """
         model = self._classifier()
         rules.check_rule(self.rule, X, self.effect, None if self.prefit or sample_weight is not None else y, model)
@@ -382,7 +382,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             asked = [terms.Term(name, np.array([j])) for j, name in enumerate(names_of(model))]
         else:
             asked = terms.asked_terms(self.terms, None, model)
-        return rules.judged(model, asked, self.effect if self.rule == "fsr" else EFFECT, X, y, sample_weight)
+        return rules.judged(model, asked, self.rule, self.effect, X, y, sample_weight)
 
     def _select(self, model, judged, X, y, sample_weight=None, offset=None):
         """The ``Choice`` of the rule."""

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler, TargetEncoder
 
 from skhorseshoe import terms
-from skhorseshoe.inspection import contributions, loo, marginal_effects
+from skhorseshoe.inspection import contributions, loo, marginal_effects, select
 from skhorseshoe.plotting import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay
 from skhorseshoe.sets import correlated_sets, credible_sets
 
@@ -131,6 +131,8 @@ def test_other_rows_than_those_of_the_fit_are_told(seed, short_fit):
     with warnings.catch_warnings(record=True) as caught:
         terms.summary(model, X, terms=both, sample_weight=weight)
         terms.summary(model, X[::-1].astype(np.float32), terms=both, sample_weight=weight[::-1])
+        select(model, X[::-1], sample_weight=weight[::-1])
+        select(model, X, rule="fsr", terms=both, sample_weight=weight)
     assert not any("those of the fit" in str(one.message) for one in caught)
     for other, weights, why in (
         (3 * X - 2 * np.average(X, axis=0, weights=weight), weight, "the standard deviation of 'x0' is"),
@@ -140,6 +142,10 @@ def test_other_rows_than_those_of_the_fit_are_told(seed, short_fit):
     ):
         with pytest.warns(UserWarning, match=f"must be those of the fit, and these are others: {why}"):
             terms.summary(model, other, terms=both, sample_weight=weights)
+        for given in ({}, {"terms": both}, {"rule": "interval", "terms": both}, {"rule": "fsr", "terms": both}):
+            with pytest.warns(UserWarning, match=f"these are others: {why}.* then chooses columns for these") as told:
+                select(model, other, sample_weight=weights, **given)
+            assert sum("these are others" in str(one.message) for one in told) == 1
 
 
 def test_the_rows_of_an_encoder_that_fits_across_folds_are_those_of_its_fit_transform(patients, short_fit):

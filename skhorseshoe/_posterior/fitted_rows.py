@@ -19,6 +19,10 @@ _CROSS_FITTED = (
     " (Of a TargetEncoder, transform gives other values than fit_transform gave in the fit: fit the classifier on what "
     "fit_transform gives, and ask it with these rows)"
 )
+_SIZES = (
+    "Sizes of terms with several columns are by these rows, those of single columns by the rows of the fit, so they do "
+    "not compare."
+)
 _REORDERED = (
     "The rows are those that the model was fitted on, but not what goes with each: in the fit y, the weights, the "
     "offset or the groups went with other rows of X. Give all of them in one order; with pandas, y.loc[X.index] is y "
@@ -54,14 +58,11 @@ def check_fitted_on(model, rows, place, weight):
         raise ValueError(_REORDERED)
 
 
-def warn_of_other_rows(model, X, weight):
-    """Warn if rows X (n, p) with weights (n,) or None are not those of the fit."""
-    counts = np.ones(X.shape[0]) if weight is None else weight
+def warn_of_other_rows(model, X, weight, so=_SIZES):
+    """Warn if rows X (n, p) with weights (n,), (0,) or None are not those of the fit. so : what follows, a sentence."""
+    counts = np.ones(X.shape[0]) if weight is None or not len(weight) else weight
     if why := _other_number(model._fitted_rows, counts) or _other_moments(model, *_moments(X, weight)[0]):
-        warn(
-            f"X and sample_weight must be those of the fit, and these are others: {why}. Sizes of terms with several "
-            "columns are by these rows, those of single columns by the rows of the fit, so they do not compare."
-        )
+        warn(f"X and sample_weight must be those of the fit, and these are others: {why}. {so}")
 
 
 def _other_number(of_fit, counts):

@@ -22,10 +22,12 @@ from .claim_errors import (
 )
 from .classes import needs_one_score
 from .estimates import excludes_zero, interval
+from .fitted_rows import warn_of_other_rows
 from .grouped_prediction import given_rows
 from .least_effect import LeastEffects, asks_for_levels, check_effect, least_effects
 
 _MATRICES = 6  # matrices that "dss" holds at a time, of the shape of X'WX or of X, whichever is smaller
+_SO = "rule={!r} then chooses columns for these rows by a posterior of others."
 
 
 class Choice(NamedTuple):
@@ -54,10 +56,14 @@ class Judged(NamedTuple):
         return np.array([single[t.columns[0]] if root is None else several(t, root) for t, root in pairs])
 
 
-def judged(model, asked, effect, X, y, sample_weight):
-    """``Judged`` for the asked terms. effect : as the user gives it. X, y, sample_weight : those of the fit."""
+def judged(model, asked, rule, effect, X, y, sample_weight):
+    """``Judged`` for the asked terms. effect : as the user gives it for "fsr". X, y, sample_weight : those of the
+    fit."""
+    effect = effect if rule == "fsr" else EFFECT
     needs_rows = asks_for_levels(effect) or terms.without_rows(asked, model)
     rows = dss_cv.weighted(model, X, y, sample_weight) if needs_rows else None
+    if rows and rule in ("fsr", "interval"):
+        warn_of_other_rows(model, *rows, _SO.format(rule))
     effects = least_effects(model, effect, EFFECT, rows and rows[0])
     return Judged(asked, terms.roots(asked, model, rows, effects.has_levels), terms.owners(asked), effects)
 
@@ -114,6 +120,7 @@ def by_dss(model, rows, level, n_columns, judged):
     X, y, sample_weight, offset = rows
     _check_dss(X, model._likelihood_of_fit.n_predictors)
     X, weight, offset = dss_cv.weighted(model, X, y, sample_weight, [given_rows(model, X, None, offset).offset])
+    warn_of_other_rows(model, X, weight, _SO.format("dss"))
     path = dss_cv.search(model, X, weight, level, n_columns, judged.owners, offset)
     supports = np.array([judged.as_a_whole(support) for support in path.supports])  # also columns of posterior mean 0
     path = path._replace(supports=supports)
