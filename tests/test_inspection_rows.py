@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler, TargetEncoder
+from sklearn.utils.class_weight import compute_sample_weight
 
 from skhorseshoe import terms
 from skhorseshoe.inspection import contributions, loo, marginal_effects, select
@@ -146,6 +147,23 @@ def test_other_rows_than_those_of_the_fit_are_told(seed, short_fit):
             with pytest.warns(UserWarning, match=f"these are others: {why}.* then chooses columns for these") as told:
                 select(model, other, sample_weight=weights, **given)
             assert sum("these are others" in str(one.message) for one in told) == 1
+
+
+@pytest.mark.parametrize("class_weight", ["balanced", {False: 1, True: 3}])
+def test_rows_without_the_weights_of_their_classes_are_told_the_cure(class_weight, seed, short_fit):
+    X = np.random.default_rng(seed).standard_normal((90, 3))
+    y = X[:, 0] > 0.5
+    model = short_fit(X, y, class_weight=class_weight)
+    cure = r"class_weight=.*: multiply sample_weight, .* by sklearn.*compute_sample_weight\(class_weight, y\)"
+    with pytest.warns(UserWarning, match=f"these are others: .*{cure}") as told:
+        terms.summary(model, X, terms={"both": [0, 1]})
+    with pytest.raises(ValueError, match=cure):
+        loo(model, X, y)
+    assert "TargetEncoder" not in str(told[-1].message)
+    with warnings.catch_warnings(action="error"):
+        weight = compute_sample_weight(class_weight, y)
+        terms.summary(model, X, terms={"both": [0, 1]}, sample_weight=weight)
+        select(model, X, y)
 
 
 def test_the_rows_of_an_encoder_that_fits_across_folds_are_those_of_its_fit_transform(patients, short_fit):

@@ -16,8 +16,12 @@ _CURE = (
     "the weights of the fit, times its class weights, in the order of X."
 )
 _CROSS_FITTED = (
-    " (Of a TargetEncoder, transform gives other values than fit_transform gave in the fit: fit the classifier on what "
-    "fit_transform gives, and ask it with these rows)"
+    " (If a TargetEncoder made it: transform gives other values than fit_transform gave in the fit: fit the classifier "
+    "on what fit_transform gives, and ask it with these rows)"
+)
+_BY_CLASS = (
+    " (The fit had class_weight={!r:.80}: multiply sample_weight, or 1 without any, by "
+    "sklearn.utils.class_weight.compute_sample_weight(class_weight, y))"
 )
 _SIZES = (
     "Sizes of terms with several columns are by these rows, those of single columns by the rows of the fit, so they do "
@@ -38,11 +42,11 @@ def check_fitted_on(model, rows, place, weight):
         offset = offset @ model._likelihood_of_fit.contrasts.T
     counts = np.ones(len(place)) if weight is None else weight
     total, y = float(counts.sum()), place.astype(np.uint8)
-    if why := _other_number(of_fit, counts):
+    if why := _other_number(model, counts):
         _refuse(why)
     if not np.isclose(ones := counts @ (y > 0) / total, share := of_fit["share"], rtol=_CLOSE):
         which = f"{model.classes_.tolist()[1]!r}" if len(model.classes_) == 2 else "classes above the lowest"
-        _refuse(f"the share of {which} among them is {ones:.4g}, and was {share:.4g} in the fit")
+        _refuse(f"the share of {which} among them is {ones:.4g}, and was {share:.4g} in the fit{_hint(model)}")
     if rows.codes is not None:
         _check_labels(model, rows.codes, counts)
     beside = {"offset": offset, "groups": rows.codes}
@@ -61,16 +65,17 @@ def check_fitted_on(model, rows, place, weight):
 def warn_of_other_rows(model, X, weight, so=_SIZES):
     """Warn if rows X (n, p) with weights (n,), (0,) or None are not those of the fit. so : what follows, a sentence."""
     counts = np.ones(X.shape[0]) if weight is None or not len(weight) else weight
-    if why := _other_number(model._fitted_rows, counts) or _other_moments(model, *_moments(X, weight)[0]):
+    if why := _other_number(model, counts) or _other_moments(model, *_moments(X, weight)[0]):
         warn(f"X and sample_weight must be those of the fit, and these are others: {why}. {so}")
 
 
-def _other_number(of_fit, counts):
+def _other_number(model, counts):
     """What tells rows with these weights (n,) from those of the fit, in words; or None."""
+    of_fit = model._fitted_rows
     if (n_rows := int((counts > 0).sum())) != of_fit["n"]:
         return f"{n_rows} rows, and the fit had {of_fit['n']}"
     if not np.isclose(total := float(counts.sum()), size := of_fit["size"], rtol=_CLOSE):
-        return f"they count as {total:.6g} by their weights, and in the fit as {size:.6g}"
+        return f"they count as {total:.6g} by their weights, and in the fit as {size:.6g}{_hint(model)}"
     return None
 
 
@@ -93,7 +98,13 @@ def _other_moments(model, mean, variance):
     what = "mean"
     if f"{one:.6g}" == f"{other:.6g}":
         what, one, other = "standard deviation", sd[j], model._column_sd[j]
-    return f"the {what} of {name!r} is {one:.6g}, and was {other:.6g} in the fit{_CROSS_FITTED}"
+    return f"the {what} of {name!r} is {one:.6g}, and was {other:.6g} in the fit{_hint(model, _CROSS_FITTED)}"
+
+
+def _hint(model, otherwise=""):
+    """What may make the rows others: the weights of classes, if the fit had them."""
+    class_weight = model._fit_facts["class_weight"]
+    return otherwise if class_weight is None else _BY_CLASS.format(class_weight)
 
 
 def _near(model):
