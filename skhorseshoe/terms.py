@@ -197,7 +197,8 @@ def summary(
         if root is None:
             (j,) = term.columns
             size = scores(model.coef_draws_, term, effects.scale[j] * np.eye(1))
-            size, wrong = np.linalg.norm(size, axis=-1), alone[j]  # of several classes, over these
+            size = np.linalg.norm(size, axis=-1)  # of several classes, over these
+            wrong = max(alone[j], wrong_size(size, -np.inf))  # which is 1 / ess
         else:
             size = size_of(model, term, root)
             wrong = wrong_size(size, effects.for_columns(term.columns))

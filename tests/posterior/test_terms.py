@@ -1,6 +1,7 @@
 """Terms: what is found, how large it is, what its levels do; against loops by hand."""
 
 import warnings
+from copy import copy
 
 import numpy as np
 import pandas as pd
@@ -189,6 +190,16 @@ def test_the_size_of_a_term_is_that_of_a_loop_over_rows(clinic, weighted, seed):
         assert np.allclose(row[["5%", "95%"]].astype(float), np.quantile(sizes, [0.05, 0.95]), atol=1e-10)
         assert abs(row["probability"] - min((sizes > 0.3).mean(), 1 - 1 / min(ess_bulk(sizes), sizes.size))) < 1e-9
         assert row["n_columns"] == len(at)
+
+
+def test_no_size_is_surer_than_its_own_draws_can_tell(dummies):
+    X, clf = dummies
+    sure = copy(clf)
+    steps = np.random.default_rng(0).standard_normal(clf.coef_draws_.shape).cumsum(axis=1)
+    sure.coef_draws_, sure.ess_ = 99.0 + steps, np.full(5, 1e9)  # as of coefficients before groups are averaged over
+    frame = terms.summary(sure, X, terms={name: [name] for name in X})
+    np.testing.assert_allclose(frame["probability"]["age"], 1 - 1 / frame["ess"]["age"])
+    assert (frame["probability"] <= 1 - 1 / frame["ess"] + 1e-12).all()
 
 
 @pytest.fixture(scope="module")
