@@ -87,8 +87,8 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         bounds the share of terms whose effect is not above ``effect``; "interval" keeps a term if an interval of one
         of its principal components over the rows excludes zero, with levels such that the probability of a wrong sign
         is that of a column; "dss" shrinks the columns of a term by one factor along its path; "shrinkage" keeps a term
-        with one column below 1/2. None judges each column; a level of a category that has a column for every level is
-        judged by its effect beside the other levels.
+        with one column below 1/2. None judges each column, as does a term of one; a level of a category that has a
+        column for every level is judged by its effect beside the other levels, in a term of its own too.
 
     Attributes
     ----------

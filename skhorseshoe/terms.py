@@ -149,8 +149,11 @@ def summary(
     -------
     frame : pandas.DataFrame
         Indexed by term, the largest first. Columns: n_columns, mean, sd and the ends of the equal-tailed interval of
-        the size, probability (that the size is above ``effect``, at most 1 - 1 / ess), ess (bulk) and rhat. With
-        "levels" also per: "levels", where the size is the largest difference between two levels, or "sd".
+        the size, probability (that the size is above ``effect``, at most 1 - 1 / ess), ess (bulk) and rhat. Of a term
+        of one column it is that of the claim of the rule "fsr", that the effect is beyond ``effect`` on its more
+        probable side: of a level of a category the effect beside the other levels, while the size in the row is by
+        its coefficient alone. With "levels" also per: "levels", where the size is the largest difference between two
+        levels, or "sd".
 
     Raises
     ------
