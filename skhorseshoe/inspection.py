@@ -84,8 +84,8 @@ def loo(
     offset : array-like of shape (n_samples,) or None, default=None
         The offsets of the fit, if it had any.
     max_draws : int or None, default=None
-        Maximum number of draws to use, evenly spaced, equally many from each chain; at least 100. Time is proportional
-        to rows x draws, and 1000 are enough for most purposes; None uses all.
+        Maximum number of draws to use, evenly spaced, equally many from each chain; at least 100, which of 3 chains
+        are 102. Time is proportional to rows x draws, and 1000 are enough for most purposes; None uses all.
 
     Returns
     -------

@@ -5,7 +5,8 @@ distribution is fitted as in Zhang & Stephens (2009), Technometrics 51, 316-325,
 """
 
 from dataclasses import dataclass
-from math import log10
+from math import ceil, log10
+from numbers import Integral
 
 import numpy as np
 
@@ -81,6 +82,8 @@ class LeaveOneOut:
 def leave_one_out(model, rows, place, weight, max_draws):
     """``LeaveOneOut`` of ``GivenRows``, or of their groups if they have any; place (n,) of each label among the
     classes; weight (n,) or None."""
+    if isinstance(max_draws, Integral) and max_draws >= LEAST_DRAWS:  # as many of each chain, and no fewer in all
+        max_draws = max(max_draws, (n_chains := len(model.intercept_draws_)) * ceil(LEAST_DRAWS / n_chains))
     coef, intercept = predict.flat_draws(model, max_draws)
     n_draws, left_out = predict.n_draws_of(model, intercept), "rows" if rows.codes is None else "groups"
     n = rows.X.shape[0] if rows.codes is None else int(rows.codes.max()) + 1

@@ -145,6 +145,12 @@ def test_the_rows_of_the_fit_are_known_in_any_form(problem, short_fit):
         loo(model, X, y, weight)
 
 
+@pytest.mark.parametrize(("most", "used"), [(100, 102), (101, 102), (102, 102), (104, 102), (105, 105)])
+def test_the_least_number_of_draws_can_be_asked_of_any_number_of_chains(most, used, fitted, problem):
+    assert len(fitted.intercept_draws_) == 3
+    assert loo(fitted, *problem, max_draws=most).n_draws == used
+
+
 def test_what_cannot_be_computed_is_refused(fitted, problem, short_fit):
     X, y = problem
     with pytest.raises(ValueError, match="needs 100 draws, not 99"):
