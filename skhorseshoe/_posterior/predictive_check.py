@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from pandas.api.types import infer_dtype
 from scipy.sparse import csr_array
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import _num_samples
@@ -107,7 +108,8 @@ def predictive_check(
     by : str, int or array-like of shape (n_samples,)
         A column of X by name or number, or a label for each row, as its hospital, which need not be in the model.
     bins : int, default=10
-        A column of more numbers than this is cut into so many ranges with about as many rows each.
+        More numbers or dates than this are cut into so many ranges with about as many rows each; an array of
+        integers holds labels.
     level : float or None, default=None
         Level of the band, in (0, 1); None takes ``credible_level``.
     n_draws : int, default=400
@@ -208,19 +210,23 @@ def _cells(X, by, bins, counts):
             names = ", ".join(printable(repr(name)) for name in rows.names[:3])
             raise ValueError(f"by={by!r:.80} is none of the columns of X, which are {names}, ...")
         j = rows.names.index(by) if by in rows.names else int(by)
-        name, values = rows.names[j], None if not rows.holds_numbers(j) else rows.values(j)
-        if values is None:
-            codes, labels = rows.levels(j)
-            return _used(str(name), codes, list(map(value_text, labels)), counts)
-        return _used(str(name), *_binned(values, bins, counts), counts)
-    values = np.asarray(by)
-    if values.shape != (_num_samples(X),):
-        raise ValueError(
-            "by must be the name or the number of a column of X, or a label for each of its rows; got an array of "
-            f"shape {values.shape} for {_num_samples(X)} rows."
-        )
-    codes, labels = pd.factorize(values, sort=True, use_na_sentinel=False)
-    return _used("group", codes, list(map(value_text, labels)), counts)
+        name, is_cut = str(rows.names[j]), rows.holds_numbers(j)
+    else:
+        values = np.asarray(by)
+        if values.shape != (_num_samples(X),):
+            raise ValueError(
+                "by must be the name or the number of a column of X, or a label for each of its rows; got an array of "
+                f"shape {values.shape} for {_num_samples(X)} rows."
+            )
+        rows, j, name = InputRows(pd.DataFrame({"group": values})), 0, "group"
+        is_cut = infer_dtype(values) in ("floating", "mixed-integer-float")  # whole numbers may be of hospitals
+    if is_cut:
+        return _used(name, *_binned(rows.values(j), bins, counts), counts)
+    codes, labels = rows.levels(j)
+    if not rows.holds_times(j):
+        return _used(name, codes, list(map(value_text, labels)), counts)
+    values = np.where([label is None for label in labels], np.nan, np.arange(len(labels)))[codes]
+    return _used(name, *_binned(values, bins, counts, lambda k: value_text(labels[int(k)])), counts)
 
 
 def _used(name, codes, labels, counts):
@@ -229,18 +235,18 @@ def _used(name, codes, labels, counts):
     return name, codes, [labels[k] for k in used]
 
 
-def _binned(values, bins, counts):
+def _binned(values, bins, counts, text=value_text):
     """Codes and labels of the values of a column of numbers: each value, or where they are more than the bins, ranges
-    with about as many rows each; missing ones last."""
+    with about as many rows each; missing ones last. text : of a value."""
     is_missing, has_value = np.isnan(values), ~np.isnan(values) & (counts > 0)
     known = np.unique(values[has_value])
     if len(known) <= bins:
-        codes, labels = np.searchsorted(known, values), [value_text(float(value)) for value in known]
+        codes, labels = np.searchsorted(known, values), [text(float(value)) for value in known]
     else:
         ordered = np.flatnonzero(has_value)[np.argsort(values[has_value])]
         up_to = np.cumsum(counts[ordered])
         edges = np.unique(values[ordered[np.searchsorted(up_to, up_to[-1] * np.arange(1, bins) / bins, "right")]])
         codes, of_known = (np.searchsorted(edges, some, side="right") for some in (values, known))
         ends = [known[of_known == k] for k in range(len(edges) + 1)]
-        labels = [f"{value_text(float(e[0]))} to {value_text(float(e[-1]))}" if len(e) else "" for e in ends]
+        labels = [f"{text(float(e[0]))} to {text(float(e[-1]))}" if len(e) else "" for e in ends]
     return np.where(is_missing, len(labels), codes), [*labels, value_text(None)]

@@ -6,6 +6,7 @@ import pytest
 from artists import drawn, segments
 from scipy import sparse
 from scipy.special import ndtr
+from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -66,9 +67,31 @@ def test_numbers_are_cut_into_ranges_of_as_many_rows(model, patients):
     check = inspection.predictive_check(model, X, y, "age", bins=5)
     assert check["n"].tolist() == [300] * 5
     assert check.index[0].startswith(f"{X['age'].min():.4g} to ")
+    for values in (X["age"], X["age"].astype("Float64"), X["age"].tolist()):
+        other = inspection.predictive_check(model, X, y, values, bins=5)
+        assert other.index.tolist() == check.index.tolist()
+        assert other["observed"].tolist() == check["observed"].tolist()
+    sites = inspection.predictive_check(model, X, y, np.arange(1500) % 12)
+    assert sites.index.tolist() == [f"{site}" for site in range(12)]
     missing = inspection.predictive_check(model, X, y, X["age"].where(X["age"] > 50).round(-1))
     assert missing.index[-1] == "missing"
     assert missing["n"].sum() == len(X)
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+def test_dates_are_cut_as_numbers_are(patients, zone, seed):
+    X, y = patients
+    days = np.random.default_rng(seed).permutation(1500)
+    dates = pd.Series(pd.Timestamp("2020-01-01") + pd.to_timedelta(days, "D")).dt.tz_localize(zone).where(days > 0)
+    table, number = X.assign(day=dates), np.where(days > 0, days, np.nan)
+    short = HorseshoeProbitClassifier(n_iter=20, burn_in=20, random_state=seed)
+    whole = make_pipeline(make_column_transformer(("passthrough", ["age"])), StandardScaler(), short).fit(table, y)
+    by_number, *by_date = (inspection.predictive_check(whole, table, y, by, bins=5) for by in (number, dates, "day"))
+    assert by_number["n"].tolist() == [299, 300, 300, 300, 300, 1]
+    for check in by_date:
+        np.testing.assert_array_equal(check, by_number)
+        assert check.index[0].startswith("2020-01-02 00:00:00")
+        assert check.index[-1] == "missing"
 
 
 def test_a_model_that_is_right_has_its_shares_within_and_a_wrong_one_has_not(patients, model, seed):
