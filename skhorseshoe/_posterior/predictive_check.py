@@ -210,7 +210,7 @@ def _cells(X, by, bins, counts):
             names = ", ".join(printable(repr(name)) for name in rows.names[:3])
             raise ValueError(f"by={by!r:.80} is none of the columns of X, which are {names}, ...")
         j = rows.names.index(by) if by in rows.names else int(by)
-        name, is_cut = str(rows.names[j]), rows.holds_numbers(j)
+        name, is_cut = str(rows.names[j]), rows.holds_numbers(j) and not rows.are_booleans(j)
     else:
         values = np.asarray(by)
         if values.shape != (_num_samples(X),):

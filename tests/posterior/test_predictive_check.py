@@ -78,6 +78,15 @@ def test_numbers_are_cut_into_ranges_of_as_many_rows(model, patients):
     assert missing["n"].sum() == len(X)
 
 
+@pytest.mark.parametrize("dtype", [bool, "boolean", object])
+def test_a_column_of_booleans_has_them_as_labels(model, patients, dtype):
+    X = patients[0].assign(sex=patients[0]["sex"].astype(bool).astype(dtype))
+    for by in ("sex", X["sex"]):
+        check = inspection.predictive_check(model, X, patients[1], by)
+        assert check.index.tolist() == ["False", "True"]
+        assert check["n"].tolist() == np.bincount(patients[0]["sex"]).tolist()
+
+
 @pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
 def test_dates_are_cut_as_numbers_are(patients, zone, seed):
     X, y = patients
