@@ -154,7 +154,10 @@ def levels_to_part(X, by, weight):
     is_level = np.array([label is not None for label in labels])[codes]
     shares = np.bincount(codes[is_level], None if weight is None else weight[is_level], len(labels))
     present = np.flatnonzero(shares)
-    if not 2 <= len(present) <= _USUAL_LEVELS:
+    if len(present) < 2:
+        has = f"only the level {labels[present[0]]!r}" if len(present) else "no level"
+        raise ValueError(f"by={name!r} has {has} in the rows that count: there is nothing to compare, leave it out.")
+    if len(present) > _USUAL_LEVELS:
         raise ValueError(
             f"by={name!r} has {len(present)} levels in these rows, and may have 2 to {_USUAL_LEVELS}: gather values in "
             "a few levels first, as pandas.cut does for numbers."

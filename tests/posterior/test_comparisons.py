@@ -190,6 +190,9 @@ def test_what_has_no_number_needed_to_treat(model, table):
     [
         ({"comparison": "odds"}, "comparison must be one of 'difference', 'ratio', 'odds_ratio'; got 'odds'"),
         ({"by": "age"}, "by='age' has 200 levels in these rows, and may have 2 to 50: gather values .*pandas.cut"),
+        ({"by": ["m"] * 200}, "by='by' has only the level 'm' in the rows that count: there is nothing to compare"),
+        ({"by": np.arange(200) % 2, "sample_weight": np.arange(200) % 2}, "by='by' has only the level 1 in the rows"),
+        ({"by": [None] * 200}, "by='by' has no level in the rows that count: .* leave it out"),
         ({"by": "sexx"}, "no 'sexx' among .* Did you mean 'sex'"),
         ({"by": ["m", "f"]}, r"by must be a column of X or a label for each of its 200 rows; got \['m', 'f'\]"),
         ({"by": "ward", "features": "lab"}, "'lab' has no value in the rows whose ward is 'c': leave it out"),
