@@ -110,13 +110,15 @@ def _columns_of(model, steps, inputs, term):
             "levels are compared with one another."
         )
     held = [j for j, origin in enumerate(origins) if not origin.inputs and place in origin.reach]
-    if not len(columns):
-        cure = (
-            " A step does not tell of which of its columns it makes each of its own: give it this one alone, within a "
-            "ColumnTransformer."
-        )
+    if not len(columns) and not held:
         raise ValueError(
-            f"The steps before the classifier make no column of {term!r} alone, as far as they tell.{cure * bool(held)}"
+            f"No column that the classifier has is made of {term!r}: the steps before it leave it out, as a selector "
+            "of columns may."
+        )
+    if not len(columns):
+        raise ValueError(
+            f"The steps before the classifier make no column of {term!r} alone, as far as they tell. A step does not "
+            "tell of which of its columns it makes each of its own: give it this one alone, within a ColumnTransformer."
         )
     if not held:
         return place, columns, ""

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_transformer
 from sklearn.decomposition import PCA
+from sklearn.feature_selection import SelectKBest
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
@@ -444,6 +445,16 @@ def test_what_rows_alone_can_tell_asks_for_them(model, clinic):
 def test_levels_that_cannot_be_are_refused(model, clinic, term, given, says):
     with pytest.raises(ValueError, match=says):
         terms.levels(model, term, clinic[0], **given)
+
+
+def test_a_category_that_a_selector_drops_has_no_levels(clinic):
+    X, y = clinic
+    steps = make_column_transformer((OneHotEncoder(), ["ward"]), ("passthrough", ["age"]))
+    last = SelectKBest(lambda rows, _: np.arange(rows.shape[1]), k=1)
+    model = make_pipeline(steps, last, clone(SHORT)).fit(X, y)
+    assert [*terms.find(model)] == ["age"]
+    with pytest.raises(ValueError, match=r"No column that the classifier has is made of 'ward': the steps .* leave it"):
+        terms.levels(model, "ward", X)
 
 
 def test_a_text_with_too_many_levels_is_told_what_helps_there():
