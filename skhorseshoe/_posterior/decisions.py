@@ -104,7 +104,9 @@ def net_benefit(
     share, told = counts / counts.sum(), ""
     t = np.arange(1, 50) / 50 * round_limit(p, counts) if thresholds is None else np.asarray(thresholds, float).ravel()
     if not (len(t) and ((t > 0) & (t < 1)).all() and len({*t}) == len(t)):
-        raise ValueError(f"thresholds must be different numbers between 0 and 1; got {thresholds!r:.100}.")
+        raise ValueError(
+            f"thresholds must be different numbers above 0 and below 1 (0.2 for 20 %); got {thresholds!r:.100}."
+        )
     acts, odds = np.column_stack([p[:, None] >= t, np.ones((len(p), len(t)))]), np.tile(t / (1 - t), 2)
     if y is None:
         samples = classifier.predict_proba_samples(**arguments).T

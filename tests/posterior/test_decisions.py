@@ -134,7 +134,7 @@ def test_ordered_classes_are_asked_of_one_cut(rows, short_fit):
 
 @pytest.mark.parametrize("wrong", [[], [0.2, 0.2], [0.0], 1.0, [np.nan], [0.2, 3]])
 def test_thresholds_are_checked(wrong, model, rows):
-    with pytest.raises(ValueError, match="thresholds must be different numbers between 0 and 1; got"):
+    with pytest.raises(ValueError, match=r"thresholds must be .* above 0 and below 1 \(0\.2 for 20 %\); got"):
         net_benefit(model, *rows, wrong)
 
 
