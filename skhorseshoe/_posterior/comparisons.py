@@ -29,6 +29,16 @@ def check_comparison(comparison):
         raise ValueError(f"comparison must be one of {', '.join(map(repr, COMPARISONS))}; got {comparison!r}.")
 
 
+def check_told(effects, name):
+    """Raise a ValueError if a table of effects does not tell what its numbers are, which its columns do not: pandas
+    drops ``attrs`` where tables differ."""
+    if "comparison" not in effects.attrs:
+        raise ValueError(
+            f"{name} does not tell what its numbers are, differences or ratios, as after pd.concat or from a file: ask "
+            "marginal_effects for all features in one call."
+        )
+
+
 def contrast_draws(comparison, contrast, states, unchanged, known):
     """The draws of an effect in each part of the rows, (parts, m).
 
@@ -84,7 +94,8 @@ def number_needed_to_treat(effects: DataFrame, *, adverse: bool) -> DataFrame:
     Raises
     ------
     ValueError
-        If ``effects`` is no table of `marginal_effects` with ``comparison="difference"``, or ``adverse`` no bool.
+        If ``effects`` is no table of `marginal_effects` with ``comparison="difference"``, or no longer tells that it
+        is, as after ``pd.concat``, or ``adverse`` is no bool.
 
     Notes
     -----
@@ -96,6 +107,8 @@ def number_needed_to_treat(effects: DataFrame, *, adverse: bool) -> DataFrame:
     Altman, D. G. (1998). Confidence intervals for the number needed to treat. BMJ 317, 1309-1312.
     """
     ends = interval_ends(effects)
+    if len(ends) == 2 and "change" in effects:
+        check_told(effects, "effects")
     if len(ends) != 2 or effects.attrs.get("comparison") != "difference":
         raise ValueError(
             "effects must be a table of inspection.marginal_effects with comparison='difference': the number needed "

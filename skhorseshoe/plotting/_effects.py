@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
+from .._posterior.comparisons import check_told
 from .._posterior.estimates import excludes_zero
 from .._posterior.marginal_effects import marginal_effects
 from .._posterior.mixin import level_of
@@ -87,22 +88,24 @@ class EffectsDisplay(IntervalsDisplay):
         Parameters
         ----------
         frame : pandas.DataFrame
-            As `marginal_effects <skhorseshoe.inspection.marginal_effects>` gives it. More than 60 rows are drawn side
-            by side, without names.
+            As `marginal_effects <skhorseshoe.inspection.marginal_effects>` gives it, in one call: what ``pd.concat``
+            makes of several no longer tells what its numbers are. More than 60 rows are drawn side by side, without
+            names.
         """
         if len(interval_ends(frame)) != 2 or "change" not in frame or not {"mean", "median"} & {*frame.columns}:
             raise ValueError(
                 "frame must be a table of inspection.marginal_effects, with the columns change, mean or median and the "
                 f"ends of an interval; got {type(frame).__name__} with {[*getattr(frame, 'columns', ())]!r:.100}."
             )
-        known = frame.attrs.get("features", {})
+        check_told(frame, "frame")
+        known = frame.attrs["features"]
         features = [known.get(str(label), str(label)) for label in frame.index]
         names = [
             str(label) if change == "level" else str(label).replace(feature, f"{feature} ({change})", 1)
             for label, feature, change in zip(frame.index, features, frame["change"], strict=True)
         ]
         mean, interval, level = table_intervals(frame)
-        known = {name: frame.attrs[name] for name in ("classes", "comparison") if name in frame.attrs}
+        known = {name: frame.attrs[name] for name in ("classes", "comparison")}
         display = cls(names=names, mean=mean, interval=interval, level=level, features=features, **known)
         return display.plot(ax=ax)
 

@@ -185,6 +185,14 @@ def test_what_has_no_number_needed_to_treat(model, table):
         number_needed_to_treat(effects, adverse="died")
 
 
+@pytest.mark.parametrize("comparison", ["difference", "odds_ratio"])
+@pytest.mark.parametrize("use", [EffectsDisplay.from_frame, lambda table: number_needed_to_treat(table, adverse=True)])
+def test_a_table_that_lost_what_it_is_is_not_guessed(use, comparison, model, table):
+    joined = pd.concat([marginal_effects(model, table[0], name, comparison=comparison) for name in ("age", "ward")])
+    with pytest.raises(ValueError, match=r"does not tell what its numbers are.*pd\.concat.*all features in one call"):
+        use(joined)
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [
