@@ -82,7 +82,8 @@ class PriorDisplay(AxesDisplay):
         X, shrunk = classifier._check_rows(prepared(steps, X)), shrunk_columns(classifier)
         if not len(shrunk.places):
             raise ValueError("No column of this model is shrunk: there is no prior to draw but wide ones.")
-        some = device.to_host(X[:: -(-X.shape[0] // MOST_ROWS)])[:, shrunk.places]
+        taken = np.linspace(0, X.shape[0] - 1, min(X.shape[0], MOST_ROWS)).astype(int)
+        some = device.to_host(X[device.put_on_device_of(X, taken)])[:, shrunk.places]
         mean = classifier._column_means[shrunk.places] * classifier._fit_facts["fit_intercept"]
         coef = evenly(classifier.coef_draws_, _DRAWS)[..., shrunk.places].reshape(-1, len(shrunk.places))
         size = shrunk.unit * shrunk.sd

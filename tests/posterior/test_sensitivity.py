@@ -7,8 +7,10 @@ from scipy.special import exp1, log_ndtr
 from scipy.stats import norm
 
 from skhorseshoe import HorseshoeProbitClassifier, inspection, plotting
+from skhorseshoe._model.before_data import before_data
 from skhorseshoe._posterior import predict, sensitivity
 from skhorseshoe._posterior.loo import smoothed_weights
+from skhorseshoe.plotting import _prior
 
 X = np.array([1.2, -0.4, 0.9, -1.5, 0.3, -0.8, 0.5, 2.0, -1.1, 0.2])[:, None]
 Y = np.array([1, 0, 1, 0, 0, 1, 1, 1, 0, 1])
@@ -157,6 +159,17 @@ def test_what_cannot_be_is_refused(small, given, says):
 def test_few_draws_are_refused(weak_problem, short_fit):
     with pytest.raises(ValueError, match="100 draws or more, not 40"):
         inspection.sensitivity(short_fit(*weak_problem, n_iter=10))
+
+
+@pytest.mark.parametrize("n", [2, 256, 257, 1000])
+def test_the_prior_is_asked_of_256_rows_evenly_spaced(n, weak_problem, short_fit, monkeypatch):
+    taken, rows = [], np.tile(np.arange(n)[:, None], 3)
+    monkeypatch.setattr(_prior, "before_data", lambda *given: taken.append(given[2][:, 0]) or before_data(*given))
+    plotting.PriorDisplay.from_estimator(short_fit(*weak_problem, n_iter=10), rows)
+    gaps = np.diff(taken[0])
+    assert len(gaps) == min(n, 256) - 1
+    assert gaps.sum() == n - 1
+    assert np.ptp(gaps) <= 1
 
 
 def test_the_display_counts_rows_and_columns(weak_problem, short_fit):
