@@ -209,7 +209,8 @@ class CredibleSetsDisplay(IntervalsDisplay):
                 rows += [(f"\N{MIDDLE DOT} {name}", member) for name, member in members.iterrows()]
         mean, interval, level = table_intervals(DataFrame([row for _, row in rows], columns=found.sets.columns))
         return cls(
-            names=[f"{name}: {floor(1000 * row['probability']) / 10:g} %" for name, row in rows],  # not rounded up
+            # Not rounded up, but by the error of numbers.
+            names=[f"{name}: {floor(1000 * row['probability'] + 1e-6) / 10:g} %" for name, row in rows],
             mean=mean,
             interval=interval,
             level=level,

@@ -76,6 +76,12 @@ def test_sets_stand_above_their_columns(found):
     assert outside(display.figure_) == []
 
 
+@pytest.mark.parametrize(("probability", "told"), [(1 - 0.89, "11 %"), (0.99999, "99.9 %"), (0.1199, "11.9 %")])
+def test_a_probability_is_rounded_down_and_not_by_the_error_of_numbers(found, probability, told):
+    display = CredibleSetsDisplay.from_sets(found._replace(sets=found.sets.assign(probability=probability)))
+    assert all(name.endswith(f": {told}") for name in np.array(display.names)[display.is_set])
+
+
 def test_nothing_found_is_drawn_too(found):
     display = CredibleSetsDisplay.from_sets(found._replace(sets=found.sets.iloc[:0], members=found.members.iloc[:0]))
     assert len(drawn(display.points_, 1)) == 0
