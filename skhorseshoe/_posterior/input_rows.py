@@ -188,9 +188,7 @@ def row_like(X, reference):
     if isinstance(reference, pd.Series) and not is_table and len(reference) == len(X.names):
         reference = reference.to_numpy()
     if isinstance(reference, (Mapping, pd.Series)):
-        missing = [name for name in X.names if name not in reference]
-        if missing:
-            raise ValueError(f"reference has no value of column {missing[0]!r}: give one for each column of X.")
+        _check_complete(X.names, reference)
         reference = [reference[name] for name in X.names]
     refuse_masked(reference, "reference")
     row = reference
@@ -201,7 +199,18 @@ def row_like(X, reference):
     if is_table and not hasattr(row, "columns") and np.shape(row)[1] == len(X.names):
         row = pd.DataFrame(np.asarray(row, dtype=object), columns=X.names).infer_objects()
         return InputRows(type(X.X)(row.to_dict("list")) if is_polars(X.X) else _row_of_types(row, X.X.dtypes))
-    return InputRows(row)
+    out = InputRows(row)
+    if is_table and hasattr(row, "columns") and out.names != X.names:  # by their names, in the order of X
+        _check_complete(X.names, out.names)
+        out = InputRows(out.X[X.names])
+    return out
+
+
+def _check_complete(names, known):
+    """Raise a ValueError if a reference lacks the value of a column."""
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise ValueError(f"reference has no value of column {missing[0]!r}: give one for each column of X.")
 
 
 def _row_of_types(row, dtypes):

@@ -139,6 +139,18 @@ def test_values_are_those_of_the_user(clinical, clinic):
         assert list(map(value_text, told["value"])) == list(map(value_text, first["value"]))
 
 
+def test_the_values_of_a_reference_are_those_of_its_columns_whatever_their_order(clinical, clinic):
+    X = clinic[0]
+    first = contributions(clinical, X[:2], X[5:6])
+    turned = X[5:6].assign(more=1.0)[["more", *X.columns[::-1]]]
+    for rows, row in ((X[:2], turned), (X[:2], pl.from_pandas(turned)), (pl.from_pandas(X[:2]), turned)):
+        told = contributions(clinical, rows, row)
+        assert list(map(value_text, told["reference"])) == list(map(value_text, first["reference"]))
+        np.testing.assert_array_equal(told["mean"], first["mean"])
+    with pytest.raises(ValueError, match="reference has no value of column 'ward'"):
+        contributions(clinical, X[:2], turned.drop(columns="ward"))
+
+
 def test_a_term_of_several_inputs_has_their_values_side_by_side(patients, short_fit):
     X, y = patients
     steps = make_pipeline(StandardScaler(), PolynomialFeatures(2, interaction_only=True, include_bias=False))
