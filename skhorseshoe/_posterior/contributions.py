@@ -87,7 +87,8 @@ def contributions(
     -------
     frame : pandas.DataFrame
         Indexed by row and term, the largest mean first, then "(k others)", "(total)", which is the difference of the
-        scores, and "(probability)" of the row. Columns: value (as in X), reference (the same, where one is given),
+        scores, and "(probability)" of the row. Columns: value (as in X; of level columns the level, "none", or
+        "mixed" of shares of several, as a mean has them), reference (the same, where one is given),
         mean, sd and the ends of the equal-tailed interval. With ``terms=None`` the index is row and feature, in their
         order, with "(total)"; value and reference are as the classifier has them.
 

@@ -177,6 +177,9 @@ def test_level_columns_are_one_term_and_its_value_the_level(form, clinic, short_
     told = frame.xs(own["ward"], level="term")["value"].tolist()
     places = ["x" + str(1 + "abcd".index(ward)) for ward in X["ward"].iloc[:5]]
     assert told == (X["ward"].iloc[:5].tolist() if form is pd.DataFrame else places)
+    no_row = np.array([60, 0, 0, 0, 0]), np.array([60, 0, 1, 1, 0]), dummies.to_numpy().mean(axis=0)
+    for row, name in zip(no_row, ("none", "mixed", "mixed"), strict=True):  # what no level is has no level's name
+        assert contributions(model, rows[:1], row).xs(own["ward"], level="term")["reference"].tolist() == [name]
     coef, moved = model.coef_draws_.reshape(-1, 5), (dummies - dummies.mean()).to_numpy()[:5]
     for name, columns in (("age", [0]), ("ward", [1, 2, 3, 4])):
         ours = frame.xs(own[name], level="term")[["mean", "sd", "5%", "95%"]]
