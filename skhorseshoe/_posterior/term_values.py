@@ -26,7 +26,7 @@ def values_of(term, model, origins, X, rows):
     if len(places) == 1:
         return X.objects(places[0])
     indicators = _terms.indicator_sets_by_columns(model).get(tuple(columns))
-    if indicators is not None:
+    if indicators is not None and all(len(origins[j].inputs) < 2 for j in columns):  # else of several categories
         names = _terms.names_before(columns, origins, X.names, names_of(model))
         levels, level = [level_of_name(name, term.name) for name in names], levels_of_rows(rows, indicators)
         of_level = np.vstack([np.eye(len(columns)), np.zeros(len(columns))])[level]  # the last one where none is

@@ -160,6 +160,12 @@ def test_a_term_of_several_inputs_has_their_values_side_by_side(patients, short_
     mine = {"patient": ["age", "sex"], "drug": ["dose"]}
     values = contributions(whole, X[:1], terms=mine, top=None).loc[0, "value"]
     assert values["patient"] == f"{X['age'][0]:.4g}, {X['sex'][0]}"
+    wards = X.assign(sex=X["sex"].map({0: "f", 1: "m"}), ward=np.where(X["age"] > X["age"].median(), "a", "b"))
+    encode = make_column_transformer((OneHotEncoder(), ["sex", "ward"]), sparse_threshold=0)
+    steps = make_pipeline(encode, PolynomialFeatures(2, interaction_only=True, include_bias=False))
+    whole = make_pipeline(steps, short_fit(steps.fit_transform(wards), y))
+    values = contributions(whole, wards[:1], top=None).loc[0, "value"]
+    assert values["sex x ward"] == f"{wards['sex'][0]}, {wards['ward'][0]}"
     rotated = make_pipeline(StandardScaler(), PCA(2, whiten=True))
     whole = make_pipeline(rotated, short_fit(rotated.fit_transform(X), y))
     parts = contributions(whole, X[:1], top=None).loc[0]
