@@ -58,7 +58,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         Keep every ``thin``-th sweep after burn-in.
     max_draws : int or None, default=None
         Maximum number of draws of each chain to keep, evenly spaced; at least half as many are kept. Means and standard
-        deviations are of all draws (``moments_``), all else, and the group scale, of those kept. None is no limit.
+        deviations are of all draws (``moments_``), all else, group scales and sizes of terms, of those kept. None: all.
     draws_dtype : {"float64", "float32"}, default="float64"
         Type of the coefficient draws. float32 takes half the memory, rounds to 7 digits and has a maximum of 8.5e37.
     fit_intercept : bool, default=True

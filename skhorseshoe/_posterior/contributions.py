@@ -89,8 +89,9 @@ def contributions(
         Indexed by row and term, the largest mean first, then "(k others)", "(total)", which is the difference of the
         scores, and "(probability)" of the row. Columns: value (as in X; of level columns the level, "none", or
         "mixed" of shares of several, as a mean has them), reference (the same, where one is given),
-        mean, sd and the ends of the equal-tailed interval. With ``terms=None`` the index is row and feature, in their
-        order, with "(total)"; value and reference are as the classifier has them.
+        mean, sd and the ends of the equal-tailed interval (with ``max_draws`` in the fit, the sd of a term of several
+        columns, a total or a probability is of the draws that are kept). With ``terms=None`` the index is row and
+        feature, in their order, with "(total)"; value and reference are as the classifier has them.
 
     Raises
     ------
@@ -243,7 +244,10 @@ def _spread_of_term(model, difference, columns, level):
         return _described(model, different, level, columns)[places.ravel()]
     draws = model.coef_draws_[..., columns[0]].astype(np.float64)
     low, high = (difference[:, 0] * end for end in interval(draws, level))
-    sd = draws.std(ddof=1) if draws.size > 1 else np.nan
+    if model.moments_ is not None:  # of all draws, since not all were kept
+        sd = model.moments_["sd"][columns[0]]
+    else:
+        sd = draws.std(ddof=1) if draws.size > 1 else np.nan
     return np.column_stack([np.abs(difference[:, 0]) * sd, np.minimum(low, high), np.maximum(low, high)])
 
 

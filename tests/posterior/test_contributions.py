@@ -245,6 +245,13 @@ def test_a_reference_may_be_a_list_of_numbers_and_text(short_fit):
         pd.testing.assert_frame_equal(frame, contributions(model, X[:2], X.iloc[[7]], terms=terms))
 
 
+def test_a_column_has_the_deviation_of_all_draws_also_where_few_are_kept(weak_problem, short_fit):
+    X, y = weak_problem
+    model = short_fit(X, y, n_iter=100, max_draws=10)
+    terms, columns = (contributions(model, X[:1], terms=terms).loc[0, "sd"].iloc[:-1] for terms in ("auto", None))
+    np.testing.assert_allclose(terms[["x0", "x1", "x2"]], columns[["x0", "x1", "x2"]], rtol=1e-12)
+
+
 def test_one_draw_has_no_standard_deviation(weak_problem, short_fit):
     X, y = weak_problem
     model = short_fit(X, y, n_iter=1, n_chains=1)
