@@ -1,5 +1,6 @@
 """Changes of rows whose effects are computed: of a number by a step or from 0 to 1, of a category between levels."""
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import timedelta
 from itertools import combinations
@@ -194,6 +195,10 @@ def _by_request(X, features, titles):
             continue
         j = find(feature, "features")
         selected.append((inside[j], inside[j].index(j)) if j in inside else ((j,), None))
+    for (columns, level), times in Counter(selected).items():
+        if times > 1:
+            name = titles[columns] if level is None and columns in titles else X.names[columns[level or 0]]
+            raise ValueError(f"features has {name!r} {times} times: give each column once, by name or number.")
     return selected
 
 

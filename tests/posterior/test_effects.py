@@ -355,6 +355,7 @@ def test_dates_are_neither_numbers_nor_levels(kind, model, table):
         ({"reference": {"warrd": "a"}}, r"reference has 'warrd', which is no category"),
         ({"reference": "a", "features": "ward", "change": "pairs"}, "compares all levels.*no reference"),
         ({"features": "warrd"}, "no 'warrd' among .* Did you mean 'ward'"),
+        ({"features": ["age", "ward", 1]}, "features has 'age' 2 times: give each column once"),
         ({"change": "each"}, "change must be .*'pairs' or a finite number; got 'each'"),
     ],
 )
@@ -368,6 +369,9 @@ def test_a_level_beside_itself_is_refused(table, short_fit):
     clf = short_fit(dummies, table[1])
     with pytest.raises(ValueError, match="'ward_b' of 'ward', which is the reference too: name another"):
         marginal_effects(clf, dummies, "ward_b", reference="ward_b")
+    for name in ("ward", "ward_b"):
+        with pytest.raises(ValueError, match=f"features has '{name}' 2 times"):
+            marginal_effects(clf, dummies, [name, "age", name])
 
 
 @pytest.mark.parametrize("first", [[], [FunctionTransformer()]], ids=["encoder", "a step before it"])
