@@ -51,7 +51,8 @@ def find(
     the steps do not tell what it is made of, as of a principal component, or of a function of several columns whose
     names are all that is known: age_sex may be anything. A step within a ColumnTransformer that is given one column
     tells: what it makes is made of that one. Without steps, columns of two values of which
-    every row has one are the levels of a category; their common beginning names it ("ward" of ward_a and ward_b).
+    every row has one are the levels of a category; their common beginning names it ("ward" of ward_a and ward_b);
+    where some level has no column, as with ``drop_first=True``, each of them is a term.
 
     Parameters
     ----------

@@ -1,5 +1,6 @@
 """A whole Pipeline or search is asked, in the units of its data: effects of columns, contributions, tables."""
 
+import warnings
 from copy import copy
 
 import numpy as np
@@ -34,6 +35,24 @@ from skhorseshoe.inspection import (
     summary_of_sets,
 )
 from skhorseshoe.sets import correlated_sets
+
+
+@pytest.mark.parametrize("kind", ["dropped", "few rows", "of two", "complete", "others"])
+def test_levels_that_are_changed_beside_one_another_are_told(kind, patients, short_fit, seed):
+    """That no row is in two wards; of few rows that may be chance."""
+    X, y = patients
+    wards = np.random.default_rng(seed).choice(list("abcd"), len(X), p=[0.4, 0.3, 0.25, 0.05])
+    rows = pd.get_dummies(X[["age"]].assign(ward=wards), drop_first=kind != "complete")
+    if kind == "others":
+        rows.loc[:20, ["ward_b", "ward_c"]] = True
+    elif kind == "of two":
+        rows["ward_d"] = rows["ward_d"] * 1.5
+    clf = short_fit(rows, y)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        marginal_effects(clf, rows[:20] if kind == "few rows" else rows, "ward_c" if kind == "of two" else None)
+    names = {"dropped": "'ward_b', 'ward_c', 'ward_d'", "of two": "'ward_b', 'ward_c'"}.get(kind)
+    assert [str(one.message).partition(" seem levels")[0] for one in caught] == [f"Columns {names}"] * bool(names)
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -3,16 +3,17 @@
 from collections import Counter
 from collections.abc import Mapping
 from datetime import timedelta
-from itertools import combinations
+from itertools import chain, combinations
 from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from .._utils.names import finder, name_of_levels, plain
+from .._utils.names import finder, first_of, name_of_levels, plain
+from .._utils.warn import warn
 from .input_rows import InputRows
-from .level_columns import find_level_columns, inputs_of
+from .level_columns import find_level_columns, inputs_of, lone_levels
 from .terms import distinct_titles
 
 _ROUNDING = 1e-12  # standard deviation of a constant column, relative to its largest value
@@ -115,12 +116,25 @@ def changes_of(model, steps, X, features, change, reference, weight, sign):
     numbers = [item.name for item in changes if isinstance(item, Number)]
     if isinstance(change, Mapping) and (unknown := [name for name in change if name not in numbers]):
         raise ValueError(f"change has {unknown[0]!r}, which is no column of numbers among the features: {numbers}.")
+    _warn_of_lone_levels(X, changes, sets)
     if not changes:
         raise ValueError(
             "features is empty, or no column of X holds numbers or a category of 2 to "
             f"{_USUAL_LEVELS} levels: give one column at least."
         )
     return changes, left_out
+
+
+def _warn_of_lone_levels(X, changes, sets):
+    """Warn of columns of zeros and ones that seem levels of one category, and are changed beside one another."""
+    asked = {item.columns[0] for item in changes if isinstance(item, Number) and item.step is None}
+    for columns in lone_levels(X, asked, {*chain(*sets)}) if asked else ():
+        warn(
+            f"Columns {first_of([repr(X.names[j]) for j in columns])} seem levels of one category that has no column "
+            "for some level, since no row has two of them: the effect of each is averaged over the rows of the others "
+            "too, where both are then 1. Encode the category within a Pipeline, or with a column for every level, and "
+            "its levels are compared with one another."
+        )
 
 
 class Levels(NamedTuple):

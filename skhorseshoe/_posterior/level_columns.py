@@ -3,9 +3,13 @@
 import numpy as np
 
 from .._utils.arrays import dense
+from .._utils.names import beginnings_of
 from .claim_errors import indicator_sets_of
 from .input_rows import blocks_behind
 from .origins import Origin, column_origins
+
+_MOST_LEVELS = 50  # that a category without a column for each may have
+_FEW_PAIRS = 5.0  # rows expected to have two of some columns by chance, up to which it is no wonder that none has
 
 
 def find_level_columns(model, steps, X):
@@ -24,6 +28,31 @@ def find_level_columns(model, steps, X):
         for columns, indicators in categories.items():
             codes[columns][rows] = levels_of_rows(seen, indicators)
     return codes
+
+
+def lone_levels(X, asked, known):
+    """Sets of columns that seem levels of a category without a column for each: numbers of columns of X. Their names
+    have the same beginning, they hold zeros and ones, and no row has two, though some would if they had nothing to do
+    with one another.
+
+    X : ``InputRows``. asked : columns of which one at least is in each set. known : columns of complete sets.
+    """
+    alike, found = {}, []
+    for j, name in enumerate(X.names):
+        if isinstance(name, str) and j not in known:
+            for beginning in beginnings_of(name):
+                alike.setdefault(beginning, []).append(j)
+    for columns in alike.values():  # the shortest beginning of a name comes first
+        if len(columns) > _MOST_LEVELS or asked.isdisjoint(columns) or any({*columns} <= {*one} for one in found):
+            continue
+        values = {j: X.values(j) for j in columns if X.holds_numbers(j)}
+        values = {j: own for j, own in values.items() if np.isin(own, (0, 1)).all()}
+        if len(values) < 2 or asked.isdisjoint(values) or sum(values.values()).max() > 1:
+            continue
+        share = np.array([own.mean() for own in values.values()])
+        if X.shape[0] * (share.sum() ** 2 - share @ share) / 2 > _FEW_PAIRS:
+            found.append([*values])
+    return found
 
 
 def levels_of_rows(rows, indicators):

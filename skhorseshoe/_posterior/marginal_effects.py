@@ -69,6 +69,7 @@ def marginal_effects(
         ``X.astype({"code": "category"})``. Dates must be numbers in X before the fit, such as days since a date. Where
         X has a column for every level, as from ``pandas.get_dummies``, these are one category, which their common
         beginning names ("ward" of ward_a and ward_b), and the name of one of them is that level alone.
+        Without a column for some level (``drop_first=True``) they are not, and each is changed beside the others.
     change : {"auto", "unit", "sd", "binary", "pairs"}, float or dict, default="auto"
         What each column of numbers changes by: "auto" and "unit" add one, "sd" the standard deviation of the column in
         X, and a number adds itself; "binary" compares 1 with 0 for all rows, as is done for booleans and for columns of

@@ -121,6 +121,11 @@ def name_of_levels(names):
     return title_of(texts[0], len(texts))
 
 
+def beginnings_of(name):
+    """The names that a category may have whose level column has this name, the shortest first."""
+    return [name[:at] for at in range(1, len(name)) if name[at] in _BETWEEN]
+
+
 def level_of_name(name, category):
     """The level of a level column, from its name and that of its category: "b" from ward_b and ward."""
     suffix = str(name).removeprefix(str(category))
