@@ -39,7 +39,7 @@ def lone_levels(X, asked, known):
     """
     alike, found = {}, []
     for j, name in enumerate(X.names):
-        if isinstance(name, str) and j not in known:
+        if j not in known:
             for beginning in beginnings_of(name):
                 alike.setdefault(beginning, []).append(j)
     for columns in alike.values():  # the shortest beginning of a name comes first

@@ -109,7 +109,7 @@ def title_of(centre, n_columns):
 
 def name_of_levels(names):
     """The name of a category, from the names of its level columns."""
-    texts = [str(name) for name in names]
+    texts = [*map(_one_text, names)]
     first, last = min(texts), max(texts)
     n = next((i for i, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
     prefix = first[:n]
@@ -123,13 +123,20 @@ def name_of_levels(names):
 
 def beginnings_of(name):
     """The names that a category may have whose level column has this name, the shortest first."""
-    return [name[:at] for at in range(1, len(name)) if name[at] in _BETWEEN]
+    text = _one_text(name)
+    return [text[:at] for at in range(1, len(text)) if text[at] in _BETWEEN]
 
 
 def level_of_name(name, category):
     """The level of a level column, from its name and that of its category: "b" from ward_b and ward."""
-    suffix = str(name).removeprefix(str(category))
-    return (suffix[1:] if suffix[:1] and suffix[0] in _BETWEEN and suffix != str(name) else suffix) or str(name)
+    text = _one_text(name)
+    suffix = text.removeprefix(str(category))
+    return (suffix[1:] if suffix[:1] and suffix[0] in _BETWEEN and suffix != text else suffix) or text
+
+
+def _one_text(name):
+    """A name, of which a tuple of names of several rows of headings is "sex_f"."""
+    return "_".join(map(str, name)) if isinstance(name, tuple) else str(name)
 
 
 def check_different(names, owner, cure="Rename them: each column needs a name of its own."):

@@ -80,6 +80,10 @@ def test_a_table_without_steps_has_categories_and_columns(dummies):
     X, clf = dummies
     assert terms.find(clf) == {"age": ["age"], "ward": [f"ward_{one}" for one in "abcd"]}
     assert terms.find(clone(SHORT).fit(X.to_numpy(), clf.predict(X)))["x1 and 3 more"] == ["x1", "x2", "x3", "x4"]
+    pairs = pd.MultiIndex.from_tuples([("lab", "age"), *(("ward", one) for one in "abcd")])
+    of_pairs = clone(SHORT).fit(X.set_axis(pairs, axis=1), clf.predict(X))
+    assert [*terms.find(of_pairs)] == [("lab", "age"), "ward"]
+    assert inspection.contributions(of_pairs, X.set_axis(pairs, axis=1)[:1]).loc[(0, "ward"), "value"] in "abcd"
 
 
 @pytest.fixture(scope="module")
