@@ -10,7 +10,7 @@ from . import predict
 from .column_changes import ColumnChanger
 from .effects_of_alike_rows import AlikeRows
 from .grouped_prediction import offset_factors
-from .input_rows import blocks_behind
+from .input_rows import blocks_behind, check_steps_by_row
 
 _NUMBERS_HELD = 2**21  # numbers of column changes of these rows to hold at a time
 
@@ -41,6 +41,7 @@ def average_changes(model, steps, X, changes, parts, offset, max_draws, with_bas
     X : ``InputRows``. parts : ``Parts``. with_base : whether to have the averages of the rows as they are. All are sums
     over the rows of a part that have a value, divided by the weight of all its rows.
     """
+    check_steps_by_row(model, steps, X)
     has_value = [item.codes >= 0 for item in changes] if with_base else []
     sets = {has.tobytes(): has for has in has_value}  # few: most columns have a value in the same rows
     known = np.array([*sets.values()]) if with_base else None

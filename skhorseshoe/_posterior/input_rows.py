@@ -13,10 +13,11 @@ from scipy.sparse import issparse
 from .._backends import device
 from .._data import validation
 from .._data.input_table import as_rows, refuse_lazy, table_of
-from .._utils.arrays import kind_of, refuse_masked
+from .._utils.arrays import dense, kind_of, refuse_masked
 from .._utils.memmap import cut
 from .pipeline import prepared
 
+_MOVED, _ROUNDING = 1e-3, 1e-8  # changes of a number behind steps, relative and not, that are no fault of theirs
 _NUMBERS_AT_A_TIME, _ROWS_AT_A_TIME = 2**19, 2**13  # that pass through the steps of a Pipeline
 
 
@@ -180,6 +181,21 @@ def blocks_behind(model, steps, X):
     for rows in cut(0, X.shape[0], size):
         block = X.block(rows)
         yield rows, block, classifier_rows(model, steps, block)
+
+
+def check_steps_by_row(model, steps, X):
+    """Raise a ValueError if the steps make other numbers of two rows of X, ``InputRows``, than of them among others."""
+    places = np.unique(np.linspace(0, X.shape[0] - 1, 8).astype(int))
+    if steps is None or len(places) < 3:
+        return
+    among, alone = (dense(classifier_rows(model, steps, X.block(rows))) for rows in (places, places[[0, -1]]))
+    distance = abs(alone - among[[0, -1]])
+    if (distance > _MOVED * (model._column_sd + abs(alone)) + _ROUNDING).any():
+        raise ValueError(
+            "The steps before the classifier make other numbers of two rows of X than of the same rows among others, "
+            "and must treat each row by itself. What they take from the rows, such as a mean, they must learn in fit "
+            "and keep, as StandardScaler does."
+        )
 
 
 def row_like(X, reference):

@@ -116,11 +116,11 @@ def marginal_effects(
     NotFittedError
         If the model is not fitted.
     ValueError
-        If X has other columns than the model, a feature is unknown, has no value in any row that counts, one level or
-        too many, a column does not suit ``change``, ``reference`` is no level in these rows or belongs to no category
-        among the features, ``by`` has no two levels, or too many, or a column has no value within one; if an average
-        probability of a ratio is within 1e-9 of 0 under some draw, or of odds of 1; or a parameter has a value that is
-        not listed above.
+        If X has other columns than the model, steps do not treat each row by itself, a feature is unknown or given
+        twice, has no value in any row that counts, one level or too many, a column does not suit ``change``,
+        ``reference`` is no level in these rows or belongs to no category among the features, ``by`` has no two levels,
+        or too many, or a column has no value within one; if an average probability of a ratio is within 1e-9 of 0 under
+        some draw, or of odds of 1; or a parameter has a value that is not listed above.
 
     Notes
     -----

@@ -364,6 +364,13 @@ def test_what_cannot_be_is_refused_with_a_cure(model, table, given, says):
         marginal_effects(model, table[0], **given)
 
 
+def test_steps_that_depend_on_the_other_rows_are_refused(table, short_fit):
+    X = table[0][["age", "lab"]]
+    model = make_pipeline(FunctionTransformer(lambda rows: rows - rows.mean()), short_fit(X - X.mean(), table[1]))
+    with pytest.raises(ValueError, match=r"must treat each row by itself.*learn in fit"):
+        marginal_effects(model, X)
+
+
 def test_a_level_beside_itself_is_refused(table, short_fit):
     dummies = pd.get_dummies(table[0][["ward", "age"]], dtype=float)
     clf = short_fit(dummies, table[1])
