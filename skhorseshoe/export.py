@@ -40,7 +40,7 @@ def to_onnx(model: Model, X: RowsLike = None, *, n_draws: int | None = None) -> 
     model : HorseshoeProbitClassifier, Pipeline or search
         Fitted. Steps before the classifier are converted by skl2onnx, in float64. onnxruntime, if installed, runs
         them on rows of X: a difference is an error.
-    X : array or pandas.DataFrame, default=None
+    X : array or table, default=None
         One row or more, as ``model.predict_proba`` takes them, where columns differ in type: each column of a frame
         becomes an input of its own, of its name and type; those of pandas' nullable types become float64. None is one
         input ``X`` of float64 with all columns.

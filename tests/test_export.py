@@ -5,6 +5,7 @@ from copy import copy
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
@@ -209,6 +210,15 @@ def test_levels_that_are_rare_or_new(unknown, drop, rare, names, seed):
     assert np.isnan(run(graph, columns_of(pd.concat([X, new])))[1]).any(axis=1).tolist() == [False] * 120 + [True] * 120
 
 
+@pytest.mark.parametrize("dtype", ["str", "object", "category"])
+def test_the_first_row_may_have_no_level(dtype, seed):
+    X = levels(seed).assign(ward=lambda X: X["ward"].where(X.index > 0, None).astype(dtype))
+    encoder = OneHotEncoder(sparse_output=False)
+    model = fitted_steps(make_column_transformer((encoder, ["ward"]), (StandardScaler(), ["code"])), X)
+    graph = to_onnx(model, X)
+    assert_same(model, X, graph, columns_of(X))
+
+
 CODES = [
     {},
     {"min_frequency": 15, "encoded_missing_value": 9},
@@ -233,6 +243,7 @@ def test_codes_of_levels(names, how, seed):
 def test_steps_that_cannot_be_converted_are_named(problem, monkeypatch, seed):
     X = pd.DataFrame(problem[0][:, :2], columns=["u", "m"])
     scaled = fitted_steps(make_column_transformer((StandardScaler(), ["u", "m"])), X)
+    assert to_onnx(scaled, pl.from_pandas(X)).graph.input[1].name == "m"
     with pytest.raises(ValueError, match=r"on a frame: give some of its rows, to_onnx\(model, X") as without_rows:
         to_onnx(scaled)
     with pytest.raises(ValueError, match=r"the step PowerTransformer\(\): .*export the classifier alone") as unknown:
@@ -242,7 +253,7 @@ def test_steps_that_cannot_be_converted_are_named(problem, monkeypatch, seed):
     filled = fitted_steps(make_pipeline(imputer, OneHotEncoder()), words)
     with pytest.raises(ValueError, match=r"the step SimpleImputer.*add_indicator=True is for numbers") as of_strings:
         to_onnx(filled, words)
-    with pytest.raises(ValueError, match=r"or a pandas frame with columns of int64, float") as of_dates:
+    with pytest.raises(ValueError, match=r"of column 'when' of X. .*only the columns that the steps use") as of_dates:
         to_onnx(scaled, X.assign(when=pd.Timestamp("2026-01-01")))
     products = fitted_steps(PolynomialFeatures(), X)
     for given in (None, X):

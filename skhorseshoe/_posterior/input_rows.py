@@ -35,6 +35,11 @@ def is_polars(X):
     return type(X).__module__.partition(".")[0] == "polars"
 
 
+def as_pandas(X):
+    """A table as a pandas frame."""
+    return X if isinstance(X, pd.DataFrame) else pd.DataFrame({name: _series(X[name]) for name in input_names(X)})
+
+
 def _column(X, j):
     """A column of an array or a table, as an array or a Series."""
     return X.iloc[:, j] if isinstance(X, pd.DataFrame) else _series(X[:, j])
@@ -52,8 +57,7 @@ class InputRows:
         X = device.to_host(device.checked(X)) if device.on_gpu(X) else X
         if hasattr(X, "columns"):
             names = input_names(X)
-            is_kept = isinstance(X, pd.DataFrame) or is_polars(X)  # its methods may be used by steps
-            self.X = X if is_kept else pd.DataFrame({name: _series(X[name]) for name in names})
+            self.X = X if is_polars(X) else as_pandas(X)  # its methods may be used by steps
         else:
             self.X = X.tocsr() if issparse(X) else np.asarray(as_rows(X))
             if self.X.dtype.kind == "U" and not hasattr(X, "dtype"):

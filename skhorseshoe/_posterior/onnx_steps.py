@@ -4,7 +4,9 @@ from itertools import count
 from traceback import walk_tb
 
 import numpy as np
+import pandas as pd
 
+from .input_rows import as_pandas
 from .onnx_converters import converters
 from .predict import flat_draws
 
@@ -20,13 +22,9 @@ def convert(skl2onnx, steps, X, opset):
     """X : rows that tell the types of the inputs, or None of float64."""
     nodes, shapes = converters(skl2onnx)
     try:
-        from skl2onnx.algebra.type_helper import guess_initial_types
-        from skl2onnx.common.data_types import DoubleTensorType
-
-        inputs = [("X", DoubleTensorType([None, steps.n_features_in_]))]
         made = skl2onnx.convert_sklearn(
             steps,
-            initial_types=inputs if X is None else guess_initial_types(_plain(X)),
+            initial_types=_types(X, steps.n_features_in_),
             target_opset=opset,
             custom_conversion_functions=nodes,
             custom_shape_calculators=shapes,
@@ -92,12 +90,38 @@ def check(onnx, made, steps, classifier, X):
         )
 
 
+def _types(X, n_columns):
+    """The inputs with their types, as skl2onnx takes them. X : see ``convert``."""
+    from skl2onnx.algebra.type_helper import guess_initial_types
+    from skl2onnx.common.data_types import DoubleTensorType
+
+    if X is None:
+        return [("X", DoubleTensorType([None, n_columns]))]
+    if not hasattr(X := _plain(X), "columns"):
+        return guess_initial_types(X)
+    inputs = []
+    for name in X.columns:
+        try:
+            inputs += guess_initial_types(X[[name]])
+        except Exception as error:
+            raise TypeError(f"skl2onnx knows no type of {X[name].dtype}, that of column {name!r} of X") from error
+    return inputs
+
+
 def _plain(X):
-    """Columns of a pandas frame that hold numbers or booleans and <NA> as float64 with nan, which ONNX has."""
-    if not hasattr(X, "astype") or not hasattr(X, "dtypes"):
+    """A table as a pandas frame of types that ONNX has: numbers or booleans with <NA> as float64 with nan, and text and
+    categories of text as objects."""
+    if not hasattr(X, "columns"):
         return X
-    plain = {name: getattr(kind, "numpy_dtype", None) for name, kind in X.dtypes.items()}
-    return X.astype({name: np.float64 for name, kind in plain.items() if kind is not None and kind.kind in "biuf"})
+    X, plain = as_pandas(X), {}
+    for name, kind in X.dtypes.items():
+        of_levels = kind.categories.dtype if isinstance(kind, pd.CategoricalDtype) else kind
+        number = getattr(of_levels, "numpy_dtype", None)
+        if number is not None and number.kind in "biuf":
+            plain[name] = np.float64
+        elif of_levels.kind == "O":
+            plain[name] = object
+    return X.astype(plain)
 
 
 def _inputs(onnx, made, X):
@@ -111,14 +135,17 @@ def _inputs(onnx, made, X):
 
 def _first_line(error):
     """What another library says, without its advice for its own developers."""
-    return str(error).split("\n")[0].split(" You may raise an issue")[0].rstrip(". ") + "."
+    return str(error).split("\n")[0].split(" You may raise an is")[0].rstrip(". ") + "."
 
 
 def _not_converted(steps, X, error):
     """An error that names the step, as skl2onnx held it when it failed, and what to do."""
     held = [frame.f_locals.get("operator") for frame, _ in walk_tb(error.__traceback__)]
     at_work = [entry.raw_operator for entry in held if getattr(entry, "raw_operator", None) is not None]
-    way_out = f"Give X as an array, or a pandas frame with columns of int64, float, bool or strings. {_WAY_OUT}"
+    way_out = (
+        "Give X as an array, or a table with only the columns that the steps use, of int64, float, bool or strings. "
+        f"{_WAY_OUT}"
+    )
     if at_work:
         way_out = _WAY_OUT
     elif X is None and hasattr(steps, "feature_names_in_"):
