@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils.arrays import dense
-from .._utils.names import are_names, finder
+from .._utils.names import are_names, finder_in_fit
 from .factors import Factors, called
 
 
@@ -47,7 +47,7 @@ def _by_factor(group_slopes, labels, names):
     """The numbers of the columns by name, by factor."""
     if not group_slopes:
         raise ValueError("group_slopes is an empty dict: give columns, as in {'patient': ['time']}, or None.")
-    find = finder(names, "columns of X", " Give names of a table, or numbers of columns.", numbered=True)
+    find = finder_in_fit(names, " Give names of a table, or numbers of columns.")
     wanted = {}
     for factor, columns in group_slopes.items():
         if factor not in labels or factor is None:

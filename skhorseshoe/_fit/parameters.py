@@ -15,7 +15,7 @@ from .._mcmc.burn_in import AUTO
 from .._mcmc.prior import PER_CONTRAST, WIDE_PER_CONTRAST
 from .._model.horseshoe import LARGEST_SCALE, LEAST_SCALE
 from .._utils import sklearn_compat
-from .._utils.names import finder, plain
+from .._utils.names import finder_in_fit, plain
 from .._utils.sklearn_compat import StrOptions
 from ..diagnostics import MIN_ESS_PER_CHAIN
 
@@ -149,7 +149,7 @@ def column_mask(unpenalized, names):
         mask[:] = values
     else:
         cure = f" Give names of a table, indices from {-p} to {p - 1}, or a mask."
-        find = finder(names, "columns of X", cure, numbered=True)
+        find = finder_in_fit(names, cure)
         columns = [find(value, "unpenalized") for value in values]
         if len({*columns}) < len(columns):
             raise ValueError(f"unpenalized has a column more than once: {values[:9]}. Give a mask as booleans.")
@@ -167,7 +167,7 @@ def scales_of_prior(prior_scale, names, unpenalized):
         return scales
     if hasattr(prior_scale, "items"):  # a Series too, which goes by its labels
         keys, values = zip(*prior_scale.items(), strict=True) if len(prior_scale) else ((), ())
-        find = finder(names, "columns of X", f" Give names of a table, or indices from {-p} to {p - 1}.", numbered=True)
+        find = finder_in_fit(names, f" Give names of a table, or indices from {-p} to {p - 1}.")
         columns = [find(key, "prior_scale") for key in keys]
         if len({*columns}) < len(columns):
             raise ValueError(f"prior_scale has a column more than once: {[*keys][:9]}.")

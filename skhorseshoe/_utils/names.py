@@ -20,7 +20,11 @@ _PLAIN = str | bool | int | float | None
 def names_of(model):
     """Names of the features: the labels of the table's columns, or x0, x1, ... if the data had none."""
     labels = next((getattr(model, name) for name in _LABELS if hasattr(model, name)), None)
-    return [f"x{j}" for j in range(model.n_features_in_)] if labels is None else list(labels)
+    return _numbered(model.n_features_in_) if labels is None else list(labels)
+
+
+def _numbered(n):
+    return [f"x{j}" for j in range(n)]
 
 
 class Unnamed(str):
@@ -157,6 +161,7 @@ def finder(known, things, otherwise="", numbered=False, missing="raise", choice=
         raise ValueError(f"missing={missing!r}: names that are none of the {things} can 'raise' or be 'ignore'd.")
     known = list(known)
     index, times, n = {name: j for j, name in enumerate(known)}, Counter(known), len(known)
+    are_made_up = known == _numbered(n)
     if numbered and any(isinstance(name, Real) for name in known) and known != [*range(n)]:
         numbered, otherwise = False, " In a table whose labels are numbers, a number is a label."
 
@@ -168,7 +173,7 @@ def finder(known, things, otherwise="", numbered=False, missing="raise", choice=
                 return int(name) % n
             if missing == "ignore" and isinstance(name, Hashable) and not is_number:
                 return None
-            near = get_close_matches(name, map(str, known), n=3) if isinstance(name, str) else []
+            near = get_close_matches(name, map(str, known), n=3) if isinstance(name, str) and not are_made_up else []
             hint = f" Did you mean {', '.join(map(repr, near))}?" if near else otherwise
             raise ValueError(
                 f"{where}: there is no {name!r} among the {n} {things}.{hint}{'' if is_number else choice}"
@@ -178,3 +183,13 @@ def finder(known, things, otherwise="", numbered=False, missing="raise", choice=
         return index[name]
 
     return find
+
+
+def finder_in_fit(names, cure):
+    """``finder`` of columns of the X of a fit. cure : the forms that are allowed, in words."""
+    if names == _numbered(len(names)):
+        cure += (
+            " Columns of an array have no names: behind steps of a Pipeline, set_output(transform='pandas') on these "
+            "gives names, as 'standardscaler__age' for 'age'."
+        )
+    return finder(names, "columns of X", cure, numbered=True)

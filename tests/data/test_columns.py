@@ -42,6 +42,7 @@ def test_names_indices_and_masks_mean_the_same_columns(data):
 
 @pytest.mark.parametrize(("names", "given", "says"), [
     (None, ["a"], r"no 'a' among the 4 columns of X.*names of a table"),
+    (None, ["x"], r"no 'x' among the 4 columns of X\. Give names .*set_output\(.*'standardscaler__age' for 'age'\.$"),
     (None, [4], "no 4 among .*-4 to 3"),
     (None, [0, 0, 1, 0], "a column more than once: .*as booleans"),
     (None, [True, False], "a mask of 2 entries, but X has 4 columns"),
