@@ -231,11 +231,13 @@ def test_what_is_of_two_classes_says_of_which_model_and_that_takes_it(what, mode
 
 
 def test_what_is_not_there_says_what_to_do(model):
-    for ask in (inspection.sensitivity, lambda fitted: inspection.with_prevalence(fitted, 0.1)):
-        with pytest.raises(ValueError, match="not for a fit to 3 classes: fit y == a class"):
-            ask(model)
+    with pytest.raises(ValueError, match="not for a fit to 3 classes: fit y == a class"):
+        inspection.with_prevalence(model, 0.1)
     with pytest.raises(ValueError, match=r"takes no model of y = 'elm' within .*inspection\.against makes"):
         HorseshoeSelector(inspection.one_vs_rest(model, "elm"), prefit=True).fit(X)
+    for part in (model, inspection.one_vs_rest(model, "elm"), inspection.against(model, "elm", "ash")):
+        with pytest.raises(ValueError, match=r"leave groups out\. .*; one to y == a class does"):
+            part.predict_proba(X, np.arange(240))
     with pytest.raises(ValueError, match="Leave groups out, or fit y == a class"):
         HorseshoeProbitClassifier(**FAST).fit(X, Y, groups=np.arange(240) % 20)
     with pytest.raises(ValueError, match="Use sampler='hmc' or 'auto'"):

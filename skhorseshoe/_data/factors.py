@@ -183,6 +183,11 @@ def match_factors(of_fit, groups, n, are_new):
     return Matched(codes, own, (known, all_labels), told, names)
 
 
+def of_new_factors(groups, n):
+    """``Matched`` of groups of n rows, of which a fit without groups has seen none."""
+    return match_factors(dict.fromkeys(check_factors(groups, n, of_series=True), ()), groups, n, True)
+
+
 def labels_of_rows(labels, rows):
     """The labels of some rows, as a user may give them. labels : from ``check_factors``. rows : numbers or a mask."""
     taken = {name: values[rows] for name, values in labels.items()}

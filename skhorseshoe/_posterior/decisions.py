@@ -9,12 +9,13 @@ import pandas as pd
 from scipy.special import expit, logit
 from sklearn.utils.validation import _num_samples
 
+from .._data.factors import of_new_factors
 from .._data.input_table import refuse_lazy, warn_if_reordered
 from .._data.labels import is_second
 from .._utils.errstate import guarded
 from .classes import event_of, refuse_classes, shown_classes
 from .estimates import interval
-from .grouped_prediction import matched_groups
+from .grouped_prediction import is_grouped, matched_groups
 from .mixin import level_of
 from .pipeline import prepared, unwrap
 from .resampling import row_counts, units_of, warn_of_rows_alone
@@ -65,7 +66,8 @@ def net_benefit(
     sample_weight : array-like of shape (n_samples,) or None, default=None
         Weights of the rows: a row of weight w counts as w rows.
     groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
-        The groups of the rows, and their offsets.
+        The groups of the rows, and their offsets. With ``y`` groups are also what is drawn, see the notes, and any
+        model takes them.
     random_state : int, RandomState instance or None, default=0
         Seed of the draws with ``y``.
 
@@ -97,7 +99,7 @@ def net_benefit(
 
     Rubin, D. B. (1981). The Bayesian bootstrap. Annals of Statistics 9, 130-134.
     """
-    classifier, matched, arguments = matched_rows(model, X, y, groups, offset, new_groups, "net_benefit")
+    classifier, matched, arguments = matched_rows(model, X, y, groups, offset, new_groups, "net_benefit", True)
     level = level_of(classifier, level)
     p = classifier.predict_proba(**arguments)[:, 1]
     counts = row_counts(X, sample_weight, len(p))
@@ -182,7 +184,7 @@ def calibration(
     ----------
     Cox, D. R. (1958). Two further applications of a model for binary regression. Biometrika 45, 562-565.
     """
-    classifier, matched, arguments = matched_rows(model, X, y, groups, offset, new_groups, "calibration")
+    classifier, matched, arguments = matched_rows(model, X, y, groups, offset, new_groups, "calibration", True)
     p = classifier.predict_proba(**arguments)[:, 1]
     y, counts = is_second(y, p, classifier), row_counts(X, sample_weight, len(p))
     warn_of_rows_alone(classifier, matched, "intervals are")
@@ -222,9 +224,9 @@ def calibration_of(p, y, units, level, random_state):
     return frame
 
 
-def matched_rows(model, X, y, groups, offset, new_groups, what="A display of probabilities"):
+def matched_rows(model, X, y, groups, offset, new_groups, what="A display of probabilities", are_units=False):
     """The classifier, the matched groups of the rows, and arguments for predictions, which need not say again how many
-    groups are known."""
+    groups are known. are_units : whether groups have a use for a model without groups, that rows are drawn by them."""
     steps, classifier = unwrap(model)
     if y is not None and hasattr(classifier, "_others_excluded"):
         raise ValueError(
@@ -235,7 +237,11 @@ def matched_rows(model, X, y, groups, offset, new_groups, what="A display of pro
     refuse_lazy(X)
     warn_if_reordered(X, y=y)
     rows = prepared(steps, X, groups=groups, offset=offset)
-    matched = matched_groups(classifier, None if groups is None else _num_samples(rows), groups, new_groups)
+    n, labels = None if groups is None else _num_samples(rows), groups
+    are_units = are_units and n is not None and y is not None and not is_grouped(classifier)
+    groups = None if are_units else groups
+    matched = matched_groups(classifier, n, groups, new_groups)
+    matched = of_new_factors(labels, n) if are_units else matched
     return classifier, matched, {"X": rows, "groups": groups, "offset": offset, "new_groups": bool(new_groups)}
 
 

@@ -110,6 +110,11 @@ def _classes_with_utilities(model):
     return model.classes_ if model.intercept_draws_.ndim > 2 else ()
 
 
+def is_of_several(model):
+    """Whether a model is fitted to more than two classes without an order, or made of such a fit."""
+    return len(_classes_with_utilities(model)) > 0 or hasattr(model, "_others_excluded")
+
+
 def matched_groups(model, n, groups, new_groups):
     """``Matched`` of the groups of n rows, as ``match_factors`` gives it, or None; an error if the model was fitted
     without. With new_groups=None a warning says how many labels are known."""
@@ -118,7 +123,10 @@ def matched_groups(model, n, groups, new_groups):
     if groups is None:
         return None
     if not is_grouped(model):
-        raise ValueError("This model was fitted without groups: leave groups out, or fit with them.")
+        cure = ", or fit with them."
+        if is_of_several(model):
+            cure = ". A fit to several classes without an order takes none; one to y == a class does."
+        raise ValueError(f"This model was fitted without groups: leave groups out{cure}")
     matched = match_factors(model.groups_, groups, n, bool(new_groups))
     if new_groups is None:
         warn_once(_KNOWN.format(matched.told), UserWarning, "known groups")

@@ -79,14 +79,16 @@ def test_without_labels_each_draw_of_the_posterior_has_its_own(model, rows):
     assert curve.draws.index.get_level_values("chain").nunique() == 2
 
 
-def test_rows_of_a_group_are_drawn_together(grouped, rows):
-    """Twenty patients, each of whom is there three times, are twenty."""
+def test_rows_of_a_group_are_drawn_together(grouped, model, rows):
+    """Twenty patients, each of whom is there three times, are twenty; also for a model without groups."""
     X, y = rows[0][:20], rows[1][:20]
     again = np.repeat(np.arange(20), 3)
     for ask in (lambda *given, **more: net_benefit(*given, THRESHOLDS, **more), calibration):
         once = ask(grouped, X, y, groups=np.arange(20), new_groups=True)
         thrice = ask(grouped, X[again], y[again], groups=again, new_groups=True)
         np.testing.assert_allclose(thrice.draws, once.draws, rtol=1e-6, atol=1e-9)
+        plain = [ask(model, X[i], y[i], groups={"patient": i}).draws for i in (np.arange(20), again)]
+        np.testing.assert_allclose(*plain, rtol=1e-6, atol=1e-9)
         with pytest.warns(UserWarning, match="the intervals are too narrow"):
             alone = ask(grouped, X[again], y[again])
         moves = once.draws.std() > 0  # at a threshold that no probability reaches nothing does
