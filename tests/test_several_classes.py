@@ -238,6 +238,8 @@ def test_what_is_not_there_says_what_to_do(model):
     for part in (model, inspection.one_vs_rest(model, "elm"), inspection.against(model, "elm", "ash")):
         with pytest.raises(ValueError, match=r"leave groups out\. .*; one to y == a class does"):
             part.predict_proba(X, np.arange(240))
+        with pytest.raises(ValueError, match=r"sensitivity (takes no part of|is not for) a fit to .*it y == a class"):
+            inspection.sensitivity(part)
     with pytest.raises(ValueError, match="Leave groups out, or fit y == a class"):
         HorseshoeProbitClassifier(**FAST).fit(X, Y, groups=np.arange(240) % 20)
     with pytest.raises(ValueError, match="Use sampler='hmc' or 'auto'"):

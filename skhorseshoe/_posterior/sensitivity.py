@@ -26,7 +26,7 @@ from ..diagnostics import mcse_mean
 from .arviz import log_normal, log_prior
 from .classes import has_sizes, needs_two
 from .estimates import SCALE_ROW, other_quantities, scale_names
-from .grouped_prediction import draws_with_effects, is_grouped
+from .grouped_prediction import draws_with_effects, is_grouped, is_of_several
 from .loo import LEAST_DRAWS, highest_good_k, relative_efficiency, smoothed_weights, tail_length
 from .ordered import cut_points, is_ordered
 from .pipeline import named, prepared, unwrap
@@ -126,9 +126,10 @@ def sensitivity(
     if isinstance(delta, bool) or not isinstance(delta, Real) or not 0 < delta <= 1:
         raise ValueError(f"delta must be above 0 and at most 1; got {delta!r}.")
     if hasattr(classifier, "_derived"):
-        raise ValueError(
-            f"This is the model {classifier._derived}: ask the one that was fitted, if that is of two classes."
-        )
+        cure = "ask the one that was fitted."
+        if is_of_several(classifier):
+            cure = "sensitivity takes no part of a fit to several classes without an order. Fit y == a class."
+        raise ValueError(f"This is the model {classifier._derived}: {cure}")
     labelled = None
     if X is not None:
         if (groups is None) != (not is_grouped(classifier)):
