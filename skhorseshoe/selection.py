@@ -72,8 +72,8 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         For "dss" (the other rules ignore it): choose the number of columns by how well it predicts rows that were held
         out. The posterior is drawn and its path searched anew without each fold, with the parameters of the classifier
         (but its ``checkpoint``), one fold after another; the rows are copied. An int, at least 2, is the number of
-        folds, stratified by y and not shuffled; an iterable has pairs of the numbers of the rows to fit and of those to
-        hold out; ``GroupKFold(5)`` splits by the ``groups`` of ``fit``. None is the choice by ``level``.
+        folds, stratified by y and not shuffled; an iterable has pairs of numbers of rows, to fit and to hold out;
+        ``GroupKFold(5)`` splits by the ``groups`` of ``fit``, an int does not. None is the choice by ``level``.
     min_features : int, default=0
         Keep at least so many columns, those that are not shrunk included; all, where there are fewer. Where the rule
         keeps less, those that it ranks next come with them, although they have not passed it: for "dss" the next on its

@@ -146,6 +146,8 @@ def test_what_cannot_be_split_is_refused(problem):
     with pytest.raises(ValueError, match="requires y"):
         HorseshoeSelector(clone(SHORT).fit(X, y), prefit=True, cv=2).fit(X)
     groups = np.repeat(np.arange(30), 10)
+    with pytest.warns(UserWarning, match=r"others of it are held out\. cv=GroupKFold\(2\) holds out whole groups"):
+        HorseshoeSelector(SHORT, cv=2).fit(X, y, groups=groups)
     by_group = HorseshoeSelector(SHORT, cv=list(GroupKFold(3).split(X, y, groups))).fit(X, y)
     assert by_group.sizes_["n_rows"] == 300
 

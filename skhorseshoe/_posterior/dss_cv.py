@@ -5,6 +5,7 @@ only the columns that are left out make a difference. The coefficients by which 
 do: they are one point, while the model's probability is a mean over the posterior. ``projections.py`` has them.
 """
 
+from numbers import Integral
 from warnings import catch_warnings
 
 import numpy as np
@@ -38,6 +39,13 @@ def splits_of(cv, X, y, groups=None):
     if groups is not None:
         groups, *others = check_factors(groups, len(y)).values()
         groups = None if others else groups  # no splitter takes several factors
+        if isinstance(cv, Integral):
+            whole, groups = f"cv=GroupKFold({cv})", None
+            whole = f"cv=list(GroupKFold({cv}).split(X, y, labels)), of one factor," if others else whole
+            warn(
+                f"cv={cv} splits rows, whatever groups they are of, so that rows of a group are fitted while others of "
+                f"it are held out. {whole} holds out whole groups."
+            )
     try:
         splits = list(check_cv(cv, y, classifier=True).split(X, y, groups))
     except ValueError as error:
