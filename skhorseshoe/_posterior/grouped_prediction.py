@@ -91,7 +91,7 @@ def given_rows(model, X, groups, offset, new_groups=None):
             entry, shape = "numbers for each row, one of each class of the fit", f"(len(X), {len(classes)})"
         raise ValueError(
             "This model was fitted with an offset, without which its scores are not known: give offset= here too, "
-            f"{entry} (np.zeros({shape}) for none)."
+            f"{entry} (np.zeros({shape}) for none). scikit-learn's scorers hand none on: fit and predict fold by fold."
         )
     if offset is not None and not has_offset:
         raise ValueError("This model was fitted without an offset: leave offset out, or fit with one.")
