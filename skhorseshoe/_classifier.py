@@ -62,15 +62,15 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
     draws_dtype : {"float64", "float32"}, default="float64"
         Type of the coefficient draws. float32 takes half the memory, rounds to 7 digits and has a maximum of 8.5e37.
     fit_intercept : bool, default=True
-        Add an intercept, which is not shrunk. Its prior is N(0, 100^2) at the mean of the columns.
+        Add an intercept, which is not shrunk. Its prior is N(0, 100^2) at the mean of the columns. Without one,
+        "per_contrast" and the wide prior of ``unpenalized`` are by deviations from 0, not from the mean.
     global_scale : float or None, default=None
         Scale tau_0 of the prior tau ~ C+(0, tau_0), from 1e-100 to 1e100. A smaller value means fewer coefficients away
         from zero. None means 1, unless ``expected_nonzero`` is given.
     group_scale : float or dict, default=1
         With ``groups`` in ``fit``, the scale of the prior s ~ C+(0, group_scale) of the standard deviation s of the
         groups' effects, from 1e-100 to 1e100; the noise of a row has standard deviation 1. With several factors it is
-        that of each, or a dict has one for each by name. Of a factor with slopes it is the scale of the half-t priors
-        of all its standard deviations.
+        that of each, or a dict has one for each by name. Of a factor with slopes it is that of all its half-t priors.
     group_slopes : dict or None, default=None
         With ``groups`` by name in ``fit`` (a table, a dict, or a Series with a name), columns whose effects differ
         between the groups of a factor: {"patient": ["time"]}. What a group adds to the score at the means of these
