@@ -188,7 +188,7 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         (Piironen & Vehtari 2017); before any data, "share_certain", the share of rows whose probability by the shrunk
         columns is beyond 0.01 and 0.99, and "n_relevant", the median number of effects above 0.1 for one standard
         deviation, of several classes those of one against another; with groups "group_scale"; with ``prior_scale`` that
-        of each column, inf for a wide prior.
+        of each column, inf for a wide prior. Both before any data are of 400 draws: an error of the share up to 0.025.
     n_features_in_, feature_names_in_ : int, ndarray of shape (n_features,)
         Number of columns of X, and their names, if X was a table with string names.
 

@@ -199,8 +199,8 @@ def credible_sets(
         If it is not fitted.
     ValueError
         If X, correlations and sets are all None or cannot be used, sets or terms have unknown columns, ``level``,
-        ``q``, ``threshold`` or ``effect`` is out of range, or the draws are too few to tell errors as rare as ``level``
-        or ``q`` asks for.
+        ``q``, ``threshold`` or ``effect`` is out of range, the draws are too few to tell errors as rare as ``level``
+        or ``q`` asks for, or the model has several classes without an order.
     MemoryError
         As for `correlated_sets`.
 

@@ -285,7 +285,7 @@ def levels(
         If there is no such category, it has one level, is itself a level of another, or ``reference`` is none of its
         levels; if the steps make interactions of it, so that a level does not add the same to all rows; if ``effect``
         is below 0; if X is needed and not given, or has other columns than the model; if a weight is negative, or all
-        are 0.
+        are 0; if the model has several classes without an order.
 
     Examples
     --------

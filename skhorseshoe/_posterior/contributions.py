@@ -99,7 +99,8 @@ def contributions(
         If ``terms`` is none of those above.
     ValueError
         If X or ``reference`` do not have the columns of the model, terms overlap or have unknown columns, a step has no
-        names for its columns, or ``top`` is below 1; other errors are those of `marginal_effects`.
+        names for its columns, ``top`` is below 1, or the model was fitted with an offset or ``group_slopes``; other
+        errors are those of `marginal_effects`.
     MemoryError
         If the result does not fit in memory; before anything is computed.
 

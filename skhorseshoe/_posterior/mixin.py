@@ -113,7 +113,7 @@ class PosteriorMixin:
             Carlo error allows, and cuts and escapes names that a terminal cannot show; it holds them all. Its
             ``to_markdown`` and ``to_latex`` write it as it is printed.
 
-            Of several classes without ``of``: the mean and the ends of the interval of the size of a column, the root
+            Of several classes without ``of``: mean, sd and the ends of the interval of the size of a column, the root
             of the sum of its squared coefficients over the classes; means of the coefficients by class, of up to 12,
             under their labels as text (with quotes if one is the name of another column, such as "mean");
             probability (that one standard deviation of the column has an effect above 0.1 in its most probable
@@ -189,7 +189,8 @@ class PosteriorMixin:
         TypeError
             If ``sets`` is not a dict.
         ValueError
-            If a set is empty, has a column twice or one that is not of this model, or ``level`` is not in (0, 1).
+            If a set is empty, has a column twice or one that is not of this model, ``level`` is not in (0, 1), or the
+            model has several classes without an order.
         """
         check_is_fitted(self)
         return sets_frame(self, sets, level_of(self, level), missing)
@@ -234,7 +235,10 @@ class PosteriorMixin:
             group_scale, with groups; and of the coefficients of columns that are not shrunk, if any: unpenalized
             (chain, draw, unpenalized_feature). With X and y also "log_likelihood": y (chain, draw, row), and
             "observed_data": y (row), 1 for the second class, else 0, or of ordered classes the place from the lowest,
-            0, on.
+            0, on. Of several classes without an order coef (chain, draw, class, feature) and intercept (chain, draw,
+            class), the log prior of which is "intercepts", of all together. With several factors or slopes the name
+            follows, group_scale_p, group_effect_p and with slopes group_scale_p:time and group_correlation_p, p:time;
+            the log prior group_scale_p is then of all scales and correlations of p.
 
         Raises
         ------
@@ -243,7 +247,7 @@ class PosteriorMixin:
         ValueError
             If the model is one of two classes that was made of one of more, one of X and y is missing, the rows are not
             those of the fit, with the labels, weights and offsets that they had there, y holds a label that is not in
-            ``classes_``, or a weight is negative.
+            ``classes_``, or a weight is negative; or X and y are given, and the model was fitted with groups.
         MemoryError
             If the log-likelihood does not fit in memory; before anything is computed.
 

@@ -83,7 +83,9 @@ class PredictionsMixin(PosteriorMixin):
         """The probability of the second class, or of each of more than two, under every draw: a sample of its posterior
         for each row.
 
-        Its average over all draws is ``predict_proba``. The result for a row does not depend on the other rows of X.
+        Its average over all draws is ``predict_proba``. With ``groups`` whose effects, above 256 MiB, were kept for
+        some draws only, rows of new groups use these too, and their average is only near it. The result for a row does
+        not depend on the other rows of X.
 
         Parameters
         ----------
@@ -154,8 +156,9 @@ class PredictionsMixin(PosteriorMixin):
         Returns
         -------
         interval : ndarray of shape (n_samples, 2), float64
-            Lower and upper end, in [0, 1]: quantiles of the row of ``predict_proba_samples``. Of more than two
-            classes of shape (n_samples, n_classes, 2), for each class in the order of ``classes_``.
+            Lower and upper end, in [0, 1]: quantiles of the row of ``predict_proba_samples``, of a new group of all
+            draws. Of more than two classes of shape (n_samples, n_classes, 2), for each class in the order of
+            ``classes_``.
 
         Raises
         ------
