@@ -72,8 +72,9 @@ def contributions(
     X : array-like, table or sparse matrix of shape (n_samples, n_features)
         A few rows, as ``model.predict_proba`` takes them.
     reference : array-like or Series of shape (n_features,), dict, table of one row, or None, default=None
-        The row to compare with, such as ``X_train.median()``. None is the average row: the means of the classifier's
-        columns in the fit, by their weights.
+        The row to compare with, such as ``X_train.median()``, with a value for each column of X, which may leave out
+        those that no step uses. None is the average row: the means of the classifier's columns in the fit, by their
+        weights.
     level : float or None, default=None
         Level of the credible interval, in (0, 1); None takes ``credible_level`` of the classifier.
     terms : dict, "auto" or None, default="auto"

@@ -148,9 +148,9 @@ def _imputed(step, names):
 def _by_columns(step, names):
     place_of, found = _places_in_fit(step, names), {}
     for name, transformer, _ in step.transformers_:
-        places = [place_of(j) for j in step._transformer_to_input_indices[name]]
-        if transformer == "drop" or not len(places):
-            continue
+        if transformer == "drop" or not len(inputs := step._transformer_to_input_indices[name]):
+            continue  # a table may lack what is dropped
+        places = [place_of(j) for j in inputs]
         columns, _ = _origins_in_step(transformer, [names[j] for j in places])
         found |= enumerate(_composed(columns, _alone(places)), step.output_indices_[name].start)
     return [found[k] for k in range(len(found))]

@@ -125,10 +125,10 @@ def test_columns_of_equal_names_are_followed_by_place(behind):
 def test_a_name_that_a_table_has_twice_is_refused_where_it_tells_the_place():
     steps = [
         ColumnTransformer([("scaled", StandardScaler(), ["dose", "age"])]).fit(
-            pd.DataFrame(np.eye(2), columns=["age", "dose"])
+            pd.DataFrame(np.eye(3), columns=["age", "dose", "name"])
         )
     ]
-    assert [one.inputs for one in origins(steps, ["id", "dose", "age"])] == [(1,), (2,)]
+    assert [one.inputs for one in origins(steps, ["id", "dose", "age"])] == [(1,), (2,)]  # and need not be there
     with pytest.raises(ValueError, match=r"2 columns are called 'dose', .* in another order than in the fit"):
         origins(steps, ["dose", "age", "dose"])
 
