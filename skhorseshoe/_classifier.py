@@ -89,8 +89,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         stay as they are; a Series goes by its labels.
     ordered : bool or list, default=False
         Whether the classes of y have an order, which fits one model to all of them: z = x beta + e, e ~ N(0, 1), and y
-        is the class between whose cut points z is. True takes the order of numbers, booleans or an ordered pandas
-        Categorical; a list names the classes from lowest to highest. Positive coefficients favour higher classes. False
+        is the class between whose cut points z is. True takes the order of numbers, booleans, an ordered pandas
+        Categorical or a polars Enum; a list has the classes from the lowest. Positive coefficients favour higher. False
         takes more than two classes as alike: each has a utility, and y is the class whose utility is the largest. On
         the CPU, of a Dask cluster too (dense rows), without "pxda"; in an order without "gibbs", else without groups.
     class_weight : dict, "balanced" or None, default=None

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
@@ -41,6 +42,7 @@ def fit(y, **how):
         (True, Y),
         (True, Y.array),
         (True, Y.to_frame()),
+        (True, pl.Series(Y.astype(str), dtype=pl.Enum(LEVELS))),
         (LEVELS, Y.astype(str)),
         (LEVELS, np.asarray(Y)),
         (np.array(LEVELS), Y.astype(str).tolist()),

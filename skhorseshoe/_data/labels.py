@@ -123,6 +123,8 @@ def levels_of(ordered, y, labels):
     if isinstance(ordered, bool | np.bool_):
         if not ordered:
             return None
+        if type(dtype := _dtype_of(y)).__name__ == "Enum":  # of polars, whose order nobody need have meant
+            return dtype.categories.to_list()
         if (levels := order_of(y)) is not None:
             return levels
         classes = np.unique(labels).tolist()
@@ -130,8 +132,8 @@ def levels_of(ordered, y, labels):
             raise ValueError(f"y holds numbers in the sorted order of labels that are text. {_NUMBERED}")
         if len(classes) > 2 and isinstance(classes[0], str):
             raise ValueError(
-                f"ordered=True, and y holds text, which has no order of its own: give the list of the classes from "
-                f"lowest to highest, such as ordered={classes[:_SHOWN]}, or an ordered pandas Categorical."
+                "ordered=True, and y holds text, which has no order of its own: give the list of the classes from "
+                f"lowest on, such as ordered={classes[:_SHOWN]}, an ordered pandas Categorical or a polars Enum."
             )
         return classes
     levels = np.atleast_1d(ordered) if isinstance(ordered, np.ndarray) else ordered
