@@ -46,10 +46,11 @@ def collinear_sets(rows, n_given):
         sample = rows.sampled(max(1, _MOST_PRODUCTS // (1 + sample.nnz // sample.shape[0]) ** 2))
     elif sample.shape[0] < _FEWEST_ROWS * sample.shape[1] <= _FEWEST_ROWS * _MOST_APART:
         sample = rows.sampled(_FEWEST_ROWS * sample.shape[1])
-    if sample.shape[1] > rows.stood_for(sample, n_given):
+    n = rows.stood_for(sample, n_given)
+    if sample.shape[1] > n:
         return CollinearSets(levels, shared)
     spread[[each.columns[-1] for each in levels + shared]] = 0.0  # the others of its set determine it
-    columns = _columns_to_sum(sample, spread, rows.stood_for(sample, n_given) // 2)
+    columns = _columns_to_sum(sample, spread, n // 2)
     mean, spread = c.mean_of_X[columns], spread[columns]
     products = _products(sample[:, columns], mean, spread)
     dependent = rows.confirmed(_weighted_sums(columns, products, mean, spread, _NO_VARIANCE, _LEAST_WEIGHT))
@@ -132,7 +133,7 @@ def _weighted_sums(columns, products, mean, spread, variance, least_weight):
 
     columns, mean, spread : (k,). products : of these, (k, k).
     """
-    if not len(columns):
+    if len(columns) < 2:
         return []
     R, order, rank, _ = dpstrf(products, tol=variance)
     # Each column beyond the rank is a weighted sum of columns before it, and of what is left of it.

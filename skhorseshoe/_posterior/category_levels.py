@@ -71,7 +71,7 @@ def levels_of_input(model, steps, X, term, sample_weight):
 
 
 def _that_occur(labels, columns, points, share, held=""):
-    """``Levels`` of those that have a share, of sums of weights."""
+    """``Levels`` of those that occur. share : of each, the sum of the weights of its rows."""
     occurs = share > 0
     labels = [label for label, is_used in zip(labels, occurs, strict=True) if is_used]
     return Levels(labels, columns, points[occurs], share[occurs] / share.sum(), held)

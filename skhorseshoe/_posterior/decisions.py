@@ -237,12 +237,11 @@ def matched_rows(model, X, y, groups, offset, new_groups, what="A display of pro
     refuse_lazy(X)
     warn_if_reordered(X, y=y)
     rows = prepared(steps, X, groups=groups, offset=offset)
-    n, labels = None if groups is None else _num_samples(rows), groups
-    are_units = are_units and n is not None and y is not None and not is_grouped(classifier)
-    groups = None if are_units else groups
+    n, units = None if groups is None else _num_samples(rows), None
+    if are_units and groups is not None and y is not None and not is_grouped(classifier):
+        units, groups = of_new_factors(groups, n), None
     matched = matched_groups(classifier, n, groups, new_groups)
-    matched = of_new_factors(labels, n) if are_units else matched
-    return classifier, matched, {"X": rows, "groups": groups, "offset": offset, "new_groups": bool(new_groups)}
+    return classifier, units or matched, {"X": rows, "groups": groups, "offset": offset, "new_groups": bool(new_groups)}
 
 
 def round_limit(predicted, counts):

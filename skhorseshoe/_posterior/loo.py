@@ -82,8 +82,9 @@ class LeaveOneOut:
 def leave_one_out(model, rows, place, weight, max_draws):
     """``LeaveOneOut`` of ``GivenRows``, or of their groups if they have any; place (n,) of each label among the
     classes; weight (n,) or None."""
+    n_chains = len(model.intercept_draws_)
     if isinstance(max_draws, Integral) and max_draws >= LEAST_DRAWS:  # as many of each chain, and no fewer in all
-        max_draws = max(max_draws, (n_chains := len(model.intercept_draws_)) * ceil(LEAST_DRAWS / n_chains))
+        max_draws = max(max_draws, n_chains * ceil(LEAST_DRAWS / n_chains))
     coef, intercept = predict.flat_draws(model, max_draws)
     n_draws, left_out = predict.n_draws_of(model, intercept), "rows" if rows.codes is None else "groups"
     n = rows.X.shape[0] if rows.codes is None else int(rows.codes.max()) + 1
