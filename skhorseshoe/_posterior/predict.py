@@ -9,13 +9,25 @@ from .._backends import device
 from .._data.labels import places_of
 from .._data.weights import check_weights
 from .._utils.arrays import first_not_finite
+from .._utils.memmap import cut
 from .._utils.memory import check_result
 from .._utils.threads import Threads, count_threads, open_threads
 from .classes import has_classes, log_density_of_class
 from .fitted_rows import check_fitted_on
-from .grouped_prediction import DrawsForRows, by_factor, draws_with_effects, evenly, given_rows, is_grouped, scale_draws
+from .grouped_prediction import (
+    DrawsForRows,
+    GivenRows,
+    by_factor,
+    draws_with_effects,
+    evenly,
+    given_rows,
+    is_grouped,
+    scale_draws,
+)
 from .ordered import own_draws
 from .slopes import factors_of_effects, values_in_rows, variance_terms
+
+_ROWS_SUMMED = 2**13  # rows whose blocks have sums of their own at a time
 
 
 def values_by_row(model, rows, width, values_of, draws=None, of_one=None):
@@ -176,16 +188,22 @@ def _log_densities(model, values, rows, place, weight, own):
 
 def total_log_likelihood(model, rows, place, weight):
     """The log-likelihood of all rows under each draw, with groups under each for which their effects are kept; (m,)."""
-    draws = draws_for_rows(model, rows, alike=True)
-    total, x = np.zeros(n_draws_of(model, draws.intercept)), values_in_rows(model, rows.X)
+    draws, x, total = draws_for_rows(model, rows, alike=True), values_in_rows(model, rows.X), 0.0
+    for some in cut(0, len(place), _ROWS_SUMMED):
+        sums = {}  # by the first row of a block: threads end in any order, and a sum has one
 
-    def use(eta, block, ops):
-        numbers = np.arange(block.start, block.start + len(eta))
-        for places, scores, _, own in _new_and_known(eta, rows.codes, x, block, draws, ops):
-            values = _log_densities(model, ops.to_host(scores), numbers[places], place, weight, own)
-            total[:] += values.sum(axis=0)
+        def use(eta, block, ops, some=some, sums=sums):
+            numbers = np.arange(some.start + block.start, some.start + block.stop)
+            codes = None if rows.codes is None else rows.codes[some]
+            of_some = None if x is None else x[some]
+            sums[block.start] = sum(
+                _log_densities(model, ops.to_host(scores), numbers[places], place, weight, own).sum(axis=0)
+                for places, scores, _, own in _new_and_known(eta, codes, of_some, block, draws, ops)
+            )
 
-    each_predictor(model, rows, draws.coef, draws.intercept, use)
+        given = GivenRows(rows.X[some], None, None if rows.offset is None else rows.offset[some])
+        each_predictor(model, given, draws.coef, draws.intercept, use)
+        total = total + sum(sums[start] for start in sorted(sums))
     return total
 
 

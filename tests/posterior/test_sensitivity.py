@@ -1,5 +1,7 @@
 """Sensitivity to powers of prior and likelihood, against quadrature and ArviZ; what the prior says before data."""
 
+from copy import copy
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,6 +11,7 @@ from scipy.stats import norm
 from skhorseshoe import HorseshoeProbitClassifier, inspection, plotting
 from skhorseshoe._model.before_data import before_data
 from skhorseshoe._posterior import predict, sensitivity
+from skhorseshoe._posterior.grouped_prediction import GivenRows
 from skhorseshoe._posterior.loo import smoothed_weights
 from skhorseshoe.plotting import _prior
 
@@ -124,6 +127,21 @@ def test_groups_cut_points_and_free_columns_have_their_rows(weak_problem, seed):
     assert "(cut 1|2)" in inspection.sensitivity(ordered, frame, three).index
     with pytest.raises(ValueError, match="ask the one that was fitted"):
         inspection.sensitivity(inspection.at_least(ordered, 2))
+
+
+def test_the_likelihood_has_the_same_bits_with_any_number_of_threads(small, monkeypatch):
+    """Threads end in any order, and a sum that all of them add to at once may lose what one has added."""
+    monkeypatch.setattr(predict, "_ROWS_SUMMED", 1000)
+    x = np.random.default_rng(0).standard_normal((3500, 1))
+    model, y = copy(small), x[:, 0] > 0
+    model.coef_draws_, model.intercept_draws_ = small.coef_draws_[:, :250], small.intercept_draws_[:, :250]
+    totals = []
+    for n_jobs in (1, 2, 5, 5):
+        model.n_jobs = n_jobs
+        totals.append(predict.total_log_likelihood(model, GivenRows(x), y, None))
+    assert all(np.array_equal(total, totals[0]) for total in totals)
+    eta = model.coef_draws_.reshape(-1, 1) @ x.T
+    np.testing.assert_allclose(totals[0], log_ndtr(np.where(y, 1, -1) * eta).sum(axis=1), rtol=1e-5)
 
 
 def test_cut_points_without_an_intercept_are_about_zero(weak_problem, seed):
