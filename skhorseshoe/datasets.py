@@ -111,26 +111,18 @@ def make_rare_events(
 
     Parameters
     ----------
-    n_samples : int, default=20000
-        Number of rows.
-    n_features : int, default=50
-        Number of columns; with fewer than five only the first signals are there.
+    n_samples, n_features, dtype, random_state : see `make_sparse_probit`
+        Numbers of rows and of columns (with fewer than five only the first signals are there), type of X, and seed.
     event_rate : float, default=0.005
         The mean of P(y = 1) over the rows, in (0, 1), which the intercept is solved for. The number of ones varies
         about ``n_samples * event_rate``; where that is small there may be none.
     rho : float, default=0.5
         Correlation of neighbouring columns, in (-1, 1).
-    dtype : numpy.float32 or numpy.float64, default=numpy.float64
-        Type of X.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed.
 
     Returns
     -------
-    X : ndarray of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,), int64, 0 or 1
-    coef : ndarray of shape (n_features,), float64
-        The true coefficients.
+    X, y, coef : see `make_sparse_probit`
+        The rows, their labels and the true coefficients.
     intercept : float
         The true intercept.
 
@@ -179,27 +171,19 @@ def make_correlated_probit(
 
     Parameters
     ----------
-    n_samples : int, default=100
-        Number of rows.
-    n_features : int, default=300
-        Number of columns.
+    n_samples, n_features, dtype, random_state : see `make_sparse_probit`
+        Numbers of rows and of columns, type of X and seed.
     rho : float, default=0.6
         Correlation of neighbouring columns, in (-1, 1).
     n_signals : int, default=5
         Number of columns that matter, 0 to ``n_features``.
     signal : float, default=2.0
         Their coefficient.
-    dtype : numpy.float32 or numpy.float64, default=numpy.float64
-        Type of X.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed.
 
     Returns
     -------
-    X : ndarray of shape (n_samples, n_features)
-    y : ndarray of shape (n_samples,), int64, 0 or 1
-    coef : ndarray of shape (n_features,), float64
-        The true coefficients.
+    X, y, coef : see `make_sparse_probit`
+        The rows, their labels and the true coefficients.
 
     Raises
     ------
@@ -234,10 +218,8 @@ def make_patients(n_samples: int = 2000, *, random_state: Seed = None) -> tuple[
 
     Parameters
     ----------
-    n_samples : int, default=2000
-        Number of patients, 1 or more.
-    random_state : int, RandomState, Generator or None, default=None
-        Seed.
+    n_samples, random_state : see `make_sparse_probit`
+        Number of patients, 1 or more, and seed.
 
     Returns
     -------

@@ -211,20 +211,12 @@ def predict_interval(
     ----------
     model : HorseshoeProbitClassifier, Pipeline or search
         Fitted.
-    X : array-like, table or sparse matrix of shape (n_samples, n_features)
-        Rows as ``model.predict_proba`` takes them.
-    level : float or None, default=0.9
-        Posterior probability of the interval, in (0, 1); None takes ``credible_level``.
-    groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
-        The groups of the rows, and their offsets.
-    of_one : bool, default=False
-        Whether the interval of a row with a new group is for one such group, in place of the average over them.
+    X, level, groups, offset, new_groups, of_one : see ``HorseshoeProbitClassifier.predict_interval``
+        The rows, as ``model.predict_proba`` takes them, the level, and what goes with the rows.
 
     Returns
     -------
-    interval : ndarray of shape (n_samples, 2), float64
-        Lower and upper end of the probability of the second class; of more than two classes, of shape (n_samples,
-        n_classes, 2), of each class in the order of ``classes_``.
+    interval : ndarray of shape (n_samples, 2), or of more than two classes (n_samples, n_classes, 2), float64
     """
     steps, classifier = unwrap(model)
     rows = prepared(steps, X, groups=groups, offset=offset)
@@ -245,17 +237,12 @@ def predict_proba_samples(
     ----------
     model : HorseshoeProbitClassifier, Pipeline or search
         Fitted.
-    X : array-like, table or sparse matrix of shape (n_samples, n_features)
-        Rows as ``model.predict_proba`` takes them.
-    max_draws : int or None, default=None
-        Maximum number of draws to use, evenly spaced, equally many from each chain; None uses all.
-    groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
-        The groups of the rows, and their offsets.
+    X, max_draws, groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba_samples``
+        The rows, as ``model.predict_proba`` takes them, the most draws, and what goes with the rows.
 
     Returns
     -------
-    samples : ndarray of shape (n_samples, n_draws_used), float64
-        Of the second class; of more than two classes of shape (n_samples, n_draws_used, n_classes).
+    samples : ndarray of shape (n_samples, n_draws_used), or of more than two classes with an axis for these, float64
     """
     steps, classifier = unwrap(model)
     rows = prepared(steps, X, groups=groups, offset=offset)

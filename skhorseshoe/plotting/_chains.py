@@ -29,7 +29,7 @@ class TraceDisplay(Display):
     """For each quantity the trace of every chain, and the ranks of each chain's draws among all draws.
 
     If the chains have converged, the traces overlap and look like noise, and the ranks of every chain are spread
-    evenly: all bars reach about as high as the dashed line.
+    evenly: all bars reach about as high as the dashed line (Vehtari et al. 2021, see `skhorseshoe.diagnostics`).
 
     Parameters
     ----------
@@ -49,11 +49,6 @@ class TraceDisplay(Display):
     axes_ : ndarray of matplotlib.axes.Axes of shape (n_quantities, 2)
         Traces on the left, ranks on the right.
     figure_ : matplotlib.figure.Figure
-
-    References
-    ----------
-    Vehtari, A., Gelman, A., Simpson, D., Carpenter, B. & Bürkner, P.-C. (2021). Rank-normalization, folding, and
-    localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis 16(2), 667-718.
 
     Examples
     --------

@@ -33,8 +33,6 @@ class PredictiveCheckDisplay(RowsDisplay):
         Which observed shares are outside.
     level : float
         Level of the bands, in (0, 1).
-    label : object
-        Label of the second class.
     by : str
         What the rows are put together by.
 

@@ -103,16 +103,13 @@ class ShrinkageDisplay(RowsDisplay):
     """The shrinkage kappa_j of coefficients: near 1 shrunk to zero, near 0 not shrunk.
 
     What is below one half is a screen for data in which few of many columns matter, without a stated rate of errors: it
-    lets in noise. `CoefficientsDisplay` shows which signs are clear.
+    lets in noise. `CoefficientsDisplay` shows which signs are clear, and `skhorseshoe.HorseshoeSelector` has the
+    references.
 
     Parameters
     ----------
     shrinkage : ndarray of shape (n_features,)
         Posterior means of kappa_j, in [0, 1].
-
-    References
-    ----------
-    Carvalho, C. M., Polson, N. G. & Scott, J. G. (2010). The horseshoe estimator. Biometrika 97, 465-480.
 
     Examples
     --------

@@ -25,8 +25,6 @@ class DecisionCurveDisplay(AxesDisplay):
         Lower and upper ends of the intervals of the net benefit.
     treat_all : ndarray of shape (n_thresholds,)
         The net benefit of acting on all.
-    label : object
-        Label of the second class, where one acts.
 
     Attributes
     ----------

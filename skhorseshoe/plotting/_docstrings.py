@@ -25,6 +25,8 @@ level : float
     Level of the intervals, in (0, 1).
 classes : sequence or None, default=None
     The labels; positive means favour the second one, or of ordered classes higher ones, as the axis then says.
+label : object
+    Label of the second class.
 favours : str or None, default=None
     What positive means favour, in words, of a model that ``inspection.one_vs_rest`` or ``at_least`` has made.
 known_groups : tuple of two int or None, default=None

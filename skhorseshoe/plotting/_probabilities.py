@@ -152,8 +152,6 @@ class PosteriorCalibrationDisplay(AxesDisplay):
         How many rows have each predicted probability.
     level : float
         Level of the band at each point, in (0, 1).
-    label : object
-        Label of the second class.
     calibration : pandas.DataFrame or None, default=None
         The calibration slope and intercept of `skhorseshoe.inspection.calibration`, which stand in the corner; None
         where the rows do not tell them.

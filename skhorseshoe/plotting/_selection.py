@@ -25,9 +25,9 @@ _ROOM = {"x": 1.6, "y": 1.0}  # room for a number, in multiples of Matplotlib's 
 class SelectionPathDisplay(RowsDisplay):
     """What each further column adds to a sparse summary of the posterior, and when the summary is good enough.
 
-    Starting from the summary without any shrunk column, each row adds the columns that the path of the rule
-    "dss" takes next, and shows how far the probabilities then are from those of the posterior mean. The scale is linear
-    up to the dashed line, and logarithmic beyond it.
+    Starting from the summary without any shrunk column, each row adds the columns that the path of the rule "dss" of
+    `skhorseshoe.HorseshoeSelector` takes next, and shows how far the probabilities then are from those of the posterior
+    mean. The scale is linear up to the dashed line, and logarithmic beyond it.
 
     Parameters
     ----------
@@ -40,11 +40,6 @@ class SelectionPathDisplay(RowsDisplay):
         Largest divergence allowed, in the same unit.
     level : float
         Share of the draws that lie within ``radius``, in (0, 1).
-
-    References
-    ----------
-    Hahn, P. R. & Carvalho, C. M. (2015). Decoupling shrinkage and selection in Bayesian linear models: a posterior
-    summary perspective. Journal of the American Statistical Association 110, 435-448.
 
     Examples
     --------
