@@ -14,8 +14,7 @@ from ._data import validation
 from ._posterior.claim_errors import EFFECT, check_bounds, check_draws, check_share
 from ._posterior.classes import refuse_several
 from ._posterior.column_sets import checked_sets
-from ._posterior.correlated import central, clusters, trees
-from ._posterior.correlations import ROUNDING, among, correlations_of
+from ._posterior.correlations import ROUNDING, among, central, clusters, correlations_of, trees
 from ._posterior.credible_sets import CredibleSetSearch, choose_sets, set_frames
 from ._posterior.grouped_prediction import population
 from ._posterior.input_rows import input_names

@@ -162,7 +162,7 @@ SIZES = {
     "columns_of_a_cholesky_factor": "_backends.limits.MOST_CHOLESKY_COLUMNS",
     "columns_of_a_diagonal": "_fit.plan._FEWEST_DIAGONAL_COLUMNS",
     "columns_of_one_block": "_backends._gpu.gaussian.THREADS",
-    "correlations_of_a_block": "_posterior.correlated._CORRELATIONS_AT_A_TIME",
+    "correlations_of_a_block": "_posterior.correlations._CORRELATIONS_AT_A_TIME",
     "draws_of_groups": "_mcmc.group_draws.ROOM_BYTES",
     "extensions": "_mcmc.burn_in.MOST_EXTENSIONS",
     "few_rows": "_backends.line_moves.CHEAP_LINE_ROWS",

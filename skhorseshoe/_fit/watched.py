@@ -7,8 +7,7 @@ import numpy as np
 from scipy.sparse import csc_array, issparse
 
 from .._mcmc.draws import moving
-from .._posterior.correlated import clusters
-from .._posterior.correlations import products_of
+from .._posterior.correlations import clusters, products_of
 from ..diagnostics import ess_bulk, rhat
 
 WATCHED = "(predictions)", "(predictions and sets)"  # names, without and with sets of columns

@@ -17,10 +17,10 @@ from .._utils.names import names_of
 from .._version import __version__
 from . import predict
 from .classes import is_several
-from .group_effects import listed
 from .grouped_prediction import by_factor, is_grouped, scale_draws
 from .ordered import cut_names, cut_points, is_ordered
 from .slopes import covariances_of, slopes_of
+from .summary import listed
 
 
 def _of_groups(model):

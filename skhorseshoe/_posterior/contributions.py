@@ -15,26 +15,28 @@ import pandas as pd
 from .._utils.arrays import dense
 from .._utils.errstate import guarded
 from .._utils.memory import check_matrices
-from .._utils.names import names_of
+from .._utils.names import level_of_name, names_of
 from . import predict
 from . import terms as _terms
 from .classes import event_of, needs_one_score, refuse_classes
 from .estimates import ends_of, interval, means
 from .grouped_prediction import GivenRows, on_average, population, refuse_offset
 from .input_rows import InputRows, classifier_rows, input_names, row_like
+from .level_columns import levels_of_rows
 from .mixin import level_of
 from .origins import column_origins
 from .pipeline import named, unwrap
 from .slopes import refuse_slopes
 from .summary import in_lines, interval_headings, summary_frame
-from .table import Summary
-from .term_values import values_of
+from .table import Summary, value_text
 
 if TYPE_CHECKING:
     from .._types import DataFrame, Mapping, Model, RowsLike
 
 _ROUNDING = 1e-12  # largest mean, in standard deviations, that steps may leave by rounding instead of 0
 _BITS = 2.0**-46  # rounding error of a mean over rows, relative to the value
+_MOST_COLUMNS = 3  # most columns whose values are shown for one term
+_NEAR = 1e-3  # distance from a level, in steps from none to it, up to which a row has it
 
 
 class Differences(NamedTuple):
@@ -193,11 +195,14 @@ def _table_of_terms(model, steps, X, differences, level, terms, top):
     total = np.column_stack([means_of_terms.sum(axis=1), _described(model, differences.difference, level)])
     numbers = np.concatenate([*blocks, total[:, None], proba[:-1, None]], axis=1) + 0.0  # no -0
     last = [*([f"({n_others} others)"] if n_others else []), "(total)", "(probability)"]
-    texts, (origins, _) = {}, column_origins(model, steps, input_names(X.X))
-    texts["value"] = _placed(terms, shown, len(last), lambda t: values_of(t, model, origins, X, differences.rows))
-    if (reference := differences.reference) is not None:
-        origin = differences.origin[None]
-        texts["reference"] = _placed(terms, shown, len(last), lambda t: values_of(t, model, origins, reference, origin))
+    origins, _ = column_origins(model, steps, input_names(X.X))
+    given = {"value": (X, differences.rows)}
+    if differences.reference is not None:
+        given["reference"] = differences.reference, differences.origin[None]
+    texts = {
+        name: _placed(terms, shown, len(last), lambda t, rows=rows: _values_of(t, model, origins, *rows))
+        for name, rows in given.items()
+    }
     titles = np.column_stack([_objects([t.name for t in terms])[shown], *np.tile(_objects(last)[:, None], len(shown))])
     index = _index(X.labels, titles, "term")
     described_by = dict(zip(["mean", "sd", *interval_headings(level)], numbers.reshape(-1, 4).T, strict=True))
@@ -294,6 +299,35 @@ def _placed(terms, shown, n_after, values):
         rows, places = np.nonzero(shown == t)
         texts[rows, places] = np.broadcast_to(values(terms[t]), len(shown))[rows]
     return texts.ravel()
+
+
+def _values_of(term, model, origins, X, rows):
+    """The value of a term in each row of X, ``InputRows``; (n,) object.
+
+    A term that is made of one column of X has its value. Level columns have the level of the row, "none", or "mixed" as
+    at a mean; a few columns their values in a list, a single column of unknown origin the classifier's value, and other
+    terms an empty text.
+
+    origins : the ``Origin`` of each column of the classifier. rows : X as the classifier has it, (n, p).
+    """
+    columns = term.columns.tolist()
+    is_known = all(origins[j].inputs for j in columns)
+    places = sorted({place for j in columns for place in origins[j].inputs}) if is_known else []
+    if len(places) == 1:
+        return X.objects(places[0])
+    indicators = _terms.indicator_sets_by_columns(model).get(tuple(columns))
+    if indicators is not None and all(len(origins[j].inputs) < 2 for j in columns):  # else of several categories
+        names = _terms.names_before(columns, origins, X.names, names_of(model))
+        levels, level = [level_of_name(name, term.name) for name in names], levels_of_rows(rows, indicators)
+        of_level = np.vstack([np.eye(len(columns)), np.zeros(len(columns))])[level]  # the last one where none is
+        distance = abs((rows[:, columns] - indicators.base) / indicators.step - of_level).max(axis=1)
+        return np.where(distance < _NEAR, np.array([*levels, "none"], object)[level], "mixed")
+    if not places and len(columns) == 1:
+        return rows[:, columns[0]].astype(object)
+    if not 0 < len(places) <= _MOST_COLUMNS:
+        return np.full(len(rows), "", object)
+    texts = zip(*(map(value_text, X.objects(place)) for place in places), strict=True)
+    return np.array([", ".join(each) for each in texts], object)
 
 
 def _objects(names):

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from .._utils.names import names_of, title_of
 from ..diagnostics import ess_bulk
 from .claim_errors import at_least_one_in_ess, indicator_sets_of, prob_columns_wrong, prob_term_wrong, size_of
-from .correlated import central
+from .correlations import central
 from .grouped_prediction import on_average
 from .summary import described, favoured, in_lines, interval_headings
 from .table import Summary

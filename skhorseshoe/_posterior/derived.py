@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from sklearn.pipeline import make_pipeline
 
 from . import ordered, several
+from .claim_errors import check_share
+from .classes import has_classes, needs_two
+from .grouped_prediction import is_grouped
 from .pipeline import unwrap
-from .prevalence import with_share
 
 if TYPE_CHECKING:
     from .._types import Model
@@ -145,7 +148,25 @@ def with_prevalence(model: Model, share: float) -> Model:
     >>> bool(abs(with_prevalence(model, 0.05).predict_proba(between)[0, 1] - 0.05) < 0.02)
     True
     """
-    return _behind_its_steps(model, with_share, share)
+    return _behind_its_steps(model, _with_prevalence, share)
+
+
+def _with_prevalence(model, share):
+    if has_classes(model):
+        raise needs_two(model, "with_prevalence")
+    if is_grouped(model):
+        raise ValueError(
+            "with_prevalence takes no model that was fitted with groups: rows that are drawn by their label hide how "
+            "groups differ. Draw whole groups, or fit without groups one row of each."
+        )
+    if hasattr(model, "_derived") and not hasattr(model, "_odds_factor"):
+        raise ValueError(f"This is the model {model._derived}: with_prevalence takes one that was fitted.")
+    share, in_fit, label = check_share("share", share), model._fitted_rows["share"], model.classes_.tolist()[1]
+    corrected = copy(model)
+    corrected._odds_factor = float(share / (1 - share) * (1 - in_fit) / in_fit)
+    corrected._derived = f"of a population in which a share of {share:g} is {label!r}, {in_fit:.3g} in the fit"
+    corrected._saved_run = None
+    return corrected
 
 
 def against(model: Model, label: Any, other: Any) -> Model:

@@ -17,9 +17,8 @@ from . import ordered
 from . import predict as _predict
 from .arviz import from_model
 from .claim_errors import check_share
-from .group_effects import effects_frame
 from .grouped_prediction import given_rows
-from .summary import sets_frame, summary_frame
+from .summary import effects_frame, sets_frame, summary_frame
 
 if TYPE_CHECKING:
     from .._types import DataFrame, Floats, Labels, Mapping, Missing, NDArray, Offsets, RowsLike, Weights

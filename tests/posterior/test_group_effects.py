@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.model_selection import GroupKFold
 
 from skhorseshoe import HorseshoeSelector, inspection, terms
-from skhorseshoe._posterior import group_effects
+from skhorseshoe._posterior import summary
 from skhorseshoe._posterior.dss import weighted_root
 from skhorseshoe._posterior.grouped_prediction import population
 from skhorseshoe.diagnostics import convergence
@@ -55,7 +55,7 @@ def test_moments_of_all_draws_leave_the_scale_of_the_groups(visits, of_patients)
 
 def test_effects_of_groups(of_patients, monkeypatch):
     whole = of_patients.group_effects(0.8)
-    monkeypatch.setattr(group_effects, "_DRAWS_AT_A_TIME", 1000)  # so that groups are taken a few at a time
+    monkeypatch.setattr(summary, "_DRAWS_AT_A_TIME", 1000)  # so that groups are taken a few at a time
     frame = of_patients.group_effects(0.8)
     pd.testing.assert_frame_equal(frame, whole)
     draws = of_patients.group_effect_draws_

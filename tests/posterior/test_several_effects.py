@@ -7,7 +7,7 @@ from scipy.special import log_ndtr, logsumexp
 from skhorseshoe._backends import device
 from skhorseshoe._mcmc.known_predictors import Given
 from skhorseshoe._model import PROBIT
-from skhorseshoe._posterior.several_effects import SeveralEffects
+from skhorseshoe._posterior.loo_groups import SeveralEffects
 from skhorseshoe._utils.threads import open_threads
 
 
