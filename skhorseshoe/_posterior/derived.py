@@ -36,11 +36,6 @@ def at_least(model: Model, label: Any) -> Model:
     model : HorseshoeProbitClassifier or Pipeline
         A Pipeline with the steps before the classifier, if there are any.
 
-    Raises
-    ------
-    ValueError
-        If the model has two classes, or label is not a class above the lowest.
-
     Examples
     --------
     >>> import numpy as np
@@ -75,11 +70,6 @@ def one_vs_rest(model: Model, label: Any) -> Model:
     model : HorseshoeProbitClassifier or Pipeline
         A Pipeline with the steps before the classifier, if there are any. Its coefficients are those of the class
         beside the mean of all, as of ``summary(of=label)``, and of ordered classes those of the fit.
-
-    Raises
-    ------
-    ValueError
-        If the model has two classes, or label is not one of its classes.
 
     Examples
     --------
@@ -125,11 +115,6 @@ def with_prevalence(model: Model, share: float) -> Model:
         effects, displays. Labels that it is judged by have to be of rows of the population, with none thrown away.
         Coefficients, and what is selected by them, are those of the fit. ``inspection.loo`` is refused, and a ``fit``
         begins anew, without the correction.
-
-    Raises
-    ------
-    ValueError
-        If the model was fitted with groups or more than two classes, or share is not in (0, 1).
 
     Notes
     -----
@@ -189,11 +174,6 @@ def against(model: Model, label: Any, other: Any) -> Model:
     -------
     model : HorseshoeProbitClassifier or Pipeline
         With ``classes_`` (other, label); a Pipeline with the steps before the classifier, if there are any.
-
-    Raises
-    ------
-    ValueError
-        If the model has two classes, or classes in order, or label and other are not two of its classes.
 
     Examples
     --------

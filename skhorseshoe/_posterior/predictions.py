@@ -104,8 +104,6 @@ class PredictionsMixin(PosteriorMixin):
 
         Raises
         ------
-        ValueError
-            If ``max_draws`` is less than one draw for each chain.
         MemoryError
             If the result does not fit in memory; before anything is computed.
         """
@@ -159,8 +157,8 @@ class PredictionsMixin(PosteriorMixin):
         Raises
         ------
         ValueError
-            If ``level`` is not between 0 and 1, or ``of_one`` is True of a model without groups, or of ordered
-            classes, where it is asked of the model that `inspection.at_least` gives.
+            If ``of_one`` is True of a model without groups, or of ordered classes, where it is asked of the model that
+            `inspection.at_least` gives.
         """
         rows, level = self._given_rows(X, groups, offset, new_groups), level_of(self, level)
         if of_one and not is_grouped(self):

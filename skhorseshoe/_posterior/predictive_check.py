@@ -132,8 +132,7 @@ def predictive_check(
     Raises
     ------
     ValueError
-        If ``by`` is no column of X and no label for each row, a number is out of range, or a weight is not whole; or
-        the model has several classes.
+        If a weight is not whole, or the model has several classes.
 
     Warns
     -----
