@@ -23,7 +23,7 @@ from ._posterior.grouped_prediction import population
 from ._posterior.input_rows import input_names
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
-from ._posterior.terms import judged_terms, root_of, roots, without_rows
+from ._posterior.terms import judged_terms, root_of, with_roots, without_rows
 from ._utils.errstate import guarded
 from ._utils.names import names_of, title_of
 from ._utils.sklearn_compat import Interval
@@ -253,8 +253,8 @@ def credible_sets(
         )
     search = CredibleSetSearch(classifier, level, effect)
     is_shrunk = (scale > 0) & (classifier.shrinkage_ > 0)
-    candidates = [c for term, root in several if is_shrunk[term.columns].all() for c in search.of_term(term, root)]
-    for term, _ in several:  # their columns are no candidates
+    candidates = [c for term in several if is_shrunk[term.columns].all() for c in search.of_term(term)]
+    for term in several:  # their columns are no candidates
         is_shrunk[term.columns] = False
     shrunk = np.flatnonzero(is_shrunk)
     candidates += search.of_columns(shrunk)
@@ -273,20 +273,20 @@ def credible_sets(
 
 
 def _several(terms, steps, classifier, inputs, r, scale, missing):
-    """Pairs of the terms with several columns and their roots; and in words what is left out. inputs : names of the
-    input columns, or None. r : function that returns correlations, or None."""
+    """The terms with several columns, with roots; and in words what is left out. inputs : names of the input columns,
+    or None. r : function that returns correlations, or None."""
     if terms is None:
         return [], ""
     asked, left_out = judged_terms(terms, steps, classifier, inputs, missing)
-    several = [term for term in asked if len(term.columns) > 1]
-    pairs = []
-    for term in several:
-        if r is not None and without_rows([term], classifier):
+    several = []
+    for term in (term for term in asked if len(term.columns) > 1):
+        is_open = without_rows([term], classifier)
+        if r is not None and is_open:
             sd = scale[term.columns]
-            pairs.append((term, root_of(r(term.columns, term.columns) * sd * sd[:, None])))
-        elif not isinstance(terms, str) or not without_rows([term], classifier):  # else its size is unknown
-            pairs.append((term, *roots([term], classifier)))
-    return pairs, left_out
+            several.append(term._replace(root=root_of(r(term.columns, term.columns) * sd * sd[:, None])))
+        elif not isinstance(terms, str) or not is_open:  # else its size is unknown
+            several += with_roots([term], classifier)
+    return several, left_out
 
 
 def _check(name, value, interval):

@@ -185,16 +185,15 @@ def summary(
         rows = seen_rows, None if sample_weight is None else check_weights(sample_weight, seen_rows)
         warn_of_other_rows(classifier, *rows)
     effects = least_effects(model, effect, EFFECT, rows and rows[0])
-    roots = _terms.roots(asked, model, rows, effects.has_levels)
     alone, table = prob_columns_wrong(model, effects.least, effects.scale), []
-    for term, root in zip(asked, roots, strict=True):
-        if root is None:
+    for term in _terms.with_roots(asked, model, rows, effects.has_levels):
+        if term.root is None:
             (j,) = term.columns
-            size = scores(model.coef_draws_, term, effects.scale[j] * np.eye(1))
+            size = scores(model.coef_draws_, term.columns, effects.scale[j] * np.eye(1))
             size = np.linalg.norm(size, axis=-1)  # of several classes, over these
             wrong = max(alone[j], wrong_size(size, -np.inf))  # which is 1 / ess
         else:
-            size = size_of(model, term, root)
+            size = size_of(model, term)
             wrong = wrong_size(size, effects.for_columns(term.columns))
         table.append(
             {

@@ -1,8 +1,7 @@
 """The draws in the form of ArviZ: InferenceData of 0.x, DataTree of 1.x.
 
-They include the log prior of quantities with a prior of their own, which a sensitivity analysis raises to powers. The
-priors of shrunk coefficients are left out, since they are conditional on tau: a power of their density is not
-normalised as a function of tau, and would change the prior of tau by tau^(1 - power) for each column.
+They include the log prior of what a sensitivity analysis raises to powers; ``sensitivity.py`` says why the priors of
+shrunk coefficients are left out.
 """
 
 from math import log, pi

@@ -113,21 +113,20 @@ def wrong_contrast(draws, ess, effect):
     return at_least_one_in_ess(1 - beyond, ess, draws[..., 0].size, most=1.0)
 
 
-def scores(draws, term, root):
+def scores(draws, columns, root):
     """Draws (n_chains, n_draws, r) of a term's effect along its principal components, whose norm is its size, of
     several classes of each; or in rows (r, k), in place of the root."""
-    scores = draws[..., term.columns].astype(np.float64) @ root.T
-    return scores.reshape(*draws.shape[:2], -1)
+    return (draws[..., columns].astype(np.float64) @ root.T).reshape(*draws.shape[:2], -1)
 
 
-def size_of(model, term, root):
-    """Draws (n_chains, n_draws) of the size of a term's effect. root : as ``terms.roots`` returns it."""
+def size_of(model, term):
+    """Draws (n_chains, n_draws) of the size of the effect of a term with a root."""
+    draws, columns, root = model.coef_draws_, term.columns, term.root
     if not isinstance(root, LevelPoints):
-        return np.linalg.norm(scores(model.coef_draws_, term, root), axis=-1)
-    shape = model.coef_draws_.shape[:2]
-    low, high = np.full(shape, np.inf), np.full(shape, -np.inf)
+        return np.linalg.norm(scores(draws, columns, root), axis=-1)
+    low, high = np.full(draws.shape[:2], np.inf), np.full(draws.shape[:2], -np.inf)
     for rows in cut(0, len(root.values), max(1, _DRAWS_AT_A_TIME // low.size)):
-        of_levels = scores(model.coef_draws_, term, root.values[rows])
+        of_levels = scores(draws, columns, root.values[rows])
         low, high = np.minimum(low, of_levels.min(axis=-1)), np.maximum(high, of_levels.max(axis=-1))
     return high - low
 
@@ -135,11 +134,6 @@ def size_of(model, term, root):
 def wrong_size(size, effect):
     """The probability that a size is not beyond ``effect``, as far as its draws can tell."""
     return float(at_least_one_in_ess((size <= effect).mean(), ess_bulk(size), size.size, most=1.0))
-
-
-def prob_term_wrong(model, term, root, effect):
-    """The probability that the size of a term's effect is not beyond ``effect``."""
-    return wrong_size(size_of(model, term, root), effect)
 
 
 def column_intervals(model, level):

@@ -1,6 +1,6 @@
 """Disjoint sets of columns, each with a credible effect."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from .._utils.names import names_of, title_of
 from ..diagnostics import ess_bulk
-from .claim_errors import at_least_one_in_ess, indicator_sets_of, prob_columns_wrong, prob_term_wrong, size_of
+from .claim_errors import at_least_one_in_ess, indicator_sets_of, prob_columns_wrong, size_of, wrong_size
 from .correlations import central
 from .grouped_prediction import on_average
 from .summary import described, favoured, in_lines, interval_headings
@@ -23,7 +23,7 @@ class CandidateSet(NamedTuple):
     weights: np.ndarray
     error: float
     title: str | None = None  # of a user's set, or of a term
-    root: np.ndarray | None = None  # of a term, from ``terms.roots``: its effect is a size instead of a weighted sum
+    root: Any = None  # of a term: its effect is a size instead of a weighted sum
 
 
 class CredibleSetSearch:
@@ -66,18 +66,17 @@ class CredibleSetSearch:
         """A list with the user's set, if it is credible."""
         return list(self._credible(columns, weights, self.raw[:, columns].astype(np.float64) @ weights, title))
 
-    def of_term(self, term, root):
-        """A list with the term, if it is credible. root : as ``terms.roots`` returns it."""
-        error = prob_term_wrong(self.model, term, root, self.effect)
-        weights = self.scale[term.columns]
-        return [CandidateSet(term.columns, weights, error, term.name, root)] if error <= self._most else []
+    def of_term(self, term):
+        """A list with the term, which has a root, if it is credible."""
+        error, weights = wrong_size(size_of(self.model, term), self.effect), self.scale[term.columns]
+        return [CandidateSet(term.columns, weights, error, term.name, term.root)] if error <= self._most else []
 
     def draws_of(self, candidate):
         """Draws of the contributions (m, k) of the columns to the effect of a set, and of the effect (m,)."""
         columns, weights, _, title, root = candidate
         draws = (self.flat if title is None or root is not None else self.raw)[:, columns].astype(np.float64)
         if root is not None:
-            return draws * weights, size_of(self.model, candidate, root).ravel()
+            return draws * weights, size_of(self.model, candidate).ravel()
         return draws * weights, draws @ weights
 
     def _effect(self, j):

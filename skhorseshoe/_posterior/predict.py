@@ -14,16 +14,7 @@ from .._utils.memory import check_result
 from .._utils.threads import Threads, count_threads, open_threads
 from .classes import has_classes, log_density_of_class
 from .fitted_rows import check_fitted_on
-from .grouped_prediction import (
-    DrawsForRows,
-    GivenRows,
-    by_factor,
-    draws_with_effects,
-    evenly,
-    given_rows,
-    is_grouped,
-    scale_draws,
-)
+from .grouped_prediction import DrawsForRows, by_factor, draws_with_effects, evenly, given_rows, is_grouped, scale_draws
 from .ordered import own_draws
 from .slopes import factors_of_effects, values_in_rows, variance_terms
 
@@ -201,8 +192,8 @@ def total_log_likelihood(model, rows, place, weight):
                 for places, scores, _, own in _new_and_known(eta, codes, of_some, block, draws, ops)
             )
 
-        given = GivenRows(rows.X[some], None, None if rows.offset is None else rows.offset[some])
-        each_predictor(model, given, draws.coef, draws.intercept, use)
+        part = rows._replace(X=rows.X[some], offset=None if rows.offset is None else rows.offset[some])
+        each_predictor(model, part, draws.coef, draws.intercept, use)
         total = total + sum(sums[start] for start in sorted(sums))
     return total
 

@@ -11,15 +11,8 @@ import numpy as np
 from .._backends import device
 from .._data.dask_lazy import by_blocks
 from .._utils.memory import check_result
+from . import classes
 from . import predict as _predict
-from .classes import (
-    average_probabilities,
-    each_probability,
-    ends_of_probabilities,
-    has_classes,
-    needs_one_score,
-    refuse_classes,
-)
 from .estimates import ends_of, mixture_quantiles
 from .grouped_prediction import is_grouped
 from .mixin import PosteriorMixin, level_of
@@ -110,12 +103,12 @@ class PredictionsMixin(PosteriorMixin):
         rows = self._given_rows(X, groups, offset, new_groups)
         draws = _predict.draws_for_rows(self, rows, max_draws, alike=True)
         n_draws = _predict.n_draws_of(self, draws.intercept)
-        of_classes = (len(self.classes_),) if has_classes(self) else ()
+        of_classes = (len(self.classes_),) if classes.has_classes(self) else ()
         check_result(rows.X.shape[0], n_draws * prod(of_classes))
 
         def probabilities(eta, ops, own):
-            if has_classes(self):
-                return each_probability(self, eta, ops, own).reshape(len(eta), -1)
+            if classes.has_classes(self):
+                return classes.each_probability(self, eta, ops, own).reshape(len(eta), -1)
             return self._likelihood.probability(eta, ops, out=eta)
 
         samples = _predict.values_by_row(self, rows, n_draws * prod(of_classes), probabilities, draws)
@@ -164,14 +157,14 @@ class PredictionsMixin(PosteriorMixin):
         if of_one and not is_grouped(self):
             raise ValueError("of_one=True is for new groups, and this model was fitted without groups: leave it out.")
         if of_one:
-            refuse_classes(self, "of_one=True", one_score=True)
-            needs_one_score(self, "of_one=True")
+            classes.refuse_classes(self, "of_one=True", one_score=True)
+            classes.needs_one_score(self, "of_one=True")
 
         def ends_of_one(eta, variance):
             return self._likelihood.probability(mixture_quantiles(eta, np.sqrt(variance), ends_of(level)))
 
-        shape = (len(self.classes_), 2) if has_classes(self) else (2,)
-        ends = partial(ends_of_probabilities, self, levels=ends_of(level))
+        shape = (len(self.classes_), 2) if classes.has_classes(self) else (2,)
+        ends = partial(classes.ends_of_probabilities, self, levels=ends_of(level))
         interval = _predict.values_by_row(self, rows, prod(shape), ends, of_one=ends_of_one if of_one else None)
         return device.put_on_device_of(rows.X, interval.reshape(-1, *shape))
 
@@ -218,7 +211,7 @@ class PredictionsMixin(PosteriorMixin):
             predictor = self._of_two_classes.predictor
             others, proba = _positive(_of_others(proba)), _positive(proba)
             decision = np.where(proba > others, -predictor(others), predictor(proba))
-            return decision if has_classes(self) else decision[:, 1]
+            return decision if classes.has_classes(self) else decision[:, 1]
 
         return self._from_probabilities(self._given_rows(X, groups, offset, new_groups), quantile)
 
@@ -242,7 +235,9 @@ class PredictionsMixin(PosteriorMixin):
 
     def _from_probabilities(self, rows, answer):
         """answer(probabilities (n, K)), computed on the host, as an array on the device of X. rows : ``GivenRows``."""
-        probabilities = _predict.values_by_row(self, rows, len(self.classes_), partial(average_probabilities, self))
+        probabilities = _predict.values_by_row(
+            self, rows, len(self.classes_), partial(classes.average_probabilities, self)
+        )
         return device.put_on_device_of(rows.X, answer(probabilities))
 
 

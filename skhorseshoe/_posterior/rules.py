@@ -9,17 +9,8 @@ from sklearn.utils.multiclass import type_of_target
 from .._backends.limits import needs_conjugate_gradients
 from .._data.input_table import is_dask
 from .._utils.memory import check_matrices
+from . import claim_errors as claims
 from . import dss_cv, terms
-from .claim_errors import (
-    EFFECT,
-    check_bounds,
-    check_draws,
-    largest_set,
-    prob_columns_wrong,
-    prob_term_wrong,
-    scores,
-    sure_signs,
-)
 from .classes import needs_one_score
 from .estimates import excludes_zero, interval
 from .fitted_rows import warn_of_other_rows
@@ -41,8 +32,7 @@ class Choice(NamedTuple):
 class Judged(NamedTuple):
     """Terms that are kept or dropped as a whole, many of a single column."""
 
-    terms: list[Any]  # ``Term``s; each column is in one
-    roots: list[Any]  # as ``terms.roots`` returns them
+    terms: list[Any]  # ``Term``s with roots; each column is in one
     owners: np.ndarray  # as ``terms.owners`` returns them
     effects: LeastEffects  # the least that count
 
@@ -51,27 +41,26 @@ class Judged(NamedTuple):
         return (np.bincount(self.owners, support) > 0)[self.owners]
 
     def values(self, single, several):
-        """A value for each term: that of its single column from ``single`` (p,), or several(term, root)."""
-        pairs = zip(self.terms, self.roots, strict=True)
-        return np.array([single[t.columns[0]] if root is None else several(t, root) for t, root in pairs])
+        """A value for each term: that of its single column from ``single`` (p,), or several(term)."""
+        return np.array([single[term.columns[0]] if term.root is None else several(term) for term in self.terms])
 
 
 def judged(model, asked, rule, effect, X, y, sample_weight):
     """``Judged`` for the asked terms. effect : as the user gives it for "fsr". X, y, sample_weight : those of the
     fit."""
-    effect = effect if rule == "fsr" else EFFECT
+    effect = effect if rule == "fsr" else claims.EFFECT
     needs_rows = asks_for_levels(effect) or terms.without_rows(asked, model)
     rows = dss_cv.weighted(model, X, y, sample_weight) if needs_rows else None
     if rows and rule in ("fsr", "interval"):
         warn_of_other_rows(model, *rows, _SO.format(rule))
-    effects = least_effects(model, effect, EFFECT, rows and rows[0])
-    return Judged(asked, terms.roots(asked, model, rows, effects.has_levels), terms.owners(asked), effects)
+    effects = least_effects(model, effect, claims.EFFECT, rows and rows[0])
+    return Judged(terms.with_roots(asked, model, rows, effects.has_levels), terms.owners(asked), effects)
 
 
 def by_shrinkage(model, judged):
     """Terms with a column for which the data outweigh the prior."""
     kappa = model.shrinkage_
-    shrinkage = judged.values(kappa, lambda term, root: kappa[term.columns].min())[judged.owners]
+    shrinkage = judged.values(kappa, lambda term: kappa[term.columns].min())[judged.owners]
     return Choice(shrinkage < 0.5, shrinkage, {})
 
 
@@ -82,14 +71,14 @@ def by_interval(model, level, judged):
     each at level 1 - (1 - level) / r. So the probability that any claimed sign is wrong is at most half of 1 - level,
     as for a column. Of several classes each has these intervals, at a level for all of them.
     """
-    support, rank = sure_signs(model, level)
+    support, rank = claims.sure_signs(model, level)
 
-    def is_clear(term, root):
-        values = scores(model.coef_draws_, term, root)
+    def is_clear(term):
+        values = claims.scores(model.coef_draws_, term.columns, term.root)
         return excludes_zero(interval(values, 1 - (1 - level) / values.shape[-1])).any()
 
-    def surest(term, root):
-        above = (scores(model.coef_draws_, term, root) > 0).mean(axis=(0, 1))
+    def surest(term):
+        above = (claims.scores(model.coef_draws_, term.columns, term.root) > 0).mean(axis=(0, 1))
         return min(1.0, len(above) * np.minimum(above, 1 - above).min())
 
     support, rank = judged.values(support, is_clear), judged.values(rank, surest)
@@ -98,15 +87,17 @@ def by_interval(model, level, judged):
 
 def by_fsr(model, q, judged):
     """As many terms as have a mean probability of at most q of being false."""
-    check_draws(model, f"q={q}", q)
-    check_bounds(model, "rule='fsr'")
+    claims.check_draws(model, f"q={q}", q)
+    claims.check_bounds(model, "rule='fsr'")
     shrunk, effects = model.shrinkage_ > 0, judged.effects  # others are always kept, and are no claims
-    error = prob_columns_wrong(model, effects.least, effects.scale)
-    least = effects.for_columns
-    error = judged.values(error, lambda term, root: prob_term_wrong(model, term, root, least(term.columns)))
-    shrunk = judged.values(shrunk, lambda term, root: shrunk[term.columns].all())
+
+    def wrong(term):
+        return claims.wrong_size(claims.size_of(model, term), effects.for_columns(term.columns))
+
+    error = judged.values(claims.prob_columns_wrong(model, effects.least, effects.scale), wrong)
+    shrunk = judged.values(shrunk, lambda term: shrunk[term.columns].all())
     support = np.zeros(len(error), bool)
-    support[shrunk] = largest_set(error[shrunk], q)
+    support[shrunk] = claims.largest_set(error[shrunk], q)
     error = error[judged.owners]
     return Choice(support[judged.owners], error, {"error": error})
 

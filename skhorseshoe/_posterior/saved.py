@@ -44,33 +44,27 @@ def check_state(state, params, is_own):
 
 def _fit_groups(state):
     """Whether the attributes about groups agree with one another."""
-    groups = state["groups_"]
-    if isinstance(groups, dict):
-        moments = state.get("group_effect_moments_", {})
-        effects = dict(zip(groups, groups, strict=True))
-        if "_group_slopes" in state:
-            if any(
-                np.shape(draws) != state["coef_draws_"].shape[:2]
-                for draws in state["group_correlation_draws_"].values()
-            ):
-                return False
-            own = state["_group_slopes"]["factor"]
-            effects = {name: [*groups][k] for name, k in zip(state["group_scale_draws_"], own, strict=True)}
-        of_one = [
-            {name: state[name][factor if name == "groups_" else effect] for name in _BY_FACTOR if name in state}
-            for effect, factor in effects.items()
-        ]
-        for one, factor in zip(of_one, effects, strict=True):
-            one["group_effect_moments_"] = {key: values[factor] for key, values in moments.items()}
-        return all(_fit_groups(state | one) for one in of_one)
-    (chains, n_draws, _), n = state["coef_draws_"].shape, len(groups)
-    fits = "group_scale_draws_" not in state or state["group_scale_draws_"].shape == (chains, n_draws)
+    several, (chains, n_draws) = isinstance(state["groups_"], dict), state["coef_draws_"].shape[:2]
+
+    def by_name(values):
+        return values if several else {None: values}
+
+    sizes = {name: len(labels) for name, labels in by_name(state["groups_"]).items()}  # of the groups of each effect
+    if "_group_slopes" in state:
+        factors, of = [*sizes], state["_group_slopes"]["factor"]
+        sizes = {name: sizes[factors[k]] for name, k in zip(state["group_scale_draws_"], of, strict=True)}
+    scales = [*state.get("group_correlation_draws_", {}).values()]
+    if "group_scale_draws_" in state:
+        scales += [by_name(state["group_scale_draws_"])[name] for name in sizes]
+    fits = all(np.shape(draws) == (chains, n_draws) for draws in scales)
     if "group_effect_draws_" not in state:
         return fits
-    effects, stride = state["group_effect_draws_"], state["_group_stride"]
-    of_all = [state["group_effect_moments_"][name].shape for name in ("mean", "sd")]
-    agree = stride >= 1 and effects.shape == (chains, effects.shape[1], n) and effects.shape[1] * stride <= n_draws
-    return fits and agree and of_all == [(n,), (n,)]
+    effects, stride = by_name(state["group_effect_draws_"]), state["_group_stride"]
+    for name, n in sizes.items():
+        kept, moments = effects[name].shape[1], [state["group_effect_moments_"][which] for which in ("mean", "sd")]
+        fits = fits and stride >= 1 and effects[name].shape == (chains, kept, n) and kept * stride <= n_draws
+        fits = fits and all(by_name(values)[name].shape == (n,) for values in moments)
+    return fits
 
 
 def _at_odds(state):

@@ -1,11 +1,9 @@
 """How far the posterior moves where the prior or the likelihood is raised to a power, from the draws by weights.
 
-Power scaling as in Kallioinen, Paananen, Bürkner & Vehtari (2024), Statistics and Computing 34, 57. What is scaled of
-the prior are the parts that have a number of their own: the laws of tau, intercept, cut points, unpenalized
-coefficients and the scale of groups, and the slab. The law of a coefficient given tau stays: in a hierarchy it is the
-top that is scaled. A power of the density of beta given tau would have the factor tau^(1 - power) for each column,
-which is another prior of tau, improper for the power 1.05 from some twenty columns on; one of the density of beta / tau
-would change the unit of tau. Nor does a power touch the law of effects of groups given their scale.
+The law of a coefficient given tau stays: in a hierarchy it is the top that is scaled. A power of the density of beta
+given tau would have the factor tau^(1 - power) for each column, which is another prior of tau, improper for the power
+1.05 from some twenty columns on; one of the density of beta / tau would change the unit of tau. Nor does a power touch
+the law of effects of groups given their scale.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
+from scipy.special import rel_entr
 
 from .._mcmc.prior import WIDE
 from .._model.horseshoe import log_half_cauchy
@@ -217,15 +216,9 @@ def _distance(values, weight):
     for p, q in ((own, other), (1 - own, 1 - other)):
         p, q = np.maximum(p, 0.0), np.maximum(q, 0.0)
         middle = (p + q) / 2
-        both = _times_log2(p, middle) + _times_log2(q, middle)
-        bound = float(width @ (p + q))
-        squares.append(max(0.0, float(width @ both)) / bound if bound > 0 else 0.0)
+        both, bound = float(width @ (rel_entr(p, middle) + rel_entr(q, middle))), np.log(2) * float(width @ (p + q))
+        squares.append(max(0.0, both) / bound if bound > 0 else 0.0)
     return float(np.sqrt(max(squares)))
-
-
-def _times_log2(p, q):
-    """p log2(p / q), 0 where p is."""
-    return p * np.log2(np.divide(p, q, out=np.ones_like(p), where=p > 0))
 
 
 def _diagnoses(frame):

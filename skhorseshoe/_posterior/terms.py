@@ -7,7 +7,7 @@ selector's rule "fsr". If the columns of a term sum to a constant, no single coe
 
 from collections import Counter
 from collections.abc import Hashable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,10 +23,15 @@ _NO_VARIANCE = 1e-10  # variance of a direction, relative to the largest, below 
 
 
 class Term(NamedTuple):
-    """Columns that are judged together."""
+    """Columns that are judged together.
+
+    The root of several is R (r, k) with R'R = their covariance over the rows, so that the size of their effect is the
+    norm of R beta; or ``LevelPoints``, if all of them have levels.
+    """
 
     name: str
     columns: np.ndarray  # their numbers, ascending
+    root: Any = None  # by ``with_roots``
 
 
 def found_terms(steps, classifier, inputs=None):
@@ -137,7 +142,7 @@ def given_terms(terms, steps, classifier, inputs=None, missing="raise", choice="
 def _check_disjoint(terms, names):
     """Raise a ValueError if two terms have a column in common."""
     owner = {}
-    for title, columns in terms:
+    for title, columns, _ in terms:
         for j in columns.tolist():
             if owner.setdefault(j, title) != title:
                 raise ValueError(
@@ -181,9 +186,8 @@ def without_rows(terms, classifier):
     return next((t for t in terms if len(t.columns) > 1 and tuple(t.columns) not in known), None)
 
 
-def roots(terms, classifier, rows=None, has_levels=None):
-    """For each term R (r, k) with R'R = the covariance of its columns over the rows, so that the size of its effect is
-    the norm of R beta; ``LevelPoints`` for terms whose columns all have levels; None for terms of a single column.
+def with_roots(terms, classifier, rows=None, has_levels=None):
+    """The terms with their roots.
 
     rows : X as the classifier has it, on the host, and the weights of its rows or None; not needed for single columns
     and complete sets of levels. has_levels : (p,) bool, as in ``LeastEffects``; None for none.
@@ -193,23 +197,19 @@ def roots(terms, classifier, rows=None, has_levels=None):
             f"The term {term.name!r} has several columns: give X, the rows of the fit, which tell how these vary "
             "together."
         )
-    known = indicator_sets_by_columns(classifier)
-    by_levels = [len(t.columns) > 1 and has_levels is not None and has_levels[t.columns].all() for t in terms]
-    several = [t.columns for t, is_so in zip(terms, by_levels, strict=True) if len(t.columns) > 1 and not is_so]
-    open_sets = [columns for columns in several if tuple(columns) not in known]
-    covariances = iter(_covariances(rows, open_sets, classifier._column_means) if open_sets else ())
-    matrices = []
-    for term, is_by_levels in zip(terms, by_levels, strict=True):
-        if len(term.columns) == 1:
-            matrices.append(None)
-        elif is_by_levels:
-            matrices.append(level_points(rows[0], term.columns))
-        elif (indicators := known.get(tuple(term.columns))) is not None:
-            share = np.diag(indicators.share) - np.outer(indicators.share, indicators.share)
-            matrices.append(root_of(share * indicators.step * indicators.step[:, None]))
+    known, roots, open_sets = indicator_sets_by_columns(classifier), {}, {}
+    for key, columns in {tuple(term.columns): term.columns for term in terms if len(term.columns) > 1}.items():
+        if has_levels is not None and has_levels[columns].all():
+            roots[key] = level_points(rows[0], columns)
+        elif key in known:
+            share, step = known[key].share, known[key].step
+            roots[key] = root_of((np.diag(share) - np.outer(share, share)) * step * step[:, None])
         else:
-            matrices.append(root_of(next(covariances)))
-    return matrices
+            open_sets[key] = columns
+    if open_sets:
+        covariances = _covariances(rows, [*open_sets.values()], classifier._column_means)
+        roots |= zip(open_sets, map(root_of, covariances), strict=True)
+    return [term._replace(root=roots.get(tuple(term.columns))) for term in terms]
 
 
 def _covariances(rows, sets, centre):

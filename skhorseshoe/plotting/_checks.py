@@ -58,14 +58,7 @@ class PredictiveCheckDisplay(RowsDisplay):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Model,
-        X: RowsLike,
-        y: Labels,
-        by: Any,
-        *,
-        ax: Axes | None = None,
-        **options: Any,
+        cls, estimator: Model, X: RowsLike, y: Labels, by: Any, *, ax: Axes | None = None, **options: Any
     ) -> Self:
         """Compute shares and bands and draw them.
 

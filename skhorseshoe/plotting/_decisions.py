@@ -49,13 +49,7 @@ class DecisionCurveDisplay(AxesDisplay):
 
     @classmethod
     def from_estimator(
-        cls,
-        estimator: Model,
-        X: RowsLike,
-        y: Labels = None,
-        *,
-        ax: Axes | None = None,
-        **options: Any,
+        cls, estimator: Model, X: RowsLike, y: Labels = None, *, ax: Axes | None = None, **options: Any
     ) -> Self:
         """Compute the net benefit and draw it; best of rows that the model has not seen.
 
