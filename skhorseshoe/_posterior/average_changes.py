@@ -98,9 +98,9 @@ def _fixed(intercept, offset, scale, at):
 def _add_effects(model, X, column_changes, first, share, coef, fixed, sums, known):
     """Add to the sums the effects of column changes on the sum of probabilities over the rows X, under each draw.
 
-    first : number of the first state of each change. share : of these rows among all, or (n,) of each of them. fixed :
-    function of the rows of coef, as ``_fixed``. known : (k, n) sets of rows, whose sums as they are stand behind those
-    of the states; or None.
+    first : number of the first state of each change. share : of these rows among all, or (n,) of each. fixed : of the
+    rows of coef, as ``_fixed``. known : (k, n) sets of rows, whose sums as they are stand behind those of the states;
+    or None.
     """
     likelihood, shares = model._likelihood, share / len(X) * np.ones(len(X)) if np.ndim(share) == 0 else share
     q, roots = predict.predictors_of_row(model), getattr(model, "_roots_by_row", None)
@@ -147,10 +147,8 @@ def _add_effects(model, X, column_changes, first, share, coef, fixed, sums, know
 
 
 class _AlikeRows:
-    """``ColumnChange``s of groups of rows that change alike, whose effects take one pass over the rows.
-
-    weight : (n,) of the rows in sums. p : number of columns of the classifier. likelihood : of the classifier.
-    """
+    """``ColumnChange``s of groups of rows that change alike, whose effects take one pass over the rows. weight : (n,)
+    of the rows in sums. p : number of columns of the classifier."""
 
     def __init__(self, changes, weight, p, likelihood):
         self._likelihood = likelihood
@@ -164,11 +162,9 @@ class _AlikeRows:
         self._shifts = _matrix(self._changes, p)
 
     def effects(self, eta, coef, ops):
-        """Yields each change with its effect on the sum over rows of P(y = 1) under each of these draws, (m,) on the
-        host; or with None, if it is too large for a series.
-
-        eta : (m, n) on the device of the back end ``ops``. coef : (m, p).
-        """
+        """Yields each change with its effect (m,) on the sum over rows of P(y = 1) under these draws, on the host; or
+        with None, if it is too large for a series. eta : (m, n) on the device of the back end ``ops``. coef : (m,
+        p)."""
         if not self._changes:
             return
         series, shifts = self._likelihood.series, (self._shifts @ coef.T).T

@@ -23,9 +23,7 @@ _DRAWS_AT_A_TIME = 2**22  # draws to read at a time
 
 def lfsr(prob_positive, ess, n_draws):
     """The local false sign rate, min(P(beta > 0), P(beta < 0)), not below what the draws can tell; nan where P is nan.
-
-    prob_positive, ess : (k,) of k quantities, ess nan where unknown. n_draws : of all chains.
-    """
+    prob_positive, ess : (k,), ess nan where unknown. n_draws : of all chains."""
     return at_least_one_in_ess(np.minimum(prob_positive, 1 - np.asarray(prob_positive)), ess, n_draws)
 
 
@@ -107,8 +105,8 @@ def _in_their_direction(draws):
 
 
 def wrong_contrast(draws, ess, effect):
-    """The probability, for each quantity, that it is not beyond ``effect`` on its more probable side; (k,). draws :
-    (n_chains, n_draws, k). ess : (k,)."""
+    """The probability (k,) that quantities (n_chains, n_draws, k) are not beyond ``effect`` on their more probable
+    side."""
     beyond = np.maximum((draws > effect).mean(axis=(0, 1)), (draws < -effect).mean(axis=(0, 1)))
     return at_least_one_in_ess(1 - beyond, ess, draws[..., 0].size, most=1.0)
 
@@ -156,8 +154,7 @@ def sure_signs(model, level):
 
 
 def largest_set(wrong, q):
-    """The largest set of claims whose mean probability of being wrong is at most q; (k,) bool. wrong : (k,)
-    probabilities."""
+    """The largest set of claims whose mean probability of being wrong is at most q; (k,) bool."""
     order = np.argsort(wrong, kind="stable")
     means = np.cumsum(wrong[order]) / np.arange(1, len(order) + 1)
     chosen = np.zeros(len(wrong), bool)

@@ -125,8 +125,7 @@ def event_of(model):
 
 
 def shown_classes(model):
-    """The labels of the classes to show: ``classes_``, or what False and True stand for where another model was asked
-    for one of its classes."""
+    """The labels of the classes to show: ``classes_``, or what False and True stand for in a model made of another."""
     if not hasattr(model, "_outcomes"):
         return model.classes_
     return np.array([*map(Outcome, model._outcomes)], dtype=object)

@@ -54,8 +54,8 @@ class ColumnChanger:
             self._outputs, self._encoded = _outputs(origins, changes), _encoded_numbers(model, origins, changes)
 
     def column_changes(self, rows, block, base):
-        """Yields the ``ColumnChange`` of each state of each change. block : the rows of X at these places; base : the
-        same as the classifier has them."""
+        """Yields the ``ColumnChange`` of each state of each change, of a block of the rows of X, which the classifier
+        has as base."""
         done = set()
         with suppress(ValueError):  # values that no step takes are found, and named, one by one below
             for column_change in self._together(rows, block, base) if self._outputs else ():

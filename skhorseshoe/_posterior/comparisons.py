@@ -30,8 +30,8 @@ def check_comparison(comparison):
 
 
 def check_told(effects, name):
-    """Raise a ValueError if a table of effects does not tell what its numbers are, which its columns do not: pandas
-    drops ``attrs`` where tables differ."""
+    """Raise a ValueError if a table of effects does not tell what its numbers are: pandas drops ``attrs`` where tables
+    differ."""
     if "comparison" not in effects.attrs:
         raise ValueError(
             f"{name} does not tell what its numbers are, differences or ratios, as after pd.concat or from a file: ask "
@@ -127,8 +127,8 @@ def number_needed_to_treat(effects: DataFrame, *, adverse: bool) -> DataFrame:
 
 
 def _needed(mean, low, high, kinds):
-    """One number needed to treat with its interval, which passes infinity where that of the difference does not exclude
-    zero (Altman 1998). kinds : letters for more, and for less, of the second class."""
+    """One number needed to treat with its interval (Altman 1998). kinds : letters for more, and less, of the second
+    class."""
 
     def number(difference):
         inverse = 1 / abs(difference)

@@ -211,7 +211,7 @@ def _table_of_terms(model, steps, X, differences, level, terms, top):
 
 
 def _index(rows, titles, level):
-    """The index of a table with these lines (n, k) for each row. pandas would sort them, and cannot sort tuples and
+    """The index of a table with lines (n, k) for each row, which pandas would sort, and cannot where tuples are among
     text."""
     codes, known = pd.factorize(titles.ravel(), use_na_sentinel=False)
     places = pd.MultiIndex.from_arrays([rows.repeat(titles.shape[1]), codes], names=["row", level])

@@ -70,11 +70,8 @@ class _SparseCorrelations:
 
 
 def clusters(r, p, threshold, caller):
-    """Yields for each cluster its columns, their signs and the place of the central column among them; in the order of
-    the first columns.
-
-    r, p, caller : as for ``trees``. A sign is that of the correlation with the central column.
-    """
+    """Yields for each cluster its columns, their signs, those of their correlations with the central one, and the place
+    of that; in the order of the first columns. r, p, caller : as for ``trees``."""
     from scipy.cluster.hierarchy import fcluster  # slow to import
 
     sets = []
@@ -88,17 +85,17 @@ def clusters(r, p, threshold, caller):
 
 
 def central(r):
-    """The place of the central one among columns with these correlations (m, m); the first if they differ by rounding
-    only, as two columns do."""
+    """The place of the central one among columns with these correlations (m, m), the first if they differ by
+    rounding."""
     return np.abs(r).sum(axis=0).round(9).argmax()
 
 
 def trees(r, p, threshold, caller):
     """Yields each connected set of columns, with its merges by average linkage.
 
-    Clusters merge only if some of their columns are correlated by the threshold. So each cluster is within a connected
-    set, and these are small even if columns are many. r : correlations, a function of two sets of columns. caller : by
-    name, for an error.
+    Clusters merge only if some of their columns are correlated by the threshold: they are within connected sets, which
+    are small even if columns are many. r : correlations, a function of two sets of columns. caller : by name, for an
+    error.
     """
     from scipy.cluster.hierarchy import linkage
     from scipy.spatial.distance import squareform

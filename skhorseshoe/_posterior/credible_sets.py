@@ -27,10 +27,7 @@ class CandidateSet(NamedTuple):
 
 
 class CredibleSetSearch:
-    """Finds the credible sets of a model.
-
-    level : least probability that a set holds a signal. effect : smallest effect that counts.
-    """
+    """Finds the credible sets of a model, with a signal of size ``effect`` by a probability of ``level`` at least."""
 
     def __init__(self, model, level, effect):
         self.model, self.scale, self.level, self.effect = model, model._column_sd, level, effect
@@ -46,11 +43,8 @@ class CredibleSetSearch:
         return [CandidateSet(np.array([j]), self.scale[[j]], error[j]) for j in allowed if error[j] <= self._most]
 
     def of_tree(self, members, r, merges):
-        """Yields the credible nodes of a tree. members : (m,) its columns, with correlations r (m, m). merges : as from
-        SciPy's ``linkage``.
-
-        The signs of columns are such that the two children of a node are correlated positively, on average.
-        """
+        """Yields the credible nodes of a tree of columns (m,) with correlations r (m, m), by merges as from SciPy's
+        ``linkage``. Signs are such that the two children of a node are correlated positively, on average."""
         m, nodes = len(members), {}
         for i, (first, second) in enumerate(merges[:, :2].astype(int)):
             (a, a_signs, a_sum), (b, b_signs, b_sum) = (
@@ -96,9 +90,8 @@ class CredibleSetSearch:
 
 
 def choose_sets(candidates, q):
-    """Disjoint candidates, with a mean probability of being false of at most q, that maximise the sum of probabilities
-    divided by sizes. The most probable come first.
-    """
+    """Disjoint candidates, of which an expected share of at most q is false, that maximise the sum of probabilities
+    divided by sizes; the most probable first."""
     if not candidates:
         return []
     error = np.array([candidate.error for candidate in candidates])
@@ -116,11 +109,8 @@ def choose_sets(candidates, q):
 
 
 def set_frames(search, chosen, correlation, q, level, left_out=""):
-    """The two frames of ``sets.CredibleSets``, of the chosen candidates.
-
-    correlation : function of two sets of columns that returns their correlations, or None. level : of the intervals.
-    left_out : of sets and terms, in words.
-    """
+    """The two frames of ``sets.CredibleSets``, of the chosen candidates. correlation : function of two sets of columns,
+    or None. level : of the intervals. left_out : of sets and terms, in words."""
     names, sets, members = names_of(search.model), [], []
     shape = search.n_chains, search.n_draws, -1
     for candidate in chosen:

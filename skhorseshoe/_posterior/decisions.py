@@ -198,7 +198,7 @@ def calibration(
 
 @guarded
 def calibration_of(p, y, units, level, random_state):
-    """See ``calibration``, of probabilities and labels (n,) bool of the rows of ``Units``; None where the slope is not
+    """See ``calibration``, of probabilities and labels (n,) of the rows of ``Units``; None where the slope is not
     known."""
     z = logit(np.clip(p, _CERTAIN, 1 - _CERTAIN))
     counts = units.counts

@@ -83,8 +83,7 @@ def weighted_root(model, X, weight, informed=True, offset=None):
 
 
 def _information(model, X, weight, offset):
-    """The Fisher information of rows with an offset, or of more than two classes, times their weights; as
-    ``information_of``."""
+    """As ``information_of``, of rows with an offset or of more than two classes, times their weights."""
     most, d = max(_AVERAGED_DRAWS, len(model.coef_draws_)), model._likelihood_of_fit.n_predictors
     coef, intercept = flat_draws(model, most)
     out = np.empty((X.shape[0], d, d) if d > 1 else X.shape[0])
@@ -119,10 +118,9 @@ def factor(S):
 def follow(draws, R, level, always, owners, columns=0):
     """The ``Path``; at least its last summary is good enough. A ValueError if the information is zero.
 
-    draws : (n_chains, n_draws, p). R : (m, q), as ``weighted_root`` returns it; its scale has no effect on the choice.
-    always : (p,) bool, the columns that belong to every summary. owners : (p,) of int; columns with the same number are
-    in a summary together. columns : number of other columns up to which the path is followed at least, if it goes so
-    far.
+    draws : (n_chains, n_draws, p). R : (m, q) of ``weighted_root``; its scale has no effect. always : (p,) bool, the
+    columns of every summary. owners : (p,) of int; columns with the same number join together. columns : number of
+    other columns up to which the path is followed at least, if it goes so far.
     """
     if not _squares(R).any():
         raise ValueError(

@@ -69,9 +69,9 @@ def splits_of(cv, X, y, groups=None):
 def compare(model, supports, splits, task, X, y, owners, sample_weight=None, groups=None):
     """The columns of the smallest size that predicts as well as the full model, and the comparison for ``sizes_``.
 
-    supports : (k, p) bool, on the path of the fitted model. splits : pairs of rows to fit and rows to hold out. task :
-    function of a classifier that returns the context of its fit. owners : as in ``follow``. groups : of
-    the rows, for the fits; rows that are held out have new groups.
+    supports : (k, p) bool, on the path of the model. splits : pairs of rows to fit and to hold out. task : gives the
+    context of the fit of a classifier. owners : as in ``follow``. groups : for the fits; rows that are held out have
+    new ones.
     """
     X, y, sizes = indexable(X)[0], labels.check_labels(y), sizes_of(model)
     factors = None if groups is None else check_factors(groups, len(y), of_series=True)
@@ -131,8 +131,7 @@ def _suggested(sizes, difference, se):
 
 
 def _loss_differences(terms):
-    """Losses of the sizes relative to the full model. terms : (n, k), weighted log scores of rows, the full model's
-    last.
+    """Losses of the sizes relative to the full model. terms : (n, k), weighted log scores, the full model's last.
 
     Each row is one observation whatever its weight, since a large weight makes the sum less certain, not more.
     """
@@ -183,10 +182,8 @@ def sizes_of(model):
 
 
 def _supports_of(supports, always, sizes):
-    """For each size, the first of the supports with so many columns, not counting ``always``; (k, p) bool.
-
-    If there is none, as with columns that join together, it has the next smaller number.
-    """
+    """For each size, the first support with so many columns beside ``always``, or as with columns that join together
+    with the next smaller number; (k, p) bool."""
     counts = (supports & ~always).sum(axis=1)
     return supports[[np.argmax(counts == counts[counts <= size].max()) for size in sizes]]
 

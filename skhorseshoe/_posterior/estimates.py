@@ -19,8 +19,7 @@ def scale_names(model):
 
 
 def other_quantities(model):
-    """The draws of other quantities than features, by name; R-hat and effective sample size of features and of
-    these."""
+    """The draws of other quantities than features, by name; R-hat and effective sample size of features and these."""
     draws, intercept = {}, model.intercept_draws_
     if model._fit_facts["fit_intercept"] and intercept.ndim > 2:
         draws = {f"(intercept {label})": intercept[..., k] for k, label in enumerate(model.classes_.tolist())}
@@ -53,8 +52,7 @@ def interval(draws, level):
 
 
 def mixture_quantiles(centres, deviations, levels):
-    """Quantiles of equal mixtures of N(centre, deviation^2); (n, m), (m,) -> (n, len(levels)). By bisection: they lie
-    between those of the components."""
+    """Quantiles of equal mixtures of N(centre, deviation^2), (n, m) and (m,) -> (n, len(levels)), by bisection."""
     out = []
     for level in levels:
         ends = centres + deviations * ndtri(level)

@@ -74,10 +74,8 @@ class Category(NamedTuple):
 
 
 def changes_of(model, steps, X, features, change, reference, weight, sign):
-    """The changes, each a ``Number`` or a ``Category``, and the columns that are left out, in words.
-
-    X : ``InputRows``. weight : (n,) with sum 1, or None. sign : between two levels, in labels.
-    """
+    """The changes, each a ``Number`` or a ``Category``, and the columns that are left out, in words. X : ``InputRows``.
+    weight : (n,) with sum 1, or None. sign : between two levels, in labels."""
     share = np.full(X.shape[0], 1 / X.shape[0]) if weight is None else weight
     sets = find_level_columns(model, steps, X)
     usual = [name_of_levels([X.names[j] for j in columns]) for columns in sets]
@@ -195,7 +193,7 @@ def _by_default(X, sets, unused):
 
 
 def _by_request(X, features, titles):
-    """The same for names and numbers of columns and names of sets of level columns; with the level of a level
+    """The same for names and numbers of columns and names of sets of level columns, with the level of a level
     column."""
     names = [plain(name) for name in X.names]
     find = finder(names, "columns of X", f" Give names, or numbers below {X.shape[1]}.", numbered=True)

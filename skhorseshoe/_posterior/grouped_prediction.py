@@ -79,10 +79,7 @@ def is_grouped(model):
 
 
 def given_rows(model, X, groups, offset, new_groups=None):
-    """``GivenRows``; an error if the model was fitted without the groups or offset, or needs an offset.
-
-    new_groups : see ``HorseshoeProbitClassifier.predict_proba``.
-    """
+    """``GivenRows``; an error if the model was fitted without the groups or offset, or needs an offset."""
     refuse_dask(X, groups=groups, offset=offset)
     has_offset, classes = hasattr(model, "_has_offset"), _classes_with_utilities(model)
     if has_offset and offset is None:
