@@ -86,7 +86,8 @@ class ColumnChanger:
                 yield (first := self._column_change(i, k, rows, columns[inside], values[:, inside]))
                 if k == 0 and isinstance(self._changes[i], Category) and len(self._changes[i].states) > 1:
                     by_level = self._by_level(i, rows, base)
-                    if _are_same(next(by_level), first):
+                    both = ((one.columns, one.values, one.groups) for one in (next(by_level), first))
+                    if all(map(np.array_equal, *both)):  # to the last bit
                         told.add(i)
                         yield from by_level
 
@@ -139,12 +140,6 @@ class ColumnChanger:
             return ColumnChange(i, k, columns, values, None)
         first = int(present[0] < 0)
         return ColumnChange(i, k, columns, common[first:], groups - first)
-
-
-def _are_same(one, other):
-    """Whether two ``ColumnChange``s of rows that change alike are the same, to the last bit."""
-    fields = [(change.columns, change.values, change.groups) for change in (one, other)]
-    return all(map(np.array_equal, *fields))
 
 
 def _changing(difference):

@@ -182,7 +182,10 @@ def _table_of_columns(model, X, differences, level):
 
 def _table_of_terms(model, steps, X, differences, level, terms, top):
     """The table of the terms of each row, the largest first, those beyond ``top`` in one line."""
-    terms = _terms_asked_for(terms, steps, model, X)
+    try:
+        terms = _terms.asked_terms(terms, steps, model, input_names(X.X))
+    except ValueError as error:
+        raise ValueError(f"{error} Or take terms=None, the columns of the classifier.") from error
     means_of_terms = _means(model, differences.difference, terms)
     order = np.argsort(-np.abs(means_of_terms), axis=1, kind="stable")
     shown = order if top is None or len(terms) <= top + 1 else order[:, :top]  # one other has a line
@@ -216,14 +219,6 @@ def _index(rows, titles, level):
     codes, known = pd.factorize(titles.ravel(), use_na_sentinel=False)
     places = pd.MultiIndex.from_arrays([rows.repeat(titles.shape[1]), codes], names=["row", level])
     return places.set_levels([pd.Index(known, tupleize_cols=False)], level=[1])
-
-
-def _terms_asked_for(terms, steps, model, X):
-    """The ``Term``s for the user's argument."""
-    try:
-        return _terms.asked_terms(terms, steps, model, input_names(X.X))
-    except ValueError as error:
-        raise ValueError(f"{error} Or take terms=None, the columns of the classifier.") from error
 
 
 def _means(model, difference, terms):

@@ -89,7 +89,8 @@ class SeveralEffects:
         h, directions = np.linalg.eigh(information)
         mode, z = np.einsum("gab,ga->gb", directions, mode), np.einsum("na,nab->nb", z, directions[self.codes])
         sd, gap = (1.0 + np.maximum(h, 0.0)) ** -0.5, _GAPS[len(root)]
-        *others, (nodes, log_weights) = [_nodes(*one, gap) for one in zip(mode.T, sd.T, strict=True)]
+        each = [nodes_about(*one, 1.0, gap) for one in zip(mode.T, sd.T, strict=True)]
+        *others, (nodes, log_weights) = [(nodes, np.log(gaps) - nodes**2 / 2) for nodes, gaps in each]
         rows, total = self.along(z[:, -1].copy()), np.full(len(mode), -np.inf)
         for held in product(*(zip(one.T, weight.T, strict=True) for one, weight in others)):
             added = sum(one[self.codes] * of for (one, _), of in zip(held, z.T, strict=False))
@@ -120,9 +121,3 @@ class SeveralEffects:
             if size < _CLOSE:
                 break
         return e, at(e)[0]
-
-
-def _nodes(mode, sd, widest):
-    """Nodes of a coordinate, (n_groups, k), and the logarithms of their weights times sqrt(2 pi)."""
-    nodes, gap = nodes_about(mode, sd, 1.0, widest)
-    return nodes, np.log(gap) - nodes**2 / 2

@@ -26,7 +26,7 @@ def converters(skl2onnx):
 
 def _describe(skl2onnx, operator):
     """The type is what skl2onnx has foreseen, which the steps behind go by, but whole numbers do not become float32."""
-    has_float32 = any(type(entry.type).__name__ == "FloatTensorType" for entry in operator.inputs)
+    has_float32 = any(_is_of(entry, "Float") for entry in operator.inputs)
     if not isinstance(operator.raw_operator, (SimpleImputer, OneHotEncoder)) and not has_float32:
         operator.outputs[0].type = skl2onnx.common.data_types.DoubleTensorType()
     operator.outputs[0].type.shape = [None, len(operator.raw_operator.get_feature_names_out())]
@@ -35,7 +35,7 @@ def _describe(skl2onnx, operator):
 def _fill_in(skl2onnx, scope, operator, container):
     """skl2onnx leaves out the indicators, and fills in by a node that ONNX Runtime has in float32 alone."""
     imputer = operator.raw_operator
-    if _has_strings(operator.inputs[0]):
+    if _is_of(operator.inputs[0], "String"):
         if imputer.add_indicator:
             raise NotImplementedError(
                 "add_indicator=True is for numbers; OneHotEncoder makes a level of missing strings."
@@ -82,12 +82,12 @@ def _encode(skl2onnx, scope, operator, container):
     blocks = []
     for j, ((entry, place), levels) in enumerate(zip(columns, encoder.categories_, strict=True)):
         values = add("Gather", entry.full_name, np.array([place]), axis=1)
-        if _has_strings(entry):
+        if _is_of(entry, "String"):
             number = {"values_int64s": np.arange(len(levels)), "default_int64": -1}
             keys = [str(level) for level in levels]
             values = add("LabelEncoder", values, keys_strings=keys, **number, domain="ai.onnx.ml", version=2)
             levels = np.arange(len(levels))
-        whole = levels.dtype.kind in "biu" and not _has_fractions(entry)  # float64 would merge large ones
+        whole = levels.dtype.kind in "biu" and not _is_of(entry, "Float", "Double")  # float64 would merge large ones
         levels = levels.astype(np.int64 if whole else np.float64)
         values = add("Cast", values, to=add.whole if whole else add.double)
         same = add("Equal", values, levels)
@@ -130,12 +130,8 @@ def _columns_of_levels(encoder, j):
     return known, known[is_rare.argmax()] if takes_rare else np.zeros(known.shape[1])
 
 
-def _has_strings(entry):
-    return type(entry.type).__name__ == "StringTensorType"
-
-
-def _has_fractions(entry):
-    return type(entry.type).__name__ in ("FloatTensorType", "DoubleTensorType")
+def _is_of(entry, *kinds):
+    return type(entry.type).__name__ in {f"{kind}TensorType" for kind in kinds}
 
 
 class _Adding:
@@ -161,7 +157,7 @@ class _Adding:
     def finish(self, operator, *blocks):
         """The blocks of columns, side by side, are what the step gives."""
         output = operator.outputs[0]
-        kind = self.double if type(output.type).__name__ == "DoubleTensorType" else self.onnx.TensorProto.FLOAT
+        kind = self.double if _is_of(output, "Double") else self.onnx.TensorProto.FLOAT
         self("Cast", self("Concat", *blocks, axis=1), to=kind, result=output.full_name)
 
     def _constant(self, values):

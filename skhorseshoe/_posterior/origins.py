@@ -2,6 +2,7 @@
 
 from collections import Counter
 from contextlib import suppress
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -66,17 +67,13 @@ def _through(steps, names):
 
 def _composed(outputs, columns):
     """The ``Origin``s of the outputs of a step whose inputs are columns with these ``Origin``s."""
-    reaches = {reach: _united({columns[j].reach for j in reach}) for reach in {one.reach for one in outputs}}
-    return [Origin(_inputs_of([columns[j] for j in one.inputs]), reaches[one.reach]) for one in outputs]
-
-
-def _united(reaches):
-    """The union of sets; a single one itself, since thousands of columns may share one of thousands of inputs."""
-    return next(iter(reaches)) if len(reaches) == 1 else frozenset().union(*reaches)
-
-
-def _inputs_of(origins):
-    return tuple(sorted({j for one in origins for j in one.inputs})) if all(one.inputs for one in origins) else ()
+    united = {}  # a set for all columns of the same reach: thousands of them may share one of thousands of inputs
+    for reach in {one.reach for one in outputs}:
+        first, *others = {columns[j].reach for j in reach} or {frozenset()}
+        united[reach] = first.union(*others) if others else first
+    inputs = [[columns[j].inputs for j in one.inputs] for one in outputs]
+    inputs = [tuple(sorted({*chain(*of)})) if all(of) else () for of in inputs]
+    return [Origin(own, united[one.reach]) for own, one in zip(inputs, outputs, strict=True)]
 
 
 def _origins_in_step(step, names):

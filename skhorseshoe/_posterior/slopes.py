@@ -74,21 +74,13 @@ def covariances_of(model):
     return out
 
 
-def mean_variance(model, scales):
-    """The variance that groups add to the score of a row, the mean over the rows of the fit where there are slopes;
-    (n_chains, n_draws)."""
+def mean_variance(model, scales, factor=None):
+    """The variance that groups, or those of the factor with this number, add to the score of a row, the mean over the
+    rows of the fit where there are slopes; (n_chains, n_draws)."""
     terms = variance_terms(model, scales)
-    if not has_slopes(model):
-        return sum(term.draws for term in terms)
-    products = model._group_slopes["products"]
-    return sum(products[term.a, term.b] * term.draws for term in terms)
-
-
-def mean_variance_of(model, scales, k):
-    """The same of the k-th factor."""
-    of, products = model._group_slopes["factor"], model._group_slopes["products"]
-    terms = variance_terms(model, scales)
-    return sum(products[term.a, term.b] * term.draws for term in terms if of[term.a] == k == of[term.b])
+    of, slopes = factors_of_effects(model, len(scales)), getattr(model, "_group_slopes", {})
+    products = slopes.get("products", np.ones((len(scales),) * 2))
+    return sum(products[a, b] * draws for a, b, draws in terms if factor is None or of[a] == factor)
 
 
 def values_in_rows(model, X):
@@ -104,8 +96,11 @@ def values_in_rows(model, X):
 
 def slopes_of(model, name):
     """The names of the effects of a group that are slopes of a factor, by the names of their columns."""
-    names = [*model.group_scale_draws_] if has_slopes(model) else []
-    return {one[len(name) + 1 :]: one for one, k in _by_number(model, names) if k == name and one != name}
+    if not has_slopes(model):
+        return {}
+    factors, of = [*model.groups_], model._group_slopes["factor"]
+    effects = [one for one, k in zip(model.group_scale_draws_, of, strict=True) if factors[k] == name != one]
+    return {one[len(name) + 1 :]: one for one in effects}
 
 
 def name_slopes(model, names):
@@ -126,11 +121,6 @@ def name_slopes(model, names):
     for name in ("group_scale_draws_", "group_effect_draws_", "group_effect_moments_", "group_correlation_draws_"):
         setattr(model, name, renamed(getattr(model, name)))
     model.prior_ = {**model.prior_, "group_scale": renamed(model.prior_["group_scale"])}
-
-
-def _by_number(model, names):
-    factors = [*model.groups_]
-    return [(one, factors[k]) for one, k in zip(names, model._group_slopes["factor"] if names else (), strict=True)]
 
 
 def refuse_slopes(model, what, cure):

@@ -16,7 +16,7 @@ from .estimates import interval, other_quantities, scale_names
 from .grouped_prediction import by_factor, group_roots, is_grouped, scale_draws
 from .ordered import is_ordered
 from .several import of_class, sizes
-from .slopes import has_slopes, mean_variance_of, slopes_of
+from .slopes import has_slopes, mean_variance, slopes_of
 from .table import Summary
 
 _DRAWS_AT_A_TIME = 2**22  # draws of effects to read at a time
@@ -237,10 +237,9 @@ def share_between(model, name, level):
     if name is None:
         what, share = "intraclass correlation s^2 / (1 + s^2)", 1 - group_roots(model) ** -2
     else:
-        what, share = "share of the variance", (scale_draws(model)[name] / group_roots(model)) ** 2
-        if has_slopes(model):
-            own = mean_variance_of(model, scale_draws(model), [*model.groups_].index(name))
-            what, share = "mean share of the variance", own / group_roots(model) ** 2
+        what = "mean share of the variance" if has_slopes(model) else "share of the variance"
+        own = mean_variance(model, scale_draws(model), [*model.groups_].index(name))
+        share = own / group_roots(model) ** 2
     low, high = interval(share, level)
     bounds = f"{100 * level:g} % interval {low:.2f} to {high:.2f}"
     return f"{what} {share.mean():.2f} ({bounds})"
