@@ -227,10 +227,8 @@ def _check_finite(chains, start, trailing):
 
 
 class _Block:
-    """The statistics of a few parameters; common results are computed once, when needed.
-
-    `chains` has shape (parameters, chains, draws), at least 4 draws; `scores` is a `_score_table`.
-    """
+    """The statistics of a few parameters (parameters, chains, draws), 4 draws at least; common results are computed
+    once."""
 
     def __init__(self, chains, scores):
         self.chains = chains

@@ -201,8 +201,8 @@ def _of_utilities(graph, utilities, n_draws, n_classes):
 
 
 def _of_cuts(graph, model, products, cuts):
-    """Averages over draws of the probabilities of ordered classes, or of two; (n, K) of products (n, m) and cut points
-    (K - 1, m)."""
+    """Averages over draws of the probabilities of ordered classes, or of two, (n, K), of products (n, m) and cuts (K -
+    1, m)."""
     by_draw = graph("Reshape", products, np.array([0, 1, cuts.shape[1]]))
     below, above = _averages(graph, model, graph("Sub", by_draw, cuts))
     none = graph("Mul", graph("ReduceMean", below, axes=[1]), 0.0)

@@ -110,10 +110,9 @@ def loo(
     Notes
     -----
     The method is that of Vehtari et al. (2024), as in ``arviz.loo``, with three departures. A row that gives all draws
-    weights within 1 % of one another, since all are nearly sure of it, has a k of 0: leaving it out changes nothing,
-    however heavy the tail of these weights. k is infinite, not nan, where it cannot be computed. And the tail has the
-    same number of draws for all rows, as in the R package loo, where ``arviz.loo`` leaves out draws that tie with the
-    first one outside it, as draws do that "hmc" has repeated.
+    weights within 1 % of one another, since all are nearly sure of it, has a k of 0: leaving it out changes nothing. k
+    is infinite, not nan, where it cannot be computed. And the tail has the same number of draws for all rows, as in the
+    R package loo, where ``arviz.loo`` leaves out draws that tie with the first one outside it.
 
     References
     ----------
@@ -182,10 +181,9 @@ def summary_of_sets(
     model : HorseshoeProbitClassifier, Pipeline or search
         Fitted.
     sets, level, missing : see ``HorseshoeProbitClassifier.summary_of_sets``
-        Lists of columns, or dicts of columns and weights, by name; the level of the intervals; and what becomes of
-        names that are none of the columns. These are behind the steps before the classifier, and weights are in their
-        units, as ``skhorseshoe.sets.correlated_sets(X, model=model)`` finds them; those that it finds without
-        ``model`` are in the units of X, and nothing here can tell.
+        The sets, of columns behind the steps before the classifier and with weights in their units, as
+        ``skhorseshoe.sets.correlated_sets(X, model=model)`` finds them (without ``model`` they are in the units of X,
+        and nothing here can tell); the level of the intervals; and what becomes of unknown names.
 
     Returns
     -------

@@ -44,8 +44,8 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     Parameters
     ----------
     estimator : HorseshoeProbitClassifier or None, default=None
-        The classifier to fit, or a fitted one with ``prefit=True``. None means default parameters,
-        which a grid search then cannot change.
+        The classifier to fit, or a fitted one with ``prefit=True``. None means default parameters, which a grid search
+        then cannot change.
     rule : {"dss", "interval", "fsr", "shrinkage"}, default="dss"
         Which columns to keep. "dss", decoupled shrinkage and selection: the fewest that predict as well as the
         whole posterior, within its own uncertainty. "interval": those whose equal-tailed credible interval excludes
@@ -97,22 +97,21 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     support_ : ndarray of shape (n_features,), bool
         Which columns are selected.
     path_ : dict or None
-        With ``rule="dss"``, the basis of the choice: "supports" of shape (n_supports, n_features), bool, the columns
-        of ever larger summaries, the first with only unpenalised ones; "distances" of shape (n_supports,), from
-        each to the posterior mean, the Kullback-Leibler divergence summed over the (weighted) rows; "radius", within
-        which the summary has to be; "chosen", the number of the first that is and, without ``cv`` and ``min_features``,
-        is ``support_``; "level", the share of the draws within the radius. `SelectionPathDisplay
+        With ``rule="dss"``, the basis of the choice: "supports" (n_supports, n_features), bool, the columns of ever
+        larger summaries, the first with only unpenalised ones; "distances" (n_supports,) of each from the posterior
+        mean, the Kullback-Leibler divergence summed over the (weighted) rows; "radius", within which the summary has to
+        be; "chosen", the number of the first that is and, without ``cv`` and ``min_features``, is ``support_``;
+        "level", the share of the draws within the radius. `SelectionPathDisplay
         <skhorseshoe.plotting.SelectionPathDisplay>` draws it.
     suggested_size_ : int or None
         With ``cv``, the smallest number of columns whose log score on rows held out is at most one standard error, or 4
         nats, below that of all columns; ``support_`` is the first summary with that many on the path of all rows.
         Columns that are not shrunk do not count and are always kept: 0 is the model with these and the intercept alone.
     sizes_ : dict or None
-        With ``cv``, what the suggestion is based on: "sizes" of shape (n_sizes,), the numbers of columns judged, all up
-        to 20, then some up to 200, and all columns; "difference" of shape (n_sizes,), the log score of summaries of
-        that size less that of the full model, in nats, summed over the (weighted) rows held out, 0 for all columns;
-        "se" of shape (n_sizes,), its standard error, each row being one observation; "log_score", that of the full
-        model, like all of these with 100 to 400 draws of the model of each fold; "n_rows", the number of rows held out.
+        With ``cv``, what the suggestion is based on. For each size: "sizes", the numbers of columns judged, all up to
+        20, then some up to 200, and all columns; "difference", the log score of its summaries less that of the full
+        model, in nats, summed over the (weighted) rows held out; "se", its standard error, each row being one
+        observation. Of all: "log_score", that of the full model; "n_rows", the number of rows held out.
         `ModelSizeDisplay <skhorseshoe.plotting.ModelSizeDisplay>` draws it.
     error_ : ndarray of shape (n_features,) or None
         With ``rule="fsr"``, the probability of each column to be false. The mean over the kept columns that are
@@ -127,17 +126,15 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
     Notes
     -----
     "dss" follows Hahn & Carvalho (2015), with two changes. The loss is the Kullback-Leibler divergence of
-    the probabilities, to second order in the linear predictor: least squares weighted by the Fisher information, which
-    needs the rows in one pass. Each support on the adaptive-lasso path is judged by its best coefficients, not by those
-    that the penalty has shrunk, and taken if these lie in the credible region about the posterior mean in that loss
-    (Bondell & Reich 2012).
+    the probabilities, to second order in the linear predictor: least squares weighted by the Fisher information. Each
+    support on the adaptive-lasso path is judged by its best coefficients, not by those that the penalty has shrunk, and
+    taken if these lie in the credible region about the posterior mean in that loss (Bondell & Reich 2012).
 
     With ``cv`` a summary predicts with draws of the fold, 100 of 4000 rows or more and up to 400 of fewer, each
-    projected on its columns: on what predicts most like the draw with all columns, in Kullback-Leibler divergence
-    (Goutis & Robert 1998), so that only what is left out makes a difference. The rule for the size is that of
-    projpred's ``suggest_size`` with ``thres_elpd=-4``: of a difference below 4 nats the standard error says little
-    (Sivula, Magnusson, Matamoros & Vehtari 2020), and with it alone one in about fifteen data sets of pure noise would
-    keep columns.
+    projected on its columns: on what predicts most like the draw with all columns (Goutis & Robert 1998). The rule for
+    the size is that of projpred's ``suggest_size`` with ``thres_elpd=-4``: of a difference below 4 nats the standard
+    error says little (Sivula, Magnusson, Matamoros & Vehtari 2020), and with it alone one in about fifteen data sets of
+    pure noise would keep columns.
 
     "fsr" puts the columns in order of their probability of being false and takes them as long as its mean is at most
     ``q``: the Bayesian false discovery rate (Mueller et al. 2004) of signs (Stephens 2017).

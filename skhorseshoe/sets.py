@@ -46,13 +46,11 @@ class CredibleSets(NamedTuple):
         A row for each set, the most probable first, indexed by its name: that of yours, or of its central column, which
         is the most correlated with the others and has a positive weight ("x5 and 3 more"), so that it is the same for
         all seeds. Columns: n_columns; probability, that it holds a signal; mcse, the Monte Carlo error of that; mean,
-        sd and the ends of the equal-tailed interval of its effect, the weighted sum of
-        coefficients; purity, the least absolute correlation between two of its columns (nan where correlations are not
-        known).
-        ``sets.attrs["header"]`` says in words what was asked, and the share of false sets to expect;
-        ``sets.attrs["classes"]`` has the labels, of which positive effects favour the second one, or with ``ordered``
-        higher ones. ``sets.attrs["favours"]`` says what they favour in a model that ``inspection.one_vs_rest`` or
-        ``at_least`` has made, and is None of others.
+        sd and the ends of the equal-tailed interval of its effect, the weighted sum of coefficients; purity, the least
+        absolute correlation between two of its columns (nan where it is not known). ``sets.attrs["header"]`` says what
+        was asked, and the share of false sets to expect; "classes" has the labels, of which positive effects favour the
+        second one, or with ``ordered`` higher ones, or "favours", where ``inspection.one_vs_rest`` or ``at_least`` has
+        made the model (else None).
     members : pandas.DataFrame
         A row for each column of each set, indexed by both names: weight; probability, that the column alone has an
         effect beyond ``effect`` on the side of its set; mean, sd and interval of its part of the sum.
@@ -149,7 +147,6 @@ def credible_sets(
 ) -> CredibleSets:
     """Disjoint sets of columns, as small as possible, each of which has an effect that the posterior is sure of.
 
-    Where columns stand in for one another, the posterior is not sure of any of them, but may well be of them together.
     Candidates are single columns, sets of correlated columns at every height of their tree, and sets of yours.
 
     Parameters

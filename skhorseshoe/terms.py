@@ -18,14 +18,13 @@ from ._backends import device
 from ._data import validation
 from ._data.input_table import warn_if_reordered
 from ._data.weights import check_weights
+from ._posterior import claim_errors as claims
 from ._posterior import terms as _terms
 from ._posterior.category_levels import levels_of_input, of_level_columns
-from ._posterior.claim_errors import EFFECT, lfsr, prob_columns_wrong, scores, size_of, wrong_contrast, wrong_size
 from ._posterior.classes import refuse_several
 from ._posterior.fitted_rows import warn_of_other_rows
 from ._posterior.grouped_prediction import on_average, population
 from ._posterior.input_rows import input_names
-from ._posterior.least_effect import check_difference, check_effect, least_effects
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
 from ._posterior.summary import described, favoured, in_lines, interval_headings
@@ -103,7 +102,7 @@ def summary(
     X: RowsLike = None,
     *,
     terms: Mapping[str, Any] | Literal["auto"] = "auto",
-    effect: float | Mapping[str, float] = EFFECT,
+    effect: float | Mapping[str, float] = claims.EFFECT,
     level: float | None = None,
     sample_weight: Weights = None,
     missing: Missing = "raise",
@@ -176,7 +175,7 @@ def summary(
     warn_if_reordered(X, sample_weight=sample_weight)
     classifier = population(classifier)
     model = named(steps, classifier)
-    check_effect(effect)
+    claims.check_effect(effect)
     inputs = None if X is None else input_names(X)
     asked, left_out = _terms.judged_terms(terms, steps, model, inputs, missing)
     rows = None
@@ -184,17 +183,17 @@ def summary(
         seen_rows = device.to_host(validation.check_X(classifier, prepared(steps, X), reset=False))
         rows = seen_rows, None if sample_weight is None else check_weights(sample_weight, seen_rows)
         warn_of_other_rows(classifier, *rows)
-    effects = least_effects(model, effect, EFFECT, rows and rows[0])
-    alone, table = prob_columns_wrong(model, effects.least, effects.scale), []
+    effects = claims.least_effects(model, effect, rows and rows[0])
+    alone, table = claims.prob_columns_wrong(model, effects.least, effects.scale), []
     for term in _terms.with_roots(asked, model, rows, effects.has_levels):
         if term.root is None:
             (j,) = term.columns
-            size = scores(model.coef_draws_, term.columns, effects.scale[j] * np.eye(1))
+            size = claims.scores(model.coef_draws_, term.columns, effects.scale[j] * np.eye(1))
             size = np.linalg.norm(size, axis=-1)  # of several classes, over these
-            wrong = max(alone[j], wrong_size(size, -np.inf))  # which is 1 / ess
+            wrong = max(alone[j], claims.wrong_size(size, -np.inf))  # which is 1 / ess
         else:
-            size = size_of(model, term)
-            wrong = wrong_size(size, effects.for_columns(term.columns))
+            size = claims.size_of(model, term)
+            wrong = claims.wrong_size(size, effects.for_columns(term.columns))
         table.append(
             {
                 "term": term.name,
@@ -289,7 +288,7 @@ def levels(
     level = level_of(classifier, level)
     classifier = population(classifier)
     model = named(steps, classifier)
-    check_difference(effect)
+    claims.check_difference(effect)
     refuse_several(classifier, "terms.levels")
     if X is None and sample_weight is not None:
         raise ValueError("sample_weight goes with rows, and X is None: give their X, or leave sample_weight out.")
@@ -311,8 +310,8 @@ def levels(
         {
             "share": share[compared],
             **statistics,
-            "lfsr": lfsr(statistics["prob_positive"], ess, draws[..., 0].size),
-            **({} if effect is None else {"probability": 1 - wrong_contrast(draws, ess, effect)}),
+            "lfsr": claims.lfsr(statistics["prob_positive"], ess, draws[..., 0].size),
+            **({} if effect is None else {"probability": 1 - claims.wrong_contrast(draws, ess, effect)}),
             "ess": ess,
         },
         index=pd.Index([labels[k] for k in compared], name=str(term), tupleize_cols=False),

@@ -8,10 +8,10 @@ import numpy as np
 from scipy.sparse import issparse
 
 from .._utils.arrays import dense
+from .category_levels import levels_of_rows, origins_of
 from .claim_errors import indicator_sets_of
 from .feature_changes import Category, Number
 from .input_rows import classifier_rows
-from .level_columns import levels_of_rows, origins_of
 
 _ALIKE = 2e-13  # largest difference of linear predictors between rows that change alike
 

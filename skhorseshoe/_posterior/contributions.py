@@ -18,11 +18,11 @@ from .._utils.memory import check_matrices
 from .._utils.names import level_of_name, names_of
 from . import predict
 from . import terms as _terms
+from .category_levels import levels_of_rows
 from .classes import event_of, needs_one_score, refuse_classes
 from .estimates import ends_of, interval, means
 from .grouped_prediction import GivenRows, on_average, population, refuse_offset
 from .input_rows import InputRows, classifier_rows, input_names, row_like
-from .level_columns import levels_of_rows
 from .mixin import level_of
 from .origins import column_origins
 from .pipeline import named, unwrap

@@ -87,10 +87,10 @@ def net_benefit(
     -----
     One acts on the average over the draws, so that is the rule whose net benefit is told. With ``y`` the 1000 draws are
     of the population that the rows are from, by Rubin's (1981) Bayesian bootstrap of rows or, where given, of whole
-    groups, with several factors of that with the fewest. One group, as a single hospital, does not tell how much groups
-    differ: then it is the next factor that is drawn, or rows, the interval is that of other rows of this group, and a
-    warning and the header say so. From fewer than five groups it is too narrow, which a warning says. Without ``y`` the
-    draws are those of the posterior: the outcomes of these rows have the probabilities of each.
+    groups, with several factors of that with the fewest. One group does not tell how much groups differ: then it is the
+    next factor that is drawn, or rows, and the interval is that of other rows of this group. From fewer than five it is
+    too narrow. Warnings say both. Without ``y`` the draws are those of the posterior: the outcomes of these rows have
+    the probabilities of each.
 
     References
     ----------

@@ -96,8 +96,8 @@ def with_prevalence(model: Model, share: float) -> Model:
     """The model of a population with another share of events than the fit: a fitted model of two classes.
 
     For rows that were drawn by their label, as in a case-control study or where rows without an event were thrown away.
-    By Bayes' theorem the odds of a row in the population are those in the sample times one factor,
-    share / (1 - share) * (1 - r) / r, with r the share in the fit: this is done to the probability of each draw.
+    By Bayes' theorem the odds of a row in the population are those in the sample times share / (1 - share) * (1 - r) /
+    r, with r the share in the fit, by the weights of the fit, ``class_weight`` too. This is done to each draw.
 
     Parameters
     ----------
@@ -118,8 +118,7 @@ def with_prevalence(model: Model, share: float) -> Model:
 
     Notes
     -----
-    The probability of each draw is corrected and then averaged, not the intercept: a shift of the intercept of a probit
-    model changes the odds of rows by different factors. r counts the weights of the fit, ``class_weight`` too.
+    It is not the intercept that is corrected: a shift of that changes the odds of rows by different factors.
 
     Examples
     --------

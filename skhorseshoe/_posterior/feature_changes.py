@@ -12,13 +12,13 @@ import pandas as pd
 
 from .._utils.names import finder, first_of, name_of_levels, plain
 from .._utils.warn import warn
+from .category_levels import MOST_LEVELS, find_level_columns, inputs_of, lone_levels
 from .input_rows import InputRows
-from .level_columns import find_level_columns, inputs_of, lone_levels
 from .terms import distinct_titles
 
 _ROUNDING = 1e-12  # standard deviation of a constant column, relative to its largest value
 _TO_NUMBER = "make it a number in X before the fit, such as days since a date"
-_USUAL_LEVELS, MOST_LEVELS = 50, 200  # most of a category that is taken by default or in pairs, and of a named one
+_USUAL_LEVELS = 50  # most of a category that is taken by default or in pairs
 
 
 class Contrast(NamedTuple):

@@ -110,8 +110,8 @@ class InputRows:
         return is_bool_dtype(self.X.dtype) if issparse(self.X) else _holds_booleans(_column(self.X, j))
 
     def levels(self, j):
-        """The codes (n,) of a column's levels, and the levels, None for missing values; the levels of a pandas category
-        are in its order."""
+        """The codes (n,) of a column's levels, and the levels, None for missing values; those of a pandas category in
+        its order."""
         column = self._series(j)
         if isinstance(column.dtype, pd.CategoricalDtype):
             codes, labels = column.cat.codes.to_numpy(), column.cat.categories.tolist()
@@ -179,8 +179,7 @@ def classifier_rows(model, steps, rows):
 
 
 def blocks_behind(model, steps, X):
-    """Yields the slice of each block of rows of X, ``InputRows``, with the block, and with it as the classifier has
-    it."""
+    """Yields the slice of each block of rows of X, ``InputRows``, the block, and the block as the classifier has it."""
     size = min(_ROWS_AT_A_TIME, max(1, _NUMBERS_AT_A_TIME // max(X.shape[1], model.n_features_in_)))
     for rows in cut(0, X.shape[0], size):
         block = X.block(rows)
@@ -234,8 +233,7 @@ def _check_complete(names, known):
 
 
 def _row_of_types(row, dtypes):
-    """A row with pandas's extension types, which have their own missing value. A value that does not fit a type, such
-    as 2.5 for whole numbers, is not converted."""
+    """A row with pandas's extension types, which have their own missing value; 2.5, say, is not made a whole number."""
     for j, dtype in enumerate(dtypes):
         if isinstance(dtype, ExtensionDtype) and not isinstance(dtype, pd.CategoricalDtype):
             with suppress(TypeError, ValueError):

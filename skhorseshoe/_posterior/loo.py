@@ -80,8 +80,8 @@ class LeaveOneOut:
 
 
 def leave_one_out(model, rows, place, weight, max_draws):
-    """``LeaveOneOut`` of ``GivenRows``, or of their groups if they have any; place (n,) of each label among the
-    classes; weight (n,) or None."""
+    """``LeaveOneOut`` of ``GivenRows``, or of their groups if they have any; place (n,) of the labels; weight (n,) or
+    None."""
     n_chains = len(model.intercept_draws_)
     if isinstance(max_draws, Integral) and max_draws >= LEAST_DRAWS:  # as many of each chain, and no fewer in all
         max_draws = max(max_draws, n_chains * ceil(LEAST_DRAWS / n_chains))

@@ -31,9 +31,7 @@ _MOST = max(_GAPS)  # number of effects; the nodes of more would take too long
 
 
 def group_logliks(model, rows, place, weight, max_draws):
-    """log p(y_g | beta, Sigma) of all rows of each group, for every draw; (n_groups, m).
-
-    rows : ``GivenRows`` of the fit, of a model with one factor. place, weight : as in ``leave_one_out``."""
+    """log p(y_g | beta, Sigma) of all rows of each group, for every draw, (n_groups, m), of a model with one factor."""
     coef, intercept = flat_draws(model, max_draws)
     scales, own, one = scale_draws(model), own_draws(model, max_draws), np.ones(1)
     n, codes, x = len(place), np.ascontiguousarray(rows.codes[:, 0]), values_in_rows(model, rows.X)

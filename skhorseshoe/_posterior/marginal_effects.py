@@ -13,12 +13,12 @@ from .._utils.errstate import guarded
 from .._utils.names import first_of, printable
 from ..diagnostics import ess_bulk
 from .average_changes import Parts, average_changes
+from .category_levels import inputs_of
 from .classes import event_of, refuse_classes, shown_classes
 from .comparisons import COMPARISONS, SIGNS, NoRatio, check_comparison, contrast_draws, statistics
 from .feature_changes import Number, changes_of, check_change, levels_to_part
 from .grouped_prediction import by_row, given_rows, on_average
 from .input_rows import InputRows
-from .level_columns import inputs_of
 from .mixin import level_of
 from .pipeline import unwrap
 from .summary import in_lines
@@ -63,19 +63,17 @@ def marginal_effects(
         column has a value, whatever the ``change``.
     features : str, int, list of these or None, default=None
         Columns of X by name or number. None is all that the model uses and that hold numbers, or are categories of 2 to
-        50 levels; the table says above it which others are left out, such as the outcome and the number of a patient,
-        which the first step of a Pipeline may drop. A category is a column that holds neither numbers nor dates, or has
-        the type "category"; one that is named may have 200 levels. To have numbers as levels, give
-        ``X.astype({"code": "category"})``. Dates must be numbers in X before the fit, such as days since a date. Where
-        X has a column for every level, as from ``pandas.get_dummies``, these are one category, which their common
-        beginning names ("ward" of ward_a and ward_b), and the name of one of them is that level alone.
-        Without a column for some level (``drop_first=True``) they are not, and each is changed beside the others.
+        50 levels; the table says above it which are left out. A category is a column that holds neither numbers nor
+        dates, or has the type "category", as numbers have by ``X.astype({"code": "category"})``; one that is named may
+        have 200 levels. Dates must be numbers in X before the fit, such as days since a date. Columns for every level,
+        as from ``pandas.get_dummies``, are one category, which their common beginning names ("ward" of ward_a and
+        ward_b), and the name of one of them is that level alone; without a column for some level
+        (``drop_first=True``) each is changed beside the others.
     change : {"auto", "unit", "sd", "binary", "pairs"}, float or dict, default="auto"
-        What each column of numbers changes by: "auto" and "unit" add one, "sd" the standard deviation of the column in
-        X, and a number adds itself; "binary" compares 1 with 0 for all rows, as is done for booleans and for columns of
-        zeros and ones whatever is asked. Of a category each level is compared with the reference; with "pairs", which
-        is "auto" for numbers, each pair of levels, of 50 at most. A dict has changes by column, such as {"age": 10};
-        other columns have "auto".
+        What each column of numbers changes by: "auto" and "unit" add one, "sd" its standard deviation in X, and a
+        number adds itself; "binary" compares 1 with 0, as is done for booleans and columns of zeros and ones whatever
+        is asked. Of a category each level is compared with the reference; with "pairs", which is "auto" for numbers,
+        each pair of levels, of 50 at most. A dict has changes by column, such as {"age": 10}; others have "auto".
     reference : object, dict or None, default=None
         The level that others are compared with, where features have one category; or a dict of names of categories and
         levels. None is the most frequent level, by weight; of a level column that is named, the most frequent of the
@@ -94,20 +92,19 @@ def marginal_effects(
         Of a model that was fitted with an offset, that of these rows.
     max_draws : int or None, default=None
         Maximum number of draws to use, evenly spaced; None uses all. Time is proportional to rows x draws; for features
-        that move the score by different amounts in different rows, as splines do, to their contrasts too, as for a
-        class of several without an order, where 1000 rows x 1000 draws x 10 columns take some seconds.
+        that move rows by different amounts, as splines do, and a class of several without an order to their contrasts
+        too: 1000 rows x 1000 draws x 10 columns take some seconds there.
 
     Returns
     -------
     frame : pandas.DataFrame
         Indexed by feature, one row for each contrast of a category: "ward: b - a". Columns: change ("+1", "0 to 1",
         "level" of a category), mean, sd, the ends of the equal-tailed interval, prob_positive (posterior probability
-        that the effect is above zero; a draw in which it is below 1e-16, as where nearly all rows are sure of their
-        class, is half one) and ess (bulk). Of ratios it has median in place of mean and sd, since the mean of an odds
-        ratio need not exist, and prob_above_1. ``frame.draws`` are the draws, a frame with a column for each row, from
-        which other questions are answered: ``(frame.draws["a"] - frame.draws["b"]).quantile([0.05, 0.95])``. It is
-        printed as that of `summary <skhorseshoe.inspection.summary>`, and
-        `EffectsDisplay <skhorseshoe.plotting.EffectsDisplay>` draws it.
+        that the effect is above zero; a draw in which it is below 1e-16 is half one) and ess (bulk). Of ratios it has
+        median in place of mean and sd, since the mean of an odds ratio need not exist, and prob_above_1.
+        ``frame.draws`` are the draws, a frame with a column for each row, for other questions:
+        ``(frame.draws["a"] - frame.draws["b"]).quantile([0.05, 0.95])``. It is printed as that of `summary
+        <skhorseshoe.inspection.summary>`, and `EffectsDisplay <skhorseshoe.plotting.EffectsDisplay>` draws it.
 
     Raises
     ------

@@ -20,11 +20,8 @@ _LATEX = {letter: f"\\{letter}" for letter in "&%$#_{}"} | {
 
 
 def markdown(shown, header, is_number, index):
-    """A pipe table below the sentences of a header, each a paragraph.
-
-    shown : a frame of texts, and of numbers that pandas formats. is_number : of the columns, which are then aligned
-    right. index : whether to show it.
-    """
+    """A pipe table below the sentences of a header, each a paragraph. shown : a frame of texts, and of numbers that
+    pandas formats. is_number : of the columns, which are then aligned right. index : whether to show it."""
     n_levels, rows = _cells(shown, index, _MARKDOWN)
     rule = ["---"] * n_levels + ["---:" if right else "---" for right in is_number]
     lines = [f"| {' | '.join(row)} |" for row in (rows[0], rule, *rows[1:])]

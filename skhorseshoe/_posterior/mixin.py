@@ -82,11 +82,11 @@ class PosteriorMixin:
     def summary(self, level: float | None = None, sort_by: str | None = None, *, of: Any = None) -> DataFrame:
         """The posterior of every coefficient, the intercept and the global scale, as a frame.
 
-        The text above the frame says whether the chains have converged, how many columns clearly matter, which is how
-        many intervals exclude zero (of a level of a category, that of its effect relative to the mean over rows), and
-        which class positive coefficients favour; then it gives the prior, the sampler, the draws, the worst convergence
-        and the effective number of nonzero coefficients, m_eff = sum_j (1 - kappa_j), beside its prior mean (Piironen &
-        Vehtari 2017).
+        The text above it says whether the chains have converged, how many columns clearly matter, which is how many
+        intervals exclude zero (of a level of a category, that of its effect relative to the mean over rows), and which
+        class positive coefficients favour; then the prior, the sampler, the draws, the worst convergence and the
+        effective number of nonzero coefficients, m_eff = sum_j (1 - kappa_j), beside its prior mean (Piironen & Vehtari
+        2017).
 
         Parameters
         ----------
@@ -102,15 +102,13 @@ class PosteriorMixin:
         Returns
         -------
         frame : pandas.DataFrame
-            Indexed by feature name, ``(intercept)``, ``(global scale)`` and, with groups, ``(group scale)`` last; of
-            several factors ``(name scale)`` for each.
-            Columns: mean, sd, the ends of the equal-tailed interval, prob_positive (posterior probability that the
-            coefficient is above zero), lfsr (local false sign rate, the probability that the more probable sign is
-            wrong: min(P(beta > 0), P(beta < 0)), and 1 / ess where it is less, since the draws cannot tell smaller
-            ones; 0.5 for a constant column), shrinkage (kappa_j), ess (bulk) and rhat. ``frame.attrs["header"]`` holds
-            the text, ``frame.attrs["classes"]`` the labels. The frame prints its numbers with the digits that Monte
-            Carlo error allows, and cuts and escapes names that a terminal cannot show; it holds them all. Its
-            ``to_markdown`` and ``to_latex`` write it as it is printed.
+            Indexed by feature name, ``(intercept)``, ``(global scale)`` and, with groups, ``(group scale)`` last, or
+            ``(name scale)`` of each factor. Columns: mean, sd, the ends of the equal-tailed interval, prob_positive
+            (posterior probability that the coefficient is above zero), lfsr (local false sign rate: min(P(beta > 0),
+            P(beta < 0)), and at least 1 / ess, since the draws cannot tell smaller ones; 0.5 for a constant column),
+            shrinkage (kappa_j), ess (bulk) and rhat. ``frame.attrs["header"]`` holds the text,
+            ``frame.attrs["classes"]`` the labels. It prints numbers with the digits that Monte Carlo error allows, and
+            names as a terminal can show them, and holds them in full; ``to_markdown`` and ``to_latex`` write it so.
 
             Of several classes without ``of``: mean, sd and the ends of the interval of the size of a column, the root
             of the sum of its squared coefficients over the classes; means of the coefficients by class, of up to 12,
@@ -208,8 +206,7 @@ class PosteriorMixin:
             Their labels. X and y are given together or not at all.
         sample_weight : array-like of shape (n_samples,) or None, default=None
             The weights of the fit, times the class weights if there was a ``class_weight``. The log-likelihood of a row
-            is then its term in the log-likelihood of the fit, ``w[i]`` times that of one observation, and
-            ``arviz.loo`` leaves out the row with all its weight.
+            is then ``w[i]`` times that of one observation, and ``arviz.loo`` leaves out the row with all its weight.
         offset : array-like of shape (n_samples,) or None, default=None
             The offsets of the fit, if it had any.
         max_draws : int or None, default=None
@@ -237,17 +234,15 @@ class PosteriorMixin:
         ImportError
             If ArviZ is not installed.
         ValueError
-            If the model is one of two classes that was made of one of more, one of X and y is missing, the rows are not
-            those of the fit, with the labels, weights and offsets that they had there, y holds a label that is not in
-            ``classes_``, or a weight is negative; or X and y are given, and the model was fitted with groups.
+            If the model is one of two classes that was made of one of more, the rows are not those of the fit, with the
+            labels, weights and offsets that they had there, or X and y are given, and the model was fitted with groups.
         MemoryError
             If the log-likelihood does not fit in memory; before anything is computed.
 
         Notes
         -----
         ``arviz.psense_summary(data)`` of ArviZ 1.x, and ``arviz.psens`` of 0.x, scale the priors in "log_prior" by a
-        power. The priors of shrunk coefficients given the global scale are not among them: in a hierarchy it is the
-        top level to scale (Kallioinen, Paananen, Bürkner & Vehtari 2024, Statistics and Computing 34, 57).
+        power. The notes of ``inspection.sensitivity`` say why those of shrunk coefficients are not among them.
         """
         check_is_fitted(self)
         if (X is None) != (y is None) or (X is None and (sample_weight is not None or offset is not None)):

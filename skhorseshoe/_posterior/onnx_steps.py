@@ -55,9 +55,8 @@ def _name_inputs(graph, names):
 
 
 def check(onnx, made, steps, classifier, X):
-    """Raises an error if a runtime does not take what was made, or computes other rows than the steps. X : or None.
-
-    Without ONNX Runtime no more is checked than whether types and shapes agree."""
+    """Raises an error if a runtime does not take what was made, or computes other rows than the steps; without ONNX
+    Runtime if types and shapes do not agree. X : or None."""
     wanted = None if X is None else steps.transform(X[:_MOST_ROWS])
     try:
         import onnxruntime

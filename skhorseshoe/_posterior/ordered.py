@@ -27,8 +27,8 @@ def cut_points(model):
 
 
 def own_draws(model, max_draws=None, some=slice(None)):
-    """Draws of the cut points less the first, chain after chain (m, K - 2); None of a model of other classes. some :
-    which draws of a chain."""
+    """Draws of the cut points less the first, chain after chain (m, K - 2), of some draws of a chain; None of other
+    models."""
     if not is_ordered(model):
         return None
     own = evenly(model._own_draws[:, some], max_draws)
@@ -113,8 +113,8 @@ def cut_names(model):
 
 
 def cut_rows(model):
-    """The draws of the cut points by the names that rows of summary() have, but for a first one that is held at 0;
-    empty for two classes."""
+    """The draws of the cut points by their names in rows of summary(), but of a first one that is held at 0; {} for two
+    classes."""
     if not is_ordered(model):
         return {}
     held = 0 if model._fit_facts["fit_intercept"] else 1

@@ -52,10 +52,8 @@ def joined(steps):
 
 
 def prepared(steps, X, **by_row):
-    """X behind the steps. Masked values are refused, since scikit-learn's steps would take them for data.
-
-    by_row : what goes with the rows, by name, of which the classifier could not tell an order that differs from that of
-    X, since few steps hand on an index."""
+    """X behind the steps. Masked values are refused, which steps would take for data. by_row : what goes with the rows,
+    by name, of which few steps hand on the index that tells whether its order is that of X."""
     refuse_masked(X, "X")
     made = X if steps is None else steps.transform(X)
     if not hasattr(made, "index"):

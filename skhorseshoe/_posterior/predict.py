@@ -78,11 +78,8 @@ def _variance(variances, draws, is_new, x, places):
 
 
 def draws_for_rows(model, rows, max_draws=None, alike=False):
-    """The ``DrawsForRows`` for ``GivenRows``.
-
-    alike : whether every row must have the same draws. With groups these are the draws for which effects are kept.
-    max_draws : largest number of draws.
-    """
+    """The ``DrawsForRows`` for ``GivenRows``. alike : whether every row must have the same draws, with groups those for
+    which effects are kept."""
     if not is_grouped(model):
         coef, intercept = flat_draws(model, max_draws)
         return DrawsForRows(coef, intercept, own_draws(model, max_draws))
@@ -119,8 +116,8 @@ def log_likelihood(model, rows, place, weight, max_draws):
 
 
 def labelled_rows(model, X, y, sample_weight, offset, groups=None):
-    """The user's rows of the fit, checked: ``GivenRows``, the place of each label among the classes in their order
-    (n,), and weights (n,) or None. groups : of the rows, or None where each row is to be scored."""
+    """The user's rows of the fit, checked: ``GivenRows``, places (n,) of the labels among the classes in order, and
+    weights (n,) or None. groups : of the rows, or None where each row is to be scored."""
     if hasattr(model, "_derived"):
         raise ValueError(
             f"This is the model {model._derived}, and the log score of a row of the fit is that of the model that was "
@@ -165,8 +162,8 @@ def each_log_likelihood(model, rows, place, weight, coef, intercept, use):
 
 
 def _log_densities(model, values, rows, place, weight, own):
-    """w_i log P(y_i) of some rows, given their linear predictors, which are overwritten, and parameters of the
-    likelihood's own."""
+    """w_i log P(y_i) of some rows, given linear predictors, which are overwritten, and the likelihood's own
+    parameters."""
     if has_classes(model):
         values = log_density_of_class(model, values, place[rows], own)
     else:
@@ -222,10 +219,7 @@ def _draws(model):
 
 
 def each_predictor(model, rows, coef, intercept, use, scale=1.0):
-    """``each_product`` for the linear predictor, (rows, m); a ValueError if it is not finite.
-
-    rows : ``GivenRows``. scale : (m,) factors of offsets under each draw.
-    """
+    """``each_product`` for the linear predictor; a ValueError if it is not finite. scale : (m,) factors of offsets."""
 
     def shifted(eta, block, ops):
         eta += ops.to_device(intercept)

@@ -54,11 +54,8 @@ def whole_counts(counts):
 
 
 def outcomes_of_groups(classifier, arguments, n_draws, matched, rng, counts=1):
-    """Yields outcomes (n,) under each draw, as of ``drawn``. Rows of a group that the fit has not seen share new
-    effects, of each factor.
-
-    arguments : of predictions, whose samples are averages over these effects.
-    """
+    """Yields outcomes (n,) under each draw, as of ``drawn``; rows of a new group share new effects. arguments : of
+    predictions, whose samples are averages over these."""
     scales, with_effects = scale_draws(classifier), draws_with_effects(classifier)
     of_new = evenly(roots(classifier, scales)[:, with_effects], n_draws)
     of = factors_of_effects(classifier, len(scales))

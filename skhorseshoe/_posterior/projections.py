@@ -31,10 +31,7 @@ _LEAST = 1e-14  # of a probability that divides
 
 
 class Projection:
-    """Projections of the draws of a fitted model.
-
-    X, weight : the rows of the fit, and (n,) or (0,) for none.
-    """
+    """Projections of the draws of a fitted model. X, weight : the rows of the fit, and (n,) or (0,) for none."""
 
     def __init__(self, model, X, weight):
         self._likelihood = likelihood = model._likelihood_of_fit
@@ -72,10 +69,8 @@ class Projection:
         return point
 
     def log_score(self, X, place, columns, coef):
-        """Log of the probability of the label of each row, averaged over draws (m, c) from ``onto``; (n,).
-
-        place : (n,), of the label of each row among the classes in their order.
-        """
+        """Log of the probability of the label of each row, averaged over draws (m, c) from ``onto``; (n,). place : (n,)
+        of the labels among the classes in order."""
         out = np.empty(X.shape[0])
         for rows in self._batches(X):
             eta = self._predictors(self._block(X, rows, columns), coef)

@@ -15,7 +15,6 @@ from .classes import needs_one_score
 from .estimates import excludes_zero, interval
 from .fitted_rows import warn_of_other_rows
 from .grouped_prediction import given_rows
-from .least_effect import LeastEffects, asks_for_levels, check_effect, least_effects
 
 _MATRICES = 6  # matrices that "dss" holds at a time, of the shape of X'WX or of X, whichever is smaller
 _SO = "rule={!r} then chooses columns for these rows by a posterior of others."
@@ -34,7 +33,7 @@ class Judged(NamedTuple):
 
     terms: list[Any]  # ``Term``s with roots; each column is in one
     owners: np.ndarray  # as ``terms.owners`` returns them
-    effects: LeastEffects  # the least that count
+    effects: claims.LeastEffects  # the least that count
 
     def as_a_whole(self, support):
         """A support (p,) with all columns of each term of which it has one."""
@@ -49,11 +48,11 @@ def judged(model, asked, rule, effect, X, y, sample_weight):
     """``Judged`` for the asked terms. effect : as the user gives it for "fsr". X, y, sample_weight : those of the
     fit."""
     effect = effect if rule == "fsr" else claims.EFFECT
-    needs_rows = asks_for_levels(effect) or terms.without_rows(asked, model)
+    needs_rows = claims.asks_for_levels(effect) or terms.without_rows(asked, model)
     rows = dss_cv.weighted(model, X, y, sample_weight) if needs_rows else None
     if rows and rule in ("fsr", "interval"):
         warn_of_other_rows(model, *rows, _SO.format(rule))
-    effects = least_effects(model, effect, claims.EFFECT, rows and rows[0])
+    effects = claims.least_effects(model, effect, rows and rows[0])
     return Judged(terms.with_roots(asked, model, rows, effects.has_levels), terms.owners(asked), effects)
 
 
@@ -103,10 +102,8 @@ def by_fsr(model, q, judged):
 
 
 def by_dss(model, rows, level, n_columns, judged):
-    """The fewest columns that predict as well as all, those of a term together.
-
-    rows : X, y, and weights and offsets or None. n_columns : up to which the path is followed at least.
-    """
+    """The fewest columns that predict as well as all, those of a term together. rows : X, y, and weights and offsets or
+    None. n_columns : up to which the path is followed at least."""
     needs_one_score(model, "rule='dss'")
     X, y, sample_weight, offset = rows
     _check_dss(X, model._likelihood_of_fit.n_predictors)
@@ -121,12 +118,10 @@ def by_dss(model, rows, level, n_columns, judged):
 
 
 def check_rule(rule, X, effect, y=None, model=None):
-    """Raise an error if a rule cannot take this X or effect, before a classifier is fitted, which may take hours.
-
-    y : the labels that ``model`` is to be fitted to without weights, or None.
-    """
-    check_effect(effect)
-    if rule == "fsr" and asks_for_levels(effect) and is_dask(X):
+    """Raise an error if a rule cannot take this X or effect, before a fit that may take hours. y : the labels that
+    ``model`` is to be fitted to without weights, or None."""
+    claims.check_effect(effect)
+    if rule == "fsr" and claims.asks_for_levels(effect) and is_dask(X):
         raise ValueError(
             "effect has 'levels', for which rule='fsr' reads the rows in memory, and X is a Dask collection: give a "
             "number, of one standard deviation, or fit with prefit=True on rows that fit in memory."

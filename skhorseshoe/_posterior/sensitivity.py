@@ -178,8 +178,8 @@ def log_prior_of_draws(model):
 
 
 def _answers(model):
-    """Pairs of the names of quantities and their draws (n_chains, n_draws); of scales, which may have no variance, the
-    logarithms."""
+    """Pairs of the names of quantities and draws (n_chains, n_draws); logarithms of scales, which may have no
+    variance."""
     scales = scale_names(model)
     others = {
         name: np.log(values) if name in scales and name.endswith(SCALE_ROW) else values  # not correlations
@@ -190,8 +190,8 @@ def _answers(model):
 
 
 def _of_answer(values, scaled, weights, delta):
-    """The row of a quantity with draws (n_chains, n_draws). scaled : logarithms of densities by name. weights : of the
-    draws at both powers, by name."""
+    """The row of a quantity with draws (n_chains, n_draws). scaled : log densities, and weights at both powers, by
+    name."""
     values = values.astype(np.float64)
     spread, doubling, row = values.std(), np.log2(1 + delta), {}
     order = np.argsort(values, axis=None, kind="stable")
@@ -208,8 +208,8 @@ def _of_answer(values, scaled, weights, delta):
 
 
 def _distance(values, weight):
-    """The cumulative Jensen-Shannon distance of values (n,), ascending, to the same with weights, in [0, 1]; the larger
-    one of that and of their opposites."""
+    """The cumulative Jensen-Shannon distance, in [0, 1], of ascending values (n,) to these with weights, or if larger
+    that of their opposites."""
     width, n = np.diff(values), len(values)
     own, other = np.arange(1, n) / n, np.minimum(np.cumsum(weight)[:-1], 1.0)
     squares = []

@@ -82,10 +82,8 @@ def _with_coefficients(model, coef, intercept):
 
 
 def sizes(model, described, level):
-    """The frame of ``summary()``: of each column the size of its coefficients, and their means by class.
-
-    described : function of draws and level, of statistics by name.
-    """
+    """The frame of ``summary()``: of each column the size of its coefficients, and their means by class. described : as
+    in ``summary.py``."""
     draws = np.linalg.norm(model.coef_draws_.astype(np.float64), axis=2)
     tau = model.global_scale_draws_[..., None]
     columns = described(np.concatenate([draws, tau], axis=-1), level)

@@ -155,8 +155,7 @@ def by_heading(ends, level):
 
 
 def _sorted(frame, sort_by, n_extra):
-    """The frame with features sorted by the absolute values of a column, largest first; the smallest shrinkage first.
-    Rows that belong to no feature stay at the end."""
+    """The frame with features sorted by the absolute values of a column, largest first, or the smallest shrinkage."""
     if not isinstance(sort_by, str) or sort_by not in frame.columns:
         raise ValueError(f"sort_by={sort_by!r} is not a column of the summary: it has {', '.join(frame.columns)}.")
     features = frame.iloc[:-n_extra]
@@ -166,8 +165,7 @@ def _sorted(frame, sort_by, n_extra):
 
 
 def header(model, frame, level):
-    """The outcome in a sentence; then the prior, the sampler, the state of the chains and the effective number of
-    nonzero coefficients."""
+    """The outcome in a sentence; then the prior, the sampler, the chains and the effective number of coefficients."""
     prior, asked, shrunk, checks = model.prior_, model._fit_facts, model.shrinkage_ > 0, _checks(model, frame)
     tuning = ", ".join(f"{name} {value:.3g}" for name, value in model.tuning_.items())
     but = f", but those of {', '.join(scale_names(model)[1:])}" if is_grouped(model) else ""
@@ -259,11 +257,9 @@ def _slab(model):
 
 
 def _before_data(prior, n):
-    """What the prior says before any data, in words. n : number of shrunk columns.
-
-    Where most rows are certain, it says what to do. It is no warning: without a slab the default prior says so for a
-    dozen columns, and data of some size outweigh it.
-    """
+    """What the prior says before any data, in words, of n shrunk columns; where most rows are certain, also what to do.
+    It is no warning: without a slab the default prior says so for a dozen columns, and data of some size outweigh
+    it."""
     share = prior["share_certain"]
     less = ": most rows are certain; where data are few, slab_scale or expected_nonzero says less"
     return (

@@ -251,8 +251,7 @@ def _closer(text):
 
 
 def _narrow(shown, letters):
-    """The text of a table with shortened names and the longest heading in two lines; empty if names would become the
-    same."""
+    """The text of a table with shortened names and the longest heading in two lines; empty if names become the same."""
 
     def fitting(name):
         return shorten(name, letters) if isinstance(name, str) else name

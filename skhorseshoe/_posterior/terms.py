@@ -14,9 +14,8 @@ import numpy as np
 from .._utils.arrays import dense
 from .._utils.memmap import blocks
 from .._utils.names import finder, name_of_levels, names_of, printable
-from .claim_errors import indicator_sets_of
+from .claim_errors import indicator_sets_of, level_points
 from .column_sets import LEAVE_OUT, left_out
-from .least_effect import level_points
 from .origins import column_origins
 
 _NO_VARIANCE = 1e-10  # variance of a direction, relative to the largest, below which it counts as 0
@@ -96,8 +95,8 @@ def indicator_sets_by_columns(classifier):
 
 
 def distinct_titles(titles, firsts):
-    """Titles of sets of columns, those that are alike with the names of their first columns behind them, and if these
-    are alike too, with the number of the set."""
+    """Titles of sets of columns, those that are alike with the names of their first columns, or else numbers, behind
+    them."""
     times = Counter(titles)
     named = [f"{title} ({first})" if times[title] > 1 else title for title, first in zip(titles, firsts, strict=True)]
     times = Counter(named)

@@ -5,10 +5,9 @@ colour-blind readers. What is drawn is an attribute, to be restyled with Matplot
 """
 
 from ._chains import AutocorrelationDisplay, TraceDisplay
-from ._checks import PredictiveCheckDisplay
+from ._checks import DecisionCurveDisplay, PredictiveCheckDisplay
 from ._coefficients import CoefficientsDisplay, CredibleSetsDisplay, ShrinkageDisplay
 from ._contributions import ContributionsDisplay
-from ._decisions import DecisionCurveDisplay
 from ._effects import EffectsDisplay, GroupEffectsDisplay
 from ._prior import PriorDisplay
 from ._probabilities import PosteriorCalibrationDisplay, ProbabilityIntervalDisplay

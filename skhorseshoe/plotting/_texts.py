@@ -10,10 +10,8 @@ _LISTED, _LINE = 8, 48  # names in a legend, and letters of a line there
 
 
 def drawable(names, places=None, letters=LONGEST):
-    """The names at these places, or all, as texts to draw: literal, on one line, and shortened if long.
-
-    Different names whose texts would be the same are followed by their places.
-    """
+    """The names at these places, or all, as texts to draw: literal, on one line, and shortened if long. Different names
+    whose texts would be the same are followed by their places."""
     places = range(len(names)) if places is None else places
     return [_literal(text) for text in _names.printables([_on_one_line(names[j]) for j in places], letters, places)]
 
@@ -31,8 +29,8 @@ def _on_one_line(name):
 
 
 def _literal(text):
-    """A text in which dollars are escaped, since Matplotlib reads a formula between two of them. A backslash works in
-    every text and version, also in ticks that are made later; the option parse_math would have to be set on each."""
+    """A text in which dollars are escaped, since Matplotlib reads a formula between two. A backslash works in every
+    version, also in ticks that are made later; the option parse_math would have to be set on each."""
     return text.replace("$", r"\$")
 
 
