@@ -23,7 +23,7 @@ from ._posterior.grouped_prediction import population
 from ._posterior.input_rows import input_names
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
-from ._posterior.terms import judged_terms, root_of, with_roots, without_rows
+from ._posterior.terms import distinct_titles, judged_terms, keys_of, root_of, with_roots, without_rows
 from ._utils.errstate import guarded
 from ._utils.names import names_of, title_of
 from ._utils.sklearn_compat import Interval
@@ -85,11 +85,11 @@ def correlated_sets(X: RowsLike, threshold: float = 0.7, *, model: Model | None 
     Returns
     -------
     sets : dict
-        For each set the weights of its columns, by name (by number, where X has no names). A weight is the column's
-        standard deviation, with a sign as the column is correlated with the central one: the weighted sum of the
-        coefficients is what all columns do to the score that move together, each by one standard deviation. A set has
-        the name of its central column, whose weight is positive. A column on its own is a set; constant columns are in
-        none.
+        For each set the weights of its columns, by name (by number, where X has no names, or several columns one). A
+        weight is the column's standard deviation, with a sign as the column is correlated with the central one: the
+        weighted sum of the coefficients is what all columns do to the score that move together, each by one standard
+        deviation. A set has the name of its central column, whose weight is positive. A column on its own is a set;
+        constant columns are in none.
 
     Raises
     ------
@@ -120,14 +120,15 @@ def correlated_sets(X: RowsLike, threshold: float = 0.7, *, model: Model | None 
         X = _checked_rows(classifier, prepared(steps, X))
         names = names_of(named(steps, classifier))
     r, sd = correlations_of(X)
-    varies = np.flatnonzero(sd)
+    numbers, varies = range(len(sd)), np.flatnonzero(sd)
+    keys = numbers if names is None else keys_of(names)
+    titles = [f"x{j}" for j in numbers] if names is None else distinct_titles(names, numbers)
     r = r if len(varies) == len(sd) else among(r, varies)
     sets = {}
     for members, signs, centre in clusters(r, len(varies), threshold, "correlated_sets"):
-        weights = signs * sd[varies[members]]
-        columns = [int(j) if names is None else names[j] for j in varies[members]]
-        title = title_of(f"x{columns[centre]}" if names is None else columns[centre], len(members))
-        sets[title] = dict(zip(columns, weights.tolist(), strict=True))
+        columns = varies[members]
+        title, weights = title_of(titles[columns[centre]], len(columns)), signs * sd[columns]
+        sets[title] = dict(zip([keys[j] for j in columns], weights.tolist(), strict=True))
     return sets
 
 

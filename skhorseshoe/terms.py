@@ -8,7 +8,6 @@ A ``model``, X, and what is raised of them, are those of `skhorseshoe.inspection
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -90,10 +89,9 @@ def find(
     """
     steps, classifier = unwrap(model)
     classifier = named(steps, classifier)
-    names = names_of(classifier)
+    keys = _terms.keys_of(names_of(classifier))
     asked, _ = _terms.judged_terms(terms, steps, classifier, None if X is None else input_names(X), missing)
-    times = Counter(names)
-    return {term.name: [names[j] if times[names[j]] == 1 else int(j) for j in term.columns] for term in asked}
+    return {term.name: [keys[j] for j in term.columns] for term in asked}
 
 
 @guarded

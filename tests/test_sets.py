@@ -8,12 +8,12 @@ from laws import peak_memory
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.sparse import csc_array, csr_array, random_array
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from skhorseshoe._posterior.correlations import correlations_of
 from skhorseshoe.diagnostics import ess_bulk
 from skhorseshoe.inspection import summary_of_sets
-from skhorseshoe.sets import correlated_sets
+from skhorseshoe.sets import correlated_sets, credible_sets
 
 
 @pytest.fixture(scope="module")
@@ -54,6 +54,21 @@ def test_numbers_constants_single_columns_and_copies():
     assert correlated_sets(np.ones((5, 2))) == {}
     assert [list(columns) for columns in correlated_sets(X[:, [3, 0]]).values()] == [[1]]
     assert list(correlated_sets(pl.DataFrame(X, schema=list("abcde")), 1.0)) == ["a", "b and 1 more", "c"]
+
+
+def test_columns_of_the_same_name_have_sets_of_their_own(short_fit, seed):
+    """An encoder may make two columns a_b_c: of the level b_c of a, and of the level c of a_b."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame({"a": rng.choice(["b_c", "z"], 300), "a_b": rng.choice(list("cqr"), 300)})
+    y = (X["a"] == "z") + (X["a_b"] == "c") + rng.standard_normal(300) > 1
+    encoder = OneHotEncoder(sparse_output=False).fit(X)
+    model = make_pipeline(encoder, short_fit(encoder.transform(X), y))
+    sets = correlated_sets(X, 0.99, model=model)
+    assert [list(columns) for columns in sets.values()] == [[0, "a_z"], [2], ["a_b_q"], ["a_b_r"]]
+    assert list(sets)[:2] == ["a_b_c (0) and 1 more", "a_b_c (2)"]
+    assert summary_of_sets(model, sets)["n_columns"].tolist() == [2, 1, 1, 1]
+    found = credible_sets(model, X, terms=None, level=0.5, q=0.5).sets
+    assert {"a_b_c (0)", "a_b_c (2)"} <= {*found.index}
 
 
 @pytest.mark.parametrize("block", [1, 10_000])

@@ -14,6 +14,7 @@ from .correlations import central
 from .grouped_prediction import on_average
 from .summary import described, favoured, in_lines, interval_headings
 from .table import Summary
+from .terms import distinct_titles
 
 
 class CandidateSet(NamedTuple):
@@ -112,6 +113,7 @@ def set_frames(search, chosen, correlation, q, level, left_out=""):
     """The two frames of ``sets.CredibleSets``, of the chosen candidates. correlation : function of two sets of columns,
     or None. level : of the intervals. left_out : of sets and terms, in words."""
     names, sets, members = names_of(search.model), [], []
+    titles = distinct_titles(names, range(len(names)))
     shape = search.n_chains, search.n_draws, -1
     for candidate in chosen:
         columns, weights, error, title, root = candidate
@@ -128,7 +130,7 @@ def set_frames(search, chosen, correlation, q, level, left_out=""):
         alone = 1 - at_least_one_in_ess(wrong, search.model.ess_[columns], len(contributions), most=1.0)
         if title is None:  # the central column, which is the same for all draws
             first = 0 if correlation is None else central(correlation(columns, columns))
-            title = title_of(names[columns[first]], k)
+            title = title_of(titles[columns[first]], k)
             weights, contributions, total = (np.sign(weights[first]) * each for each in (weights, contributions, total))
         independent = min(ess_bulk(total.reshape(shape[:2])), len(total))
         mcse = np.sqrt(error * (1 - error) / independent)

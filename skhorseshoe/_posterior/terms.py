@@ -103,6 +103,12 @@ def distinct_titles(titles, firsts):
     return [f"{title} [{k}]" if times[title] > 1 else title for k, title in enumerate(named)]
 
 
+def keys_of(names):
+    """What columns are asked for by: their names, or numbers where several have the same, as encoders may make them."""
+    times = Counter(names)
+    return [name if times[name] == 1 else j for j, name in enumerate(names)]
+
+
 def given_terms(terms, steps, classifier, inputs=None, missing="raise", choice=""):
     """The terms of a user's mapping of names to columns, behind the steps or before them, and the terms found among the
     other columns; and in words what is left out. missing, choice : as for ``finder``."""
