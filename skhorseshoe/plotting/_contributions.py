@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
+from sklearn.utils.validation import _num_samples
 
 from .._posterior.classes import shown_classes
 from .._posterior.contributions import contributions
@@ -114,7 +115,7 @@ class ContributionsDisplay(AxesDisplay):
         table = contributions(estimator, X, reference, level=level, terms=terms, top=top)
         (name, *more) = table.index.get_level_values("row").unique()
         if more or not table.index.is_unique:
-            raise ValueError(f"X must be one row, as X.iloc[[7]] or X[[7]]; got {len(X)} rows.")
+            raise ValueError(f"X must be one row, as X.iloc[[7]] or X[[7]]; got {_num_samples(X)} rows.")
         numbers, about = table.loc[name], table.attrs["reference"]
         lines, in_frame = numbers.iloc[:-2], hasattr(X, "index") and hasattr(X, "columns")
         means, ends, _ = table_intervals(numbers)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from artists import drawn, outside, row_names, segments
 from matplotlib import pyplot as plt
+from scipy.sparse import csr_array
 from scipy.special import expit, logit
 from scipy.stats import norm
 
@@ -75,8 +76,11 @@ def test_a_sure_row_is_drawn_too(model, data):
     assert np.isfinite(segments(sure.lines_[1:], 1)).all()
 
 
-def test_what_is_no_picture_of_one_row_is_refused(model, data):
+def test_what_is_no_picture_of_one_row_is_refused(model, data, short_fit):
     X = data[0]
+    sparse = csr_array(np.eye(4))
+    with pytest.raises(ValueError, match=r"X must be one row.*got 4 rows"):
+        ContributionsDisplay.from_estimator(short_fit(sparse, [0, 1, 0, 1]), sparse)
     for rows in (X[:2], X.iloc[[3, 3]]):
         with pytest.raises(ValueError, match=r"X must be one row.*got 2 rows"):
             ContributionsDisplay.from_estimator(model, rows)
