@@ -10,10 +10,9 @@ import numpy as np
 from ._backends.constants import ERFCX
 from ._model import PROBIT
 from ._model.multinomial_probit import MultinomialProbit
-from ._posterior.classes import has_sizes
+from ._posterior.classes import has_sizes, is_ordered, own_draws
 from ._posterior.grouped_prediction import is_grouped, refuse_offset
 from ._posterior.onnx_steps import check, convert
-from ._posterior.ordered import is_ordered, own_draws
 from ._posterior.pipeline import unwrap
 from ._posterior.predict import flat_draws, n_draws_of
 from ._utils.names import names_of

@@ -15,9 +15,8 @@ from .._model.horseshoe import each_slab, log_density_of_tau, log_half_cauchy
 from .._utils.names import names_of
 from .._version import __version__
 from . import predict
-from .classes import is_several
+from .classes import cut_names, cut_points, is_ordered, is_several
 from .grouped_prediction import by_factor, is_grouped, scale_draws
-from .ordered import cut_names, cut_points, is_ordered
 from .slopes import covariances_of, slopes_of
 from .summary import listed
 

@@ -4,13 +4,20 @@ A linear predictor of such a model is eta (n, m) of n rows under m draws, with o
 first; of classes without an order, whose utilities they are, eta (n, m K), those of the first draw first.
 """
 
+from copy import copy
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
 from .._mcmc.class_contrasts import information_of_rows
 from .._utils.names import Outcome, printable
-from .ordered import average_of_ordered, in_order_of_classes, is_ordered, own_draws
+from .grouped_prediction import evenly
+
+
+def is_ordered(model):
+    """Whether a fitted model has more than two classes, in an order."""
+    return hasattr(model, "ordered_classes_")
 
 
 def is_several(model):
@@ -129,3 +136,65 @@ def shown_classes(model):
     if not hasattr(model, "_outcomes"):
         return model.classes_
     return np.array([*map(Outcome, model._outcomes)], dtype=object)
+
+
+def cut_points(model):
+    """The draws of the cut points; (n_chains, n_draws, K - 1). An AttributeError of a model of other classes."""
+    if not is_ordered(model):
+        raise AttributeError(
+            "Cut points are of a fitted model of three classes or more in order; of two the intercept is all there is."
+        )
+    first = -model.intercept_draws_[..., None]
+    return np.concatenate([first, first + model._own_draws], axis=-1)
+
+
+def own_draws(model, max_draws=None, some=slice(None)):
+    """Draws of the cut points less the first, chain after chain (m, K - 2), of some draws of a chain; None of other
+    models."""
+    if not is_ordered(model):
+        return None
+    own = evenly(model._own_draws[:, some], max_draws)
+    return own.reshape(-1, own.shape[2])
+
+
+def in_order_of_classes(model, values):
+    """Values of the classes from lowest to highest (..., K), in the order of ``classes_``."""
+    return values[..., [model.ordered_classes_.tolist().index(label) for label in model.classes_.tolist()]]
+
+
+def average_of_ordered(model, eta, ops, own):
+    """Averages over draws of the probabilities of the classes from lowest to highest; (n, K). eta : (n, m). own : (m,
+    K - 2), or (n, m, K - 2)."""
+    none, every = np.zeros((1, len(eta))), np.ones((1, len(eta)))
+    cuts = 0.0, *np.moveaxis(own, -1, 0)
+    below, above = np.moveaxis([ops.average_probabilities(eta - cut, model._of_two_classes) for cut in cuts], 2, 0)
+    below, above = np.concatenate([none, below, every]), np.concatenate([every, above, none])  # P(y < k), P(y >= k)
+    # A difference of the smaller tails keeps its digits.
+    return np.where(above[:-1] < 0.5, above[:-1] - above[1:], below[1:] - below[:-1]).T
+
+
+def cut_names(model):
+    """The cut points by the classes below and above them."""
+    return [f"{low}|{high}" for low, high in pairwise(model.ordered_classes_.tolist())]
+
+
+def cut_rows(model):
+    """The draws of the cut points by their names in rows of summary(), but of a first one that is held at 0; {} for two
+    classes."""
+    if not is_ordered(model):
+        return {}
+    held = 0 if model._fit_facts["fit_intercept"] else 1
+    names = [f"(cut {name})" for name in cut_names(model)[held:]]
+    return dict(zip(names, np.moveaxis(cut_points(model)[..., held:], 2, 0), strict=True))
+
+
+def one_above_other(model):
+    """The models of y >= a class and of y >= the next, where a model is that of a class between others; or itself."""
+    own = getattr(model, "_predictors", {})
+    if own.get("place") != "between":
+        return [model]
+    models = [copy(model), copy(model)]
+    for k, one in enumerate(models):
+        one.intercept_draws_ = own["intercept"][..., k]
+        del one._predictors
+    return models

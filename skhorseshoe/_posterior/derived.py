@@ -5,16 +5,20 @@ from __future__ import annotations
 from copy import copy
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sklearn.pipeline import make_pipeline
 
-from . import ordered, several
+from .._utils.names import plain, printable
 from .claim_errors import check_share
-from .classes import has_classes, needs_two
+from .classes import cut_points, has_classes, is_ordered, is_several, needs_two
 from .grouped_prediction import is_grouped
 from .pipeline import unwrap
+from .several import of_class, place_of_class, with_coefficients
 
 if TYPE_CHECKING:
     from .._types import Model
+
+_OPPOSITES = {"=": "!=", ">=": "<"}
 
 
 def at_least(model: Model, label: Any) -> Model:
@@ -47,7 +51,20 @@ def at_least(model: Model, label: Any) -> Model:
     >>> bool(np.allclose(at_least(model, 2).predict_proba(X)[:, 1], model.predict_proba(X)[:, 2]))
     True
     """
-    return _behind_its_steps(model, ordered.at_least, label)
+    return _behind_its_steps(model, _at_least, label)
+
+
+def _at_least(model, label):
+    if not is_ordered(model):
+        raise ValueError(
+            "at_least is for ordered classes: a model of two is its own model of the second, and several without an "
+            "order have no model of two (ordered=True gives them one)."
+        )
+    levels = model.ordered_classes_.tolist()
+    if label not in levels[1:]:
+        raise ValueError(f"at_least takes one of {levels[1:]}, the classes above the lowest; got {label!r}.")
+    k = levels.index(label)
+    return _of_two(model, -cut_points(model)[..., k - 1], ">=", levels[k])
 
 
 def one_vs_rest(model: Model, label: Any) -> Model:
@@ -86,10 +103,44 @@ def one_vs_rest(model: Model, label: Any) -> Model:
     return _behind_its_steps(model, _one_vs_rest, label)
 
 
-def _one_vs_rest(classifier, label):
-    if len(classifier.classes_) < 3:
+def _one_vs_rest(model, label):
+    if not has_classes(model):
         raise ValueError("one_vs_rest is for more than two classes: a model of two is its own model of the second.")
-    return (ordered if ordered.is_ordered(classifier) else several).one_vs_rest(classifier, label)
+    if not is_ordered(model):
+        one, k = of_class(model, label, "one_vs_rest"), place_of_class(model, label, "one_vs_rest")
+        own = {"coef": model.coef_draws_, "intercept": model.intercept_draws_}
+        one._predictors = {**own, "place": k, "classes": model.classes_}
+        return _whether(one, "=", model.classes_.tolist()[k], "several")
+    levels, cuts = model.ordered_classes_.tolist(), cut_points(model)
+    if label not in levels:
+        raise ValueError(f"one_vs_rest takes one of {levels}; got {label!r}.")
+    k = levels.index(label)
+    if k == len(levels) - 1:
+        return _of_two(model, -cuts[..., -1], "=", levels[k])
+    one, ends = _of_two(model, model.intercept_draws_, "=", levels[k]), -cuts[..., [max(0, k - 1), k]]
+    coef = np.broadcast_to(model.coef_draws_[:, :, None], (*ends.shape, model.n_features_in_))
+    place, one._favours = "between" if k else "lowest", "higher classes"
+    one._predictors = {"coef": coef, "intercept": ends, "place": place, "classes": ()}
+    return one
+
+
+def _of_two(model, intercept_draws, relation, label):
+    """A copy of a model of ordered classes that has two, whether y has this relation to a class."""
+    two = _whether(copy(model), relation, label, "ordered")
+    two.intercept_draws_ = intercept_draws
+    two.intercept_ = np.atleast_1d(intercept_draws.mean())
+    two.moments_ = two._saved_run = None  # those of the intercept are another's
+    two.ordered, two._favours = False, two._outcomes[1]
+    del two.ordered_classes_, two._own_draws
+    return two
+
+
+def _whether(one, relation, label, kind):
+    """The copy of a model, with two classes: whether y has this relation to a label of the fit."""
+    one.classes_ = np.array([False, True])
+    one._outcomes = f"y {_OPPOSITES[relation]} {printable(label)}", f"y {relation} {printable(label)}"
+    one._derived = f"of y {relation} {plain(label)!r} within a model of {kind} classes"
+    return one
 
 
 def with_prevalence(model: Model, share: float) -> Model:
@@ -184,7 +235,29 @@ def against(model: Model, label: Any, other: Any) -> Model:
     >>> against(model, 2, 1).classes_.tolist()
     [1, 2]
     """
-    return _behind_its_steps(model, several.against, label, other)
+    return _behind_its_steps(model, _against, label, other)
+
+
+def _against(model, label, other):
+    if not is_several(model):
+        cure = "at_least is for classes in order" if len(model.classes_) > 2 else "this model has two"
+        raise ValueError(f"against is for more than two classes without an order: {cure}.")
+    k, other_k = (place_of_class(model, each, "against") for each in (label, other))
+    if k == other_k:
+        raise ValueError(f"against takes two different classes; got {label!r} twice.")
+    if hasattr(model, "_has_offset"):
+        raise ValueError("against takes no model that was fitted with an offset: ask inspection.one_vs_rest.")
+    coef, intercept = model.coef_draws_, model.intercept_draws_
+    # Utilities of variance 1 have a difference of variance 2.
+    two = with_coefficients(
+        model,
+        (coef[:, :, k] - coef[:, :, other_k]) / np.sqrt(2).astype(coef.dtype),
+        (intercept[..., k] - intercept[..., other_k]) / np.sqrt(2),
+    )
+    two.classes_ = model.classes_[[other_k, k]]
+    two._derived = f"of {label!r} against {other!r} within a model of several classes"
+    two._others_excluded = True
+    return two
 
 
 def _behind_its_steps(model, make, *asked):

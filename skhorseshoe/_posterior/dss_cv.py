@@ -19,9 +19,9 @@ from .._data import labels, validation
 from .._data.factors import check_factors, labels_of_rows
 from .._data.weights import check_weights, rows_that_count, weigh
 from .._utils.warn import warn
+from .classes import is_ordered
 from .dss import follow, predictor_draws, weighted_root
 from .grouped_prediction import population
-from .ordered import is_ordered
 from .pipeline import unfrozen
 from .projections import Projection
 

@@ -4,8 +4,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ..diagnostics import convergence
+from .classes import cut_rows
 from .grouped_prediction import scale_draws
-from .ordered import cut_rows
 
 _BISECTIONS = 40  # after which an interval is 1e-12 of its first length
 SCALE_ROW = " scale)"  # end of the names of scales

@@ -19,8 +19,8 @@ from .._mcmc.group_map import marginal_logliks, nodes_about
 from .._mcmc.known_predictors import Given
 from .._utils.memmap import cut
 from .._utils.threads import count_threads, open_threads
+from .classes import own_draws
 from .grouped_prediction import evenly, scale_draws
-from .ordered import own_draws
 from .predict import each_predictor, flat_draws
 from .slopes import roots, values_in_rows
 

@@ -13,10 +13,10 @@ from .._model import PROBIT, likelihood_of
 from .._model.one_class import one_class
 from .._model.resampled import Resampled
 from .._utils.errstate import guarded
-from . import ordered
 from . import predict as _predict
 from .arviz import from_model
 from .claim_errors import check_share
+from .classes import cut_points, is_ordered
 from .grouped_prediction import given_rows
 from .summary import effects_frame, sets_frame, summary_frame
 
@@ -59,7 +59,7 @@ class PosteriorMixin:
     @property
     def _likelihood_of_fit(self):
         """The likelihood of the rows of the fit."""
-        return likelihood_of(self._of_two_classes, len(self.classes_), ordered.is_ordered(self))
+        return likelihood_of(self._of_two_classes, len(self.classes_), is_ordered(self))
 
     @property
     def _likelihood(self):
@@ -71,7 +71,7 @@ class PosteriorMixin:
     @property
     def cut_points_draws_(self) -> Floats:
         """Of a model of ordered classes, the draws of the cut points; (n_chains, n_draws, n_classes - 1)."""
-        return ordered.cut_points(self)
+        return cut_points(self)
 
     @property
     def cut_points_(self) -> Floats:

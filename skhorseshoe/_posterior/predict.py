@@ -12,10 +12,9 @@ from .._utils.arrays import first_not_finite
 from .._utils.memmap import cut
 from .._utils.memory import check_result
 from .._utils.threads import Threads, count_threads, open_threads
-from .classes import has_classes, log_density_of_class
+from .classes import has_classes, log_density_of_class, own_draws
 from .fitted_rows import check_fitted_on
 from .grouped_prediction import DrawsForRows, by_factor, draws_with_effects, evenly, given_rows, is_grouped, scale_draws
-from .ordered import own_draws
 from .slopes import factors_of_effects, values_in_rows, variance_terms
 
 _ROWS_SUMMED = 2**13  # rows whose blocks have sums of their own at a time

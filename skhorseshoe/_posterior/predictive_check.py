@@ -18,13 +18,12 @@ from .._utils.counts import check_count
 from .._utils.errstate import guarded
 from .._utils.memmap import cut
 from .._utils.names import class_texts, printable
-from .classes import shown_classes
+from .classes import one_above_other, shown_classes
 from .decisions import matched_rows
 from .estimates import interval
 from .grouped_prediction import draws_with_effects, evenly, scale_draws
 from .input_rows import InputRows
 from .mixin import level_of
-from .ordered import one_above_other
 from .pipeline import unwrap
 from .resampling import row_counts, warn_of_rows_alone
 from .slopes import factors_of_effects, roots, values_in_rows

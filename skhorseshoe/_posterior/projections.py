@@ -18,8 +18,8 @@ from sklearn.utils import gen_batches
 
 from .._backends import device
 from .._utils.arrays import dense
+from .classes import own_draws
 from .dss import predictor_draws, root_or_one, weighted_root
-from .ordered import own_draws
 
 # Draws to project: at least, at most, and times rows between. Few rows may be in the tails of all but some draws.
 _FEWEST_DRAWS, _MOST_DRAWS, _DRAWS_OF_ROWS = 100, 400, 400_000

@@ -23,11 +23,10 @@ from .._utils.names import names_of
 from .._utils.warn import warn
 from ..diagnostics import mcse_mean
 from .arviz import log_normal, log_prior
-from .classes import has_sizes, needs_two
+from .classes import cut_points, has_sizes, is_ordered, needs_two
 from .estimates import SCALE_ROW, other_quantities, scale_names
 from .grouped_prediction import draws_with_effects, is_grouped, is_of_several
 from .loo import LEAST_DRAWS, highest_good_k, relative_efficiency, smoothed_weights, tail_length
-from .ordered import cut_points, is_ordered
 from .pipeline import named, prepared, unwrap
 from .predict import rows_of_fit, total_log_likelihood
 from .shrunk_columns import shrunk_columns

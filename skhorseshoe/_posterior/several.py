@@ -5,7 +5,7 @@ from copy import copy
 import numpy as np
 import pandas as pd
 
-from .._utils.names import class_texts, names_of, plain, printable
+from .._utils.names import class_texts, names_of
 from ..diagnostics import convergence, ess_bulk, rhat
 from .claim_errors import EFFECT, prob_columns_wrong
 from .classes import is_several
@@ -15,55 +15,19 @@ from .table import MEANS_BY_CLASS, Summary, is_heading
 _MOST_CLASSES_SHOWN = 12  # most classes whose mean coefficients the table of sizes has
 
 
-def _place(model, label, name):
+def place_of_class(model, label, name):
     labels = model.classes_.tolist()
     if label not in labels:
         raise ValueError(f"{name} takes one of the classes {labels}; got {label!r}.")
     return labels.index(label)
 
 
-def against(model, label, other):
-    """See ``inspection.against``, of a classifier."""
-    if not is_several(model):
-        cure = "at_least is for classes in order" if len(model.classes_) > 2 else "this model has two"
-        raise ValueError(f"against is for more than two classes without an order: {cure}.")
-    k, other_k = (_place(model, each, "against") for each in (label, other))
-    if k == other_k:
-        raise ValueError(f"against takes two different classes; got {label!r} twice.")
-    if hasattr(model, "_has_offset"):
-        raise ValueError("against takes no model that was fitted with an offset: ask inspection.one_vs_rest.")
-    coef, intercept = model.coef_draws_, model.intercept_draws_
-    # Utilities of variance 1 have a difference of variance 2.
-    two = _with_coefficients(
-        model,
-        (coef[:, :, k] - coef[:, :, other_k]) / np.sqrt(2).astype(coef.dtype),
-        (intercept[..., k] - intercept[..., other_k]) / np.sqrt(2),
-    )
-    two.classes_ = model.classes_[[other_k, k]]
-    two._derived = f"of {label!r} against {other!r} within a model of several classes"
-    two._others_excluded = True
-    return two
-
-
-def one_vs_rest(model, label):
-    """See ``inspection.one_vs_rest``, of a classifier of several classes."""
-    one = of_class(model, label, "one_vs_rest")
-    k = _place(model, label, "one_vs_rest")
-    own = {"coef": model.coef_draws_, "intercept": model.intercept_draws_}
-    one._predictors = {**own, "place": k, "classes": model.classes_}
-    one.classes_ = np.array([False, True])
-    own_label = model.classes_.tolist()[k]  # which a number like True or 1.0 is equal to
-    one._outcomes = f"y != {printable(own_label)}", f"y = {printable(own_label)}"
-    one._derived = f"of y = {plain(own_label)!r} within a model of several classes"
-    return one
-
-
 def of_class(model, label, name="of"):
     """A copy of a model whose coefficients are those of one class beside the mean of all."""
     if not is_several(model):
         raise ValueError("of is for more than two classes without an order: leave it out.")
-    k = _place(model, label, name)
-    one = _with_coefficients(model, model.coef_draws_[:, :, k], model.intercept_draws_[..., k])
+    k = place_of_class(model, label, name)
+    one = with_coefficients(model, model.coef_draws_[:, :, k], model.intercept_draws_[..., k])
     one._favours = f"{class_texts(model.classes_)[k]} beside the mean of all classes"
     if model.moments_ is not None:
         n_classes, p = model.coef_draws_.shape[2:]
@@ -72,7 +36,7 @@ def of_class(model, label, name="of"):
     return one
 
 
-def _with_coefficients(model, coef, intercept):
+def with_coefficients(model, coef, intercept):
     one, checks = copy(model), convergence(coef)
     one.coef_draws_, one.intercept_draws_, one.rhat_, one.ess_ = coef, intercept, checks.rhat, checks.ess_bulk
     one.coef_ = coef.mean(axis=(0, 1), dtype=np.float64)[None]

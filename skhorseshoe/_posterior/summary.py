@@ -10,11 +10,10 @@ from .._utils.memmap import cut
 from .._utils.names import class_texts, first_of, name_of_levels, names_of, printable, with_article
 from ..diagnostics import MAX_RHAT, MIN_ESS_PER_CHAIN, convergence
 from .claim_errors import EFFECT, indicator_sets_of, lfsr, sure_signs
-from .classes import has_sizes, is_several, refuse_several
+from .classes import has_sizes, is_ordered, is_several, refuse_several
 from .column_sets import checked_sets
 from .estimates import interval, other_quantities, scale_names
 from .grouped_prediction import by_factor, group_roots, is_grouped, scale_draws
-from .ordered import is_ordered
 from .several import of_class, sizes
 from .slopes import has_slopes, mean_variance, slopes_of
 from .table import Summary
