@@ -16,8 +16,7 @@ from .._utils.names import names_of
 from .._version import __version__
 from . import predict
 from .classes import cut_names, cut_points, is_ordered, is_several
-from .grouped_prediction import by_factor, is_grouped, scale_draws
-from .slopes import covariances_of, slopes_of
+from .grouped_prediction import by_factor, covariances_of, evenly, is_grouped, scale_draws, slopes_of
 from .summary import listed
 
 
@@ -47,8 +46,8 @@ def from_model(model, rows, max_draws):
     of_classes = ["class"] if is_several(model) else []
     if is_ordered(model):
         draws["cut_points"] = cut_points(model)
-    groups = {"posterior": {name: predict.evenly(values, max_draws) for name, values in draws.items()}}
-    groups["sample_stats"] = {"acceptance_rate": predict.evenly(model.acceptance_draws_, max_draws)}
+    groups = {"posterior": {name: evenly(values, max_draws) for name, values in draws.items()}}
+    groups["sample_stats"] = {"acceptance_rate": evenly(model.acceptance_draws_, max_draws)}
     priors = log_prior(model, max_draws)
     if rows is not None:
         X, place, weight = rows
@@ -85,7 +84,7 @@ def from_model(model, rows, max_draws):
 def log_prior(model, max_draws):
     """Log prior by variable: tau, the coefficients that are not shrunk, and the intercept given all coefficients."""
     draws = model.coef_draws_, model.intercept_draws_, model.global_scale_draws_
-    coef, intercept, tau = (predict.evenly(values, max_draws) for values in draws)
+    coef, intercept, tau = (evenly(values, max_draws) for values in draws)
     mean, spread, free = model._column_means, model._column_sd, model.shrinkage_ == 0
     slabs = each_slab(model.prior_["slab_scale"], (~free).sum())
     d = model._likelihood.n_predictors
@@ -94,18 +93,18 @@ def log_prior(model, max_draws):
         scales = model.prior_["group_scale"]
         covariances = covariances_of(model)
         for name, (numbers, covariance) in covariances.items():
-            root = np.linalg.cholesky(predict.evenly(covariance, max_draws))
+            root = np.linalg.cholesky(evenly(covariance, max_draws))
             own = np.array([scales[effect] for effect in numbers])
             of_root = log_density_of_covariance(inverse(np.moveaxis(root.reshape(-1, *root.shape[2:]), 0, -1)), own)
             # The density of Sigma times the Jacobian of deviations and correlations, whose law is raised to powers.
-            deviations = np.stack([predict.evenly(scale_draws(model)[effect], max_draws) for effect in numbers])
+            deviations = np.stack([evenly(scale_draws(model)[effect], max_draws) for effect in numbers])
             jacobian = len(numbers) * np.log(deviations).sum(axis=0)
             terms[f"group_scale{of(name)}"] = of_root.reshape(root.shape[:2]) + jacobian
         with_slopes = {effect for numbers, _ in covariances.values() for effect in numbers}
         for name, values in scale_draws(model).items():
             if name in with_slopes:
                 continue
-            s, scale = predict.evenly(values, max_draws), scales if name is None else scales[name]
+            s, scale = evenly(values, max_draws), scales if name is None else scales[name]
             terms[f"group_scale{of(name)}"] = log(2 / pi / scale) + log_half_cauchy((s / scale) ** 2)
     if not model._fit_facts["fit_intercept"]:
         spread = np.hypot(mean, spread)

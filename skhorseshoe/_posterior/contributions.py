@@ -21,12 +21,11 @@ from . import terms as _terms
 from .category_levels import levels_of_rows
 from .classes import event_of, needs_one_score, refuse_classes
 from .estimates import ends_of, interval, means
-from .grouped_prediction import GivenRows, on_average, population, refuse_offset
+from .grouped_prediction import GivenRows, has_slopes, on_average, population, refuse_offset
 from .input_rows import InputRows, classifier_rows, input_names, row_like
 from .mixin import level_of
 from .origins import column_origins
 from .pipeline import named, unwrap
-from .slopes import refuse_slopes
 from .summary import in_lines, interval_headings, summary_frame
 from .table import Summary, value_text
 
@@ -123,11 +122,11 @@ def contributions(
     refuse_classes(classifier, "contributions", one_score=True)
     needs_one_score(classifier, "contributions")
     refuse_offset(classifier, "contributions")
-    refuse_slopes(
-        classifier,
-        "contributions",
-        "The score of a row is no sum over columns, averaged over such groups: marginal_effects says what columns do.",
-    )
+    if has_slopes(classifier):
+        raise ValueError(
+            "contributions takes no model with group_slopes yet. The score of a row is no sum over columns, averaged "
+            "over such groups: marginal_effects says what columns do."
+        )
     classifier = population(classifier)
     level = level_of(classifier, level)
     if top is not None and (isinstance(top, bool) or not isinstance(top, Integral) or top < 1):

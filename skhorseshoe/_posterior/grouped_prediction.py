@@ -5,9 +5,14 @@ the mean of its probability over u is that at x beta divided by ``shrunk_by`` of
 ordered classes are. A row's offset is added to x beta. With several factors a row may have a known level of some and a
 new one of others: the effects of the former are added, and the variances of the latter averaged over. A single factor
 has the name None.
+
+With slopes the effects b of a group have an entry for the group and for each slope, and a row the values x~, 1 and its
+columns less their means: the group adds x~'b, and a new group has the variance x~' Sigma x~, a sum of
+``variance_terms``. Models without slopes have a term s^2 for each factor, and x~ = 1.
 """
 
 from copy import copy
+from itertools import combinations
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -17,9 +22,12 @@ from sklearn.utils.validation import _num_samples
 from .._data.factors import match_factors
 from .._data.input_table import refuse_dask
 from .._data.row_groups import check_offset
+from .._mcmc.group_covariance import cholesky
+from .._mcmc.group_draws import CORRELATION
+from .._utils.arrays import dense
 from .._utils.warn import warn_once
-from .slopes import RootsByRow, has_slopes, mean_variance
 
+_BELOW_ONE = 1 - 1e-12  # times correlations: rounding has no root of a negative number
 _KNOWN = (
     "Labels in groups that fit has seen: {}. Their rows get the effects of these groups, other rows the average "
     "over new groups. If equal labels are not the same group, as where two hospitals number their patients alike, give "
@@ -133,7 +141,7 @@ def matched_groups(model, n, groups, new_groups):
 def group_roots(model):
     """By which coefficients are divided to average over groups, for each draw; (n_chains, n_draws). Where there are
     slopes this differs between rows, and their mean variance is taken."""
-    return model._likelihood.shrunk_by(mean_variance(model, scale_draws(model)))
+    return model._likelihood.shrunk_by(mean_variance(model))
 
 
 def draws_with_effects(model):
@@ -185,7 +193,7 @@ def by_row(model, max_draws):
     if not has_slopes(model):
         return population(model)
     given = copy(model)
-    given._roots_by_row = RootsByRow(model, scale_draws(model), lambda draws: evenly(draws, max_draws).ravel())
+    given._roots_by_row = RootsByRow(model, lambda draws: evenly(draws, max_draws).ravel())
     return given
 
 
@@ -196,3 +204,128 @@ def refuse_offset(model, name):
         if model._likelihood_of_fit.n_predictors == 1:
             cure = "Fit with the offset as a column of X that is in unpenalized, whose coefficient is then about 1."
         raise ValueError(f"{name} takes no model that was fitted with an offset. {cure}")
+
+
+class VarianceTerm(NamedTuple):
+    """A term of the variance of a new group: x~_a x~_b times draws."""
+
+    a: int
+    b: int
+    draws: Any  # (n_chains, n_draws)
+
+
+def has_slopes(model):
+    """Whether a factor of a model has slopes."""
+    return hasattr(model, "_group_slopes")
+
+
+def factors_of_effects(model):
+    """The number of the factor of each effect of a group."""
+    return model._group_slopes["factor"] if has_slopes(model) else np.arange(len(scale_draws(model)))
+
+
+def variance_terms(model):
+    """The ``VarianceTerm``s."""
+    scales = scale_draws(model)
+    draws = [*scales.values()]
+    terms = [VarianceTerm(k, k, s**2) for k, s in enumerate(draws)]
+    return terms + [VarianceTerm(a, b, 2 * r * draws[a] * draws[b]) for a, b, r in _correlations(model, scales)]
+
+
+def _correlations(model, names):
+    """Yields the numbers of two effects of a factor among these names, and the draws of their correlation."""
+    known = getattr(model, "group_correlation_draws_", {})
+    for (a, one), (b, other) in combinations(enumerate(names), 2):
+        if (r := known.get(CORRELATION.format(one, other))) is not None:
+            yield a, b, r
+
+
+def roots(model):
+    """R of the covariance R R' of all effects of a new group, lower triangular, (n_chains, n_draws, k, k)."""
+    scales = scale_draws(model)
+    s = np.stack([*scales.values()])
+    correlation = np.eye(len(s))[..., None, None] * np.ones(s.shape[1:])
+    for a, b, r in _correlations(model, scales):
+        correlation[a, b] = correlation[b, a] = _BELOW_ONE * r
+    return np.moveaxis(s[:, None] * cholesky(correlation), (0, 1), (2, 3))
+
+
+def covariances_of(model):
+    """By factor with slopes the names of its effects and the draws of Sigma (n_chains, n_draws, q, q)."""
+    out, scales = {}, model.group_scale_draws_
+    for name in model.groups_ if has_slopes(model) else ():
+        if slopes := slopes_of(model, name):
+            effects = [name, *slopes.values()]
+            sigma = np.stack([scales[effect] for effect in effects], axis=-1)
+            covariance = sigma[..., None] * sigma[..., None, :]
+            for a, b, r in _correlations(model, effects):
+                covariance[..., a, b] *= r
+                covariance[..., b, a] *= r
+            out[name] = effects, covariance
+    return out
+
+
+def mean_variance(model, factor=None):
+    """The variance that groups, or those of the factor with this number, add to the score of a row, the mean over the
+    rows of the fit where there are slopes; (n_chains, n_draws)."""
+    of = factors_of_effects(model)
+    products = getattr(model, "_group_slopes", {}).get("products", np.ones((len(of), len(of))))
+    return sum(products[a, b] * draws for a, b, draws in variance_terms(model) if factor is None or of[a] == factor)
+
+
+def values_in_rows(model, X):
+    """x~ of rows (n, n_effects) of a group; None without slopes. X : checked rows."""
+    if not has_slopes(model):
+        return None
+    slopes, out = model._group_slopes, np.ones((X.shape[0], len(model._group_slopes["column"])))
+    for k, (column, centre) in enumerate(zip(slopes["column"], slopes["centre"], strict=True)):
+        if column >= 0:
+            out[:, k] = np.asarray(dense(X[:, [column]]), np.float64)[:, 0] - centre
+    return out
+
+
+def slopes_of(model, name):
+    """The names of the effects of a group that are slopes of a factor, by the names of their columns."""
+    if not has_slopes(model):
+        return {}
+    factors, of = [*model.groups_], model._group_slopes["factor"]
+    effects = [one for one, k in zip(model.group_scale_draws_, of, strict=True) if factors[k] == name != one]
+    return {one[len(name) + 1 :]: one for one in effects}
+
+
+def name_slopes(model, names):
+    """Call the slopes of a copied model by these names of columns, unless two effects would have the same name."""
+    if not has_slopes(model):
+        return
+    effects, own, factors = [*model.group_scale_draws_], model._group_slopes, [*model.groups_]
+    places = zip(effects, own["factor"], own["column"], strict=True)
+    known = {one: one if column < 0 else f"{factors[k]}:{names[column]}" for one, k, column in places}
+    if len({*known.values()}) < len(known):
+        return
+    pairs = combinations(effects, 2)
+    known |= {CORRELATION.format(a, b): CORRELATION.format(known[a], known[b]) for a, b in pairs}
+
+    def renamed(values):
+        return {known.get(name, name): renamed(v) if isinstance(v, dict) else v for name, v in values.items()}
+
+    for name in ("group_scale_draws_", "group_effect_draws_", "group_effect_moments_", "group_correlation_draws_"):
+        setattr(model, name, renamed(getattr(model, name)))
+    model.prior_ = {**model.prior_, "group_scale": renamed(model.prior_["group_scale"])}
+
+
+class RootsByRow:
+    """By which scores of rows are divided to average over groups, under each draw, where factors have slopes. select :
+    function of draws (n_chains, n_draws) to (m,)."""
+
+    def __init__(self, model, select):
+        self.model, terms = model, variance_terms(model)
+        self.a, self.b = np.array([term.a for term in terms]), np.array([term.b for term in terms])
+        self.draws = np.stack([select(term.draws) for term in terms], axis=1)  # (m, n_terms)
+
+    def of(self, X, draws, columns=(), changes=None):
+        """The roots (k, n) for some draws and rows X, whose columns have changed by changes (n, number of columns)."""
+        values = values_in_rows(self.model, X)
+        for column, change in zip(columns, () if changes is None else changes.T, strict=True):
+            values[:, self.model._group_slopes["column"] == column] += change[:, None]
+        variance = self.draws[draws] @ (values[:, self.a] * values[:, self.b]).T
+        return self.model._likelihood.shrunk_by(np.maximum(variance, 0.0))

@@ -13,6 +13,7 @@ import numpy as np
 from .._utils.warn import warn
 from ..diagnostics import ess_bulk
 from . import predict
+from .grouped_prediction import evenly
 from .loo_groups import group_logliks
 
 LEAST_DRAWS = 100  # with fewer, no k is low enough
@@ -134,7 +135,7 @@ def relative_efficiency(model, max_draws):
     """Mean of the bulk effective sample sizes of quantities that vary, as a share of the draws; 1 if unknown."""
     shares = []
     for draws in (model.coef_draws_, model.intercept_draws_, model.global_scale_draws_):
-        draws = predict.evenly(draws, max_draws)
+        draws = evenly(draws, max_draws)
         flat = draws.reshape(*draws.shape[:2], -1)
         varies = (flat != flat[0, 0]).any(axis=(0, 1))
         shares.append(ess_bulk(flat)[varies] / flat[..., 0].size)

@@ -20,9 +20,8 @@ from .._mcmc.known_predictors import Given
 from .._utils.memmap import cut
 from .._utils.threads import count_threads, open_threads
 from .classes import own_draws
-from .grouped_prediction import evenly, scale_draws
+from .grouped_prediction import evenly, roots, scale_draws, values_in_rows
 from .predict import each_predictor, flat_draws
-from .slopes import roots, values_in_rows
 
 _DRAWS_AT_A_TIME = 64
 _NEWTON_STEPS, _CLOSE = 30, 1e-4  # the most steps to the modes, and the square of the last in deviations
@@ -33,12 +32,12 @@ _MOST = max(_GAPS)  # number of effects; the nodes of more would take too long
 def group_logliks(model, rows, place, weight, max_draws):
     """log p(y_g | beta, Sigma) of all rows of each group, for every draw, (n_groups, m), of a model with one factor."""
     coef, intercept = flat_draws(model, max_draws)
-    scales, own, one = scale_draws(model), own_draws(model, max_draws), np.ones(1)
+    n_effects, own, one = len(scale_draws(model)), own_draws(model, max_draws), np.ones(1)
     n, codes, x = len(place), np.ascontiguousarray(rows.codes[:, 0]), values_in_rows(model, rows.X)
-    root = evenly(roots(model, scales), max_draws).reshape(-1, len(scales), len(scales))
-    if len(scales) > _MOST:
+    root = evenly(roots(model), max_draws).reshape(-1, n_effects, n_effects)
+    if n_effects > _MOST:
         raise ValueError(
-            f"loo of groups takes {_MOST - 1} slopes at most, and the model has {len(scales) - 1}, over which it would "
+            f"loo of groups takes {_MOST - 1} slopes at most, and the model has {n_effects - 1}, over which it would "
             'take too long to average. Hold out whole groups by cross_validate (user guide, "Rows that belong '
             'together").'
         )

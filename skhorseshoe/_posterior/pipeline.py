@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 from .._data.input_table import warn_if_reordered
 from .._utils.arrays import refuse_masked
 from .._utils.names import names_of
+from .grouped_prediction import name_slopes
 from .mixin import PosteriorMixin
-from .slopes import name_slopes
 
 
 def unfrozen(estimator):

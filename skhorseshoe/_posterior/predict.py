@@ -12,10 +12,9 @@ from .._utils.arrays import first_not_finite
 from .._utils.memmap import cut
 from .._utils.memory import check_result
 from .._utils.threads import Threads, count_threads, open_threads
+from . import grouped_prediction as grouped
 from .classes import has_classes, log_density_of_class, own_draws
 from .fitted_rows import check_fitted_on
-from .grouped_prediction import DrawsForRows, by_factor, draws_with_effects, evenly, given_rows, is_grouped, scale_draws
-from .slopes import factors_of_effects, values_in_rows, variance_terms
 
 _ROWS_SUMMED = 2**13  # rows whose blocks have sums of their own at a time
 
@@ -28,7 +27,7 @@ def values_by_row(model, rows, width, values_of, draws=None, of_one=None):
     """
     draws, out = draws or draws_for_rows(model, rows), np.empty((rows.X.shape[0], width))
 
-    values = values_in_rows(model, rows.X)
+    values = grouped.values_in_rows(model, rows.X)
 
     def use(eta, block, ops):
         for places, scores, variance, own in _new_and_known(eta, rows.codes, values, block, draws, ops):
@@ -79,25 +78,27 @@ def _variance(variances, draws, is_new, x, places):
 def draws_for_rows(model, rows, max_draws=None, alike=False):
     """The ``DrawsForRows`` for ``GivenRows``. alike : whether every row must have the same draws, with groups those for
     which effects are kept."""
-    if not is_grouped(model):
+    if not grouped.is_grouped(model):
         coef, intercept = flat_draws(model, max_draws)
-        return DrawsForRows(coef, intercept, own_draws(model, max_draws))
-    selected = draws_with_effects(model) if alike and rows.codes is not None else slice(None)
-    terms = variance_terms(model, scale_draws(model))
+        return grouped.DrawsForRows(coef, intercept, own_draws(model, max_draws))
+    selected = grouped.draws_with_effects(model) if alike and rows.codes is not None else slice(None)
+    terms = grouped.variance_terms(model)
     draws = *_draws(model), *(term.draws for term in terms)
-    coef, intercept, *squares = (evenly(values[:, selected], max_draws) for values in draws)
+    coef, intercept, *squares = (grouped.evenly(values[:, selected], max_draws) for values in draws)
     shape, q, effects, places = squares[0].shape, predictors_of_row(model), None, None
     if rows.codes is not None and (rows.codes >= 0).any():
-        effects = [evenly(values, max_draws) for values in by_factor(model, "group_effect_draws_").values()]
+        effects = [
+            grouped.evenly(values, max_draws) for values in grouped.by_factor(model, "group_effect_draws_").values()
+        ]
         if effects[0].shape[:2] != shape:
-            kept = np.arange(np.prod(shape)).reshape(shape)[:, draws_with_effects(model)]
+            kept = np.arange(np.prod(shape)).reshape(shape)[:, grouped.draws_with_effects(model)]
             places = (kept.reshape(-1, 1) * q + np.arange(q)).ravel()
         effects = [values.reshape(-1, values.shape[2]).repeat(q, axis=0) for values in effects]
     variances = np.stack([square.ravel().repeat(q) for square in squares])
     own = own_draws(model, max_draws, selected)
-    of, pairs = factors_of_effects(model, len(variances)), np.array([term[:2] for term in terms])
+    of, pairs = grouped.factors_of_effects(model), np.array([term[:2] for term in terms])
     coef = coef.reshape(-1, coef.shape[-1])
-    return DrawsForRows(coef, intercept.ravel(), own, variances, pairs, of, effects, places)
+    return grouped.DrawsForRows(coef, intercept.ravel(), own, variances, pairs, of, effects, places)
 
 
 def log_likelihood(model, rows, place, weight, max_draws):
@@ -122,8 +123,8 @@ def labelled_rows(model, X, y, sample_weight, offset, groups=None):
             f"This is the model {model._derived}, and the log score of a row of the fit is that of the model that was "
             "fitted: ask that."
         )
-    several = is_grouped(model) and len(by_factor(model, "groups_")) > 1
-    if is_grouped(model) and (groups is None or several):
+    several = grouped.is_grouped(model) and len(grouped.by_factor(model, "groups_")) > 1
+    if grouped.is_grouped(model) and (groups is None or several):
         what, folds = "by several factors" if several else "with groups", "GroupKFold()"
         if isinstance(model.groups_, dict):  # whose labels are a table, which splitters do not take
             folds = "list(GroupKFold().split(X, y, groups_of_one_factor))"
@@ -140,7 +141,7 @@ def labelled_rows(model, X, y, sample_weight, offset, groups=None):
 def rows_of_fit(model, X, y, sample_weight, offset, groups=None):
     """The same, with their groups."""
     X = model._check_rows(X)
-    rows = given_rows(model, X, groups, offset, new_groups=False)
+    rows = grouped.given_rows(model, X, groups, offset, new_groups=False)
     place = places_of(y, X, model)
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, X)
@@ -175,7 +176,7 @@ def _log_densities(model, values, rows, place, weight, own):
 
 def total_log_likelihood(model, rows, place, weight):
     """The log-likelihood of all rows under each draw, with groups under each for which their effects are kept; (m,)."""
-    draws, x, total = draws_for_rows(model, rows, alike=True), values_in_rows(model, rows.X), 0.0
+    draws, x, total = draws_for_rows(model, rows, alike=True), grouped.values_in_rows(model, rows.X), 0.0
     for some in cut(0, len(place), _ROWS_SUMMED):
         sums = {}  # by the first row of a block: threads end in any order, and a sum has one
 
@@ -197,7 +198,7 @@ def total_log_likelihood(model, rows, place, weight):
 def flat_draws(model, max_draws=None):
     """The draws of coefficients (m, p), in the dtype that they are kept in, and intercept (m,), chain after chain; of q
     linear predictors a row, as of several classes, those of the first draw come first, (m q, p) and (m q,)."""
-    coef, intercept = (evenly(draws, max_draws) for draws in _draws(model))
+    coef, intercept = (grouped.evenly(draws, max_draws) for draws in _draws(model))
     return coef.reshape(-1, coef.shape[-1]), intercept.ravel().astype(np.float64, copy=False)
 
 

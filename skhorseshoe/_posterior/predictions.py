@@ -62,7 +62,7 @@ class PredictionsMixin(PosteriorMixin):
         ValueError
             If the columns of X are not those of the fit, or values are missing.
         """
-        return self._from_probabilities(self._given_rows(X, groups, offset, new_groups), lambda proba: proba)
+        return self._from_probabilities(lambda proba: proba, X, groups, offset, new_groups)
 
     @by_blocks
     def predict_proba_samples(
@@ -183,9 +183,7 @@ class PredictionsMixin(PosteriorMixin):
         -------
         log_proba : ndarray of shape (n_samples, n_classes), float64
         """
-        return self._from_probabilities(
-            self._given_rows(X, groups, offset, new_groups), lambda proba: np.log(_positive(proba))
-        )
+        return self._from_probabilities(lambda proba: np.log(_positive(proba)), X, groups, offset, new_groups)
 
     @by_blocks
     def decision_function(
@@ -213,7 +211,7 @@ class PredictionsMixin(PosteriorMixin):
             decision = np.where(proba > others, -predictor(others), predictor(proba))
             return decision if classes.has_classes(self) else decision[:, 1]
 
-        return self._from_probabilities(self._given_rows(X, groups, offset, new_groups), quantile)
+        return self._from_probabilities(quantile, X, groups, offset, new_groups)
 
     @by_blocks
     def predict(
@@ -230,15 +228,14 @@ class PredictionsMixin(PosteriorMixin):
         -------
         labels : ndarray of shape (n_samples,)
         """
-        rows = self._given_rows(X, groups, offset, new_groups)
-        return self._from_probabilities(rows, lambda proba: self.classes_[proba.argmax(axis=1)])
-
-    def _from_probabilities(self, rows, answer):
-        """answer(probabilities (n, K)), computed on the host, as an array on the device of X. rows : ``GivenRows``."""
-        probabilities = _predict.values_by_row(
-            self, rows, len(self.classes_), partial(classes.average_probabilities, self)
+        return self._from_probabilities(
+            lambda proba: self.classes_[proba.argmax(axis=1)], X, groups, offset, new_groups
         )
-        return device.put_on_device_of(rows.X, answer(probabilities))
+
+    def _from_probabilities(self, answer, *given):
+        """answer(probabilities (n, K)), computed on the host, as an array on the device of X. given : X, groups, ..."""
+        rows, average = self._given_rows(*given), partial(classes.average_probabilities, self)
+        return device.put_on_device_of(rows.X, answer(_predict.values_by_row(self, rows, len(self.classes_), average)))
 
 
 def _positive(proba):

@@ -21,12 +21,11 @@ from .._utils.names import class_texts, printable
 from .classes import one_above_other, shown_classes
 from .decisions import matched_rows
 from .estimates import interval
-from .grouped_prediction import draws_with_effects, evenly, scale_draws
+from .grouped_prediction import draws_with_effects, evenly, factors_of_effects, roots, values_in_rows
 from .input_rows import InputRows
 from .mixin import level_of
 from .pipeline import unwrap
 from .resampling import row_counts, warn_of_rows_alone
-from .slopes import factors_of_effects, roots, values_in_rows
 from .summary import by_heading, in_lines
 from .table import Summary, value_text
 
@@ -55,9 +54,8 @@ def whole_counts(counts):
 def outcomes_of_groups(classifier, arguments, n_draws, matched, rng, counts=1):
     """Yields outcomes (n,) under each draw, as of ``drawn``; rows of a new group share new effects. arguments : of
     predictions, whose samples are averages over these."""
-    scales, with_effects = scale_draws(classifier), draws_with_effects(classifier)
-    of_new = evenly(roots(classifier, scales)[:, with_effects], n_draws)
-    of = factors_of_effects(classifier, len(scales))
+    of_new = evenly(roots(classifier)[:, draws_with_effects(classifier)], n_draws)
+    of = factors_of_effects(classifier)
     is_new, codes = (matched.codes < 0)[:, of], matched.own.T[of]
     values = values_in_rows(classifier, classifier._check_rows(arguments["X"]))
     values = is_new * (1.0 if values is None else values)

@@ -13,9 +13,8 @@ from .claim_errors import EFFECT, indicator_sets_of, lfsr, sure_signs
 from .classes import has_sizes, is_ordered, is_several, refuse_several
 from .column_sets import checked_sets
 from .estimates import interval, other_quantities, scale_names
-from .grouped_prediction import by_factor, group_roots, is_grouped, scale_draws
+from .grouped_prediction import by_factor, group_roots, has_slopes, is_grouped, mean_variance, slopes_of
 from .several import of_class, sizes
-from .slopes import has_slopes, mean_variance, slopes_of
 from .table import Summary
 
 _DRAWS_AT_A_TIME = 2**22  # draws of effects to read at a time
@@ -235,7 +234,7 @@ def share_between(model, name, level):
         what, share = "intraclass correlation s^2 / (1 + s^2)", 1 - group_roots(model) ** -2
     else:
         what = "mean share of the variance" if has_slopes(model) else "share of the variance"
-        own = mean_variance(model, scale_draws(model), [*model.groups_].index(name))
+        own = mean_variance(model, [*model.groups_].index(name))
         share = own / group_roots(model) ** 2
     low, high = interval(share, level)
     bounds = f"{100 * level:g} % interval {low:.2f} to {high:.2f}"

@@ -72,21 +72,11 @@ def owners(terms):
 
 
 def asked_terms(terms, steps, classifier, inputs=None):
-    """The terms for the user's argument, "auto" or a mapping as for ``given_terms``, where each column is in one."""
-    if isinstance(terms, str) and terms == "auto":
-        return found_terms(steps, classifier, inputs)
-    asked, _ = given_terms(
-        terms, steps, classifier, inputs, choice=f" skhorseshoe.terms.find(model, terms=...) with{LEAVE_OUT}"
-    )
+    """As ``judged_terms``, where each column is in one term."""
+    choice = f" skhorseshoe.terms.find(model, terms=...) with{LEAVE_OUT}"
+    asked, _ = judged_terms(terms, steps, classifier, inputs, choice=choice)
     _check_disjoint(asked, names_of(classifier))
     return asked
-
-
-def judged_terms(terms, steps, classifier, inputs=None, missing="raise"):
-    """The same where each term is judged by itself, so that they may overlap; and in words what is left out."""
-    if isinstance(terms, str) and terms == "auto":
-        return found_terms(steps, classifier, inputs), ""
-    return given_terms(terms, steps, classifier, inputs, missing, LEAVE_OUT)
 
 
 def indicator_sets_by_columns(classifier):
@@ -109,9 +99,12 @@ def keys_of(names):
     return [name if times[name] == 1 else j for j, name in enumerate(names)]
 
 
-def given_terms(terms, steps, classifier, inputs=None, missing="raise", choice=""):
-    """The terms of a user's mapping of names to columns, behind the steps or before them, and the terms found among the
-    other columns; and in words what is left out. missing, choice : as for ``finder``."""
+def judged_terms(terms, steps, classifier, inputs=None, missing="raise", choice=LEAVE_OUT):
+    """The terms, which may overlap, for the user's argument, "auto" or a mapping of names to columns, behind the steps
+    or before them, with those found among other columns; and in words what is left out. missing, choice : as for
+    ``finder``."""
+    if isinstance(terms, str) and terms == "auto":
+        return found_terms(steps, classifier, inputs), ""
     if not isinstance(terms, Mapping) or not terms:
         raise TypeError(
             "terms must be a dict of names and lists of columns, as terms.find gives it, 'auto' or None; got "

@@ -8,7 +8,8 @@ import pytest
 from scipy.stats import halfcauchy, norm
 
 from skhorseshoe import HorseshoeProbitClassifier, inspection
-from skhorseshoe._posterior import loo, predict
+from skhorseshoe._posterior import loo
+from skhorseshoe._posterior.grouped_prediction import evenly
 
 arviz = pytest.importorskip("arviz", reason="ArviZ is optional: pip install arviz")
 LINE = int(arviz.__version__.split(".")[0])
@@ -95,7 +96,7 @@ def test_fewer_draws_are_the_same_ones_in_every_group(fitted, labelled):
     some = fitted.to_arviz(*labelled, max_draws=100)
     coef, intercept = some["posterior"]["coef"].values, some["posterior"]["intercept"].values
     assert coef.shape == (3, 33, 3)
-    at = predict.evenly(np.arange(1500).reshape(3, 500), 100)[0]
+    at = evenly(np.arange(1500).reshape(3, 500), 100)[0]
     assert np.array_equal(intercept, fitted.intercept_draws_[:, at])
     assert np.array_equal(coef, fitted.coef_draws_[:, at])
     assert np.array_equal(some["posterior"]["global_scale"].values, fitted.global_scale_draws_[:, at])

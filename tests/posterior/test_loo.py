@@ -14,8 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._posterior import loo as psis
-from skhorseshoe._posterior import predict
-from skhorseshoe._posterior.grouped_prediction import GivenRows
+from skhorseshoe._posterior.grouped_prediction import GivenRows, evenly
 from skhorseshoe.disk import convert
 from skhorseshoe.inspection import loo, predict_proba_samples
 
@@ -98,7 +97,7 @@ def test_weights_multiply_the_terms_of_rows(fitted, problem):
     weight = np.random.default_rng(0).integers(0, 4, len(y))
     found = of_rows(fitted, X, y, weight, max_draws=300)
     eta = X @ fitted.coef_draws_.reshape(-1, 8).T + fitted.intercept_draws_.ravel()
-    at = predict.evenly(np.arange(eta.shape[1]).reshape(3, -1), 300).ravel()
+    at = evenly(np.arange(eta.shape[1]).reshape(3, -1), 300).ravel()
     loglik = weight[:, None] * norm.logcdf(np.where(y, 1, -1)[:, None] * eta[:, at])
     expected, k, _ = psis.without_each(loglik, psis.tail_length(300, found.r_eff))
     np.testing.assert_allclose(found.elpd_i, expected, rtol=1e-9, atol=1e-13)

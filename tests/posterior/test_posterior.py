@@ -17,6 +17,7 @@ from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import predict
 from skhorseshoe._posterior import predict as _predict
+from skhorseshoe._posterior.grouped_prediction import evenly
 
 METHODS = ("predict_proba_samples", "predict_interval", "predict_proba")
 
@@ -58,7 +59,7 @@ def test_quantiles_of_probabilities_need_those_of_few_draws(n_draws, level, seed
 
 @pytest.mark.parametrize("max_draws", [3, 10, 449])
 def test_fewer_draws_are_spread_evenly_over_all_chains(fitted, problem, max_draws):
-    places = _predict.evenly(np.arange(450).reshape(3, 150), max_draws)
+    places = evenly(np.arange(450).reshape(3, 150), max_draws)
     assert max_draws - 3 < places.size <= max_draws
     assert np.array_equal(places, places[0] + np.array([[0], [150], [300]]))
     gaps = np.diff(places[0])
