@@ -106,13 +106,15 @@ def make_rare_events(
 
     Parameters
     ----------
-    n_samples, n_features, dtype, random_state : see `make_sparse_probit`
-        Numbers of rows and of columns (with fewer than five only the first signals are there), type of X, and seed.
+    n_samples, n_features : see `make_sparse_probit`
+        Numbers of rows and of columns, with fewer than five of which only the first signals are there.
     event_rate : float, default=0.005
         The mean of P(y = 1) over the rows, in (0, 1), which the intercept is solved for. The number of ones varies
         about ``n_samples * event_rate``; where that is small there may be none.
     rho : float, default=0.5
         Correlation of neighbouring columns, in (-1, 1).
+    dtype, random_state : see `make_sparse_probit`
+        Type of X, and seed.
 
     Returns
     -------
@@ -160,14 +162,16 @@ def make_correlated_probit(
 
     Parameters
     ----------
-    n_samples, n_features, dtype, random_state : see `make_sparse_probit`
-        Numbers of rows and of columns, type of X and seed.
+    n_samples, n_features : see `make_sparse_probit`
+        Numbers of rows and of columns.
     rho : float, default=0.6
         Correlation of neighbouring columns, in (-1, 1).
     n_signals : int, default=5
         Number of columns that matter, 0 to ``n_features``.
     signal : float, default=2.0
         Their coefficient, a finite number.
+    dtype, random_state : see `make_sparse_probit`
+        Type of X, and seed.
 
     Returns
     -------

@@ -82,11 +82,13 @@ class PredictionsMixin(PosteriorMixin):
 
         Parameters
         ----------
-        X, groups, offset, new_groups : see ``predict_proba``
-            The rows, their groups and their offsets.
+        X : see ``predict_proba``
+            The rows.
         max_draws : int or None, default=None
             Maximum number of draws to use, evenly spaced, equally many from each chain; at least ``n_chains``. None
             uses all. With ``groups``, of those that effects of groups are kept of.
+        groups, offset, new_groups : see ``predict_proba``
+            The groups of the rows, and their offsets.
 
         Returns
         -------
@@ -132,10 +134,12 @@ class PredictionsMixin(PosteriorMixin):
 
         Parameters
         ----------
-        X, groups, offset, new_groups : see ``predict_proba``
-            The rows, their groups and their offsets.
+        X : see ``predict_proba``
+            The rows.
         level : float or None, default=0.9
             Posterior probability of the interval, in (0, 1); None takes ``credible_level``.
+        groups, offset, new_groups : see ``predict_proba``
+            The groups of the rows, and their offsets.
         of_one : bool, default=False
             Of a new group: whether the interval is for the probability of one such group, as of the next patient, which
             is the wider the more groups differ; False is for the average over new groups.
