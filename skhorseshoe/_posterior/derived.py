@@ -114,7 +114,7 @@ def _one_vs_rest(model, label):
     levels, cuts = model.ordered_classes_.tolist(), cut_points(model)
     if label not in levels:
         raise ValueError(f"one_vs_rest takes one of {levels}; got {label!r}.")
-    k = levels.index(label)
+    k = levels.index(label)  # the label of the fit is levels[k], which a number like True or 1.0 is equal to
     if k == len(levels) - 1:
         return _of_two(model, -cuts[..., -1], "=", levels[k])
     one, ends = _of_two(model, model.intercept_draws_, "=", levels[k]), -cuts[..., [max(0, k - 1), k]]
@@ -148,7 +148,7 @@ def with_prevalence(model: Model, share: float) -> Model:
 
     For rows that were drawn by their label, as in a case-control study or where rows without an event were thrown away.
     By Bayes' theorem the odds of a row in the population are those in the sample times share / (1 - share) * (1 - r) /
-    r, with r the share in the fit, by the weights of the fit, ``class_weight`` too. This is done to each draw.
+    r, with r the share in the fit, by its weights, ``class_weight`` too. This is done to the probability of each draw.
 
     Parameters
     ----------

@@ -49,11 +49,11 @@ def _fit_groups(state):
     def by_name(values):
         return values if several else {None: values}
 
-    sizes = {name: len(labels) for name, labels in by_name(state["groups_"]).items()}  # of the groups of each effect
-    if "_group_slopes" in state:
+    sizes, scales = {name: len(labels) for name, labels in by_name(state["groups_"]).items()}, []
+    if "_group_slopes" in state:  # a factor has several effects
+        scales += state["group_correlation_draws_"].values()
         factors, of = [*sizes], state["_group_slopes"]["factor"]
         sizes = {name: sizes[factors[k]] for name, k in zip(state["group_scale_draws_"], of, strict=True)}
-    scales = [*state.get("group_correlation_draws_", {}).values()]
     if "group_scale_draws_" in state:
         scales += [by_name(state["group_scale_draws_"])[name] for name in sizes]
     fits = all(np.shape(draws) == (chains, n_draws) for draws in scales)
