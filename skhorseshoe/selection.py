@@ -84,11 +84,12 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         of each term with a list of its columns, by name or number. "auto" takes the categories of which X has a column
         for every level; ``skhorseshoe.terms.find`` finds those of a Pipeline, and ``inspection.select`` uses them. The
         effect of a term is the standard deviation over the rows of what its columns do to the score together. "fsr"
-        bounds the share of terms whose effect is not above ``effect``; "interval" keeps a term if an interval of one
-        of its principal components over the rows excludes zero, with levels such that the probability of a wrong sign
-        is that of a column; "dss" shrinks the columns of a term by one factor along its path; "shrinkage" keeps a term
-        with one column below 1/2. None judges each column, as does a term of one; a level of a category that has a
-        column for every level is judged by its effect beside the other levels, in a term of its own too.
+        bounds the share of terms whose effect is not above ``effect``, and judges one that the prior takes for likely
+        by the evidence, as if its prior odds had been even; "interval" keeps a term if an interval of one of its
+        principal components over the rows excludes zero, with levels such that the probability of a wrong sign is that
+        of a column; "dss" shrinks the columns of a term by one factor along its path; "shrinkage" keeps a term with one
+        column below 1/2. None judges each column, as does a term of one; a level of a category that has a column for
+        every level is judged by its effect beside the other levels, in a term of its own too.
 
     Attributes
     ----------

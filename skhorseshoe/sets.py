@@ -202,8 +202,9 @@ def credible_sets(
     is more often. The sum is what the data know of columns that stand in for one another. That any member is beyond
     ``effect`` is another question: draws of twins with opposite signs cancel in all probabilities, and their size is
     the prior's; and of many columns of noise, one often is. Columns with opposite effects cancel in the sum: they are
-    found alone, in smaller sets, or by weights of yours. A probability is at most 1 - 1 / ESS of sum or column. Of a
-    model with groups of rows the coefficients are averaged over these: divided by sqrt(1 + s^2), draw by draw.
+    found alone, in smaller sets, or by weights of yours. A probability is at most 1 - 1 / ESS of sum or column, and
+    that of a term that the prior takes for likely is by the evidence, as if its prior odds had been even. Of a model
+    with groups of rows the coefficients are averaged over these: divided by sqrt(1 + s^2), draw by draw.
 
     Among all choices of disjoint candidates with an expected share of false sets of at most ``q`` it is the one with
     the largest sum of probabilities divided by sizes (Spector & Janson 2024), by ``scipy.optimize.milp``. Columns that

@@ -22,7 +22,7 @@ from ._posterior import terms as _terms
 from ._posterior.category_levels import levels_of_input, of_level_columns
 from ._posterior.classes import refuse_several
 from ._posterior.fitted_rows import warn_of_other_rows
-from ._posterior.grouped_prediction import on_average, population
+from ._posterior.grouped_prediction import is_of_several, on_average, population
 from ._posterior.input_rows import input_names
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
@@ -141,11 +141,12 @@ def summary(
     -------
     frame : pandas.DataFrame
         Indexed by term, the largest first. Columns: n_columns, mean, sd and the ends of the equal-tailed interval of
-        the size, probability (that the size is above ``effect``, at most 1 - 1 / ess), ess (bulk) and rhat. Of a term
-        of one column it is that of the claim of the rule "fsr", that the effect is beyond ``effect`` on its more
-        probable side: of a level of a category the effect beside the other levels, while the size in the row is by
-        its coefficient alone. With "levels" also per: "levels", where the size is the largest difference between two
-        levels, or "sd".
+        the size, probability (that the size is above ``effect``, at most 1 - 1 / ess), prior (what that would be if the
+        data said nothing of the term: of coefficients from the prior under each draw of tau; not of several classes
+        without an order), ess (bulk) and rhat. Of a term of one column probability is that of the claim of the rule
+        "fsr", that the effect is beyond ``effect`` on its more probable side: of a level of a category the effect
+        beside the other levels, while the size in the row is by its coefficient alone. With "levels" also per:
+        "levels", where the size is the largest difference between two levels, or "sd".
 
     Raises
     ------
@@ -181,17 +182,16 @@ def summary(
         seen_rows = device.to_host(validation.check_X(classifier, prepared(steps, X), reset=False))
         rows = seen_rows, None if sample_weight is None else check_weights(sample_weight, seen_rows)
         warn_of_other_rows(classifier, *rows)
-    effects = claims.least_effects(model, effect, rows and rows[0])
+    effects, has_prior = claims.least_effects(model, effect, rows and rows[0]), not is_of_several(model)
     alone, table = claims.prob_columns_wrong(model, effects.least, effects.scale), []
     for term in _terms.with_roots(asked, model, rows, effects.has_levels):
-        if term.root is None:
-            (j,) = term.columns
-            size = claims.scores(model.coef_draws_, term.columns, effects.scale[j] * np.eye(1))
-            size = np.linalg.norm(size, axis=-1)  # of several classes, over these
-            wrong = max(alone[j], claims.wrong_size(size, -np.inf))  # which is 1 / ess
-        else:
-            size = claims.size_of(model, term)
-            wrong = claims.wrong_size(size, effects.for_columns(term.columns))
+        least, is_single = effects.for_columns(term.columns), term.root is None
+        term = term._replace(root=effects.scale[term.columns] * np.eye(1)) if is_single else term
+        size = claims.size_of(model.coef_draws_, term)  # of several classes, over these
+        wrong = claims.wrong_size(size, least)
+        if is_single:  # a claim has a sign, and is as sure as draws of the size can tell, 1 / ess
+            wrong = max(alone[term.columns[0]], claims.wrong_size(size, -np.inf))
+        prior = (claims.unseen_size(model, term) > least).mean() / (1 + is_single) if has_prior else None
         table.append(
             {
                 "term": term.name,
@@ -199,11 +199,13 @@ def summary(
                 "per": "levels" if effects.has_levels[term.columns].all() else "sd",
                 **{name: values[0] for name, values in described(size[..., None], level).items()},
                 "probability": 1 - wrong,
+                "prior": prior,
                 "ess": ess_bulk(size),
                 "rhat": rhat(size),
             }
         )
-    columns = ["n_columns", "mean", "sd", *interval_headings(level), "probability", "ess", "rhat"]
+    columns = ["n_columns", "mean", "sd", *interval_headings(level), "probability"]
+    columns += [*["prior"] * has_prior, "ess", "rhat"]
     columns[1:1] = ["per"] if (has_levels := effects.between_levels is not None) else []
     frame = Summary(table, columns=["term", *columns]).set_index("term")
     frame = frame.sort_values("mean", ascending=False, kind="stable")
@@ -212,7 +214,7 @@ def summary(
     least = f"{effects.per_sd:g}" + (f", or {effects.between_levels:g} between levels" if has_levels else "")
     frame.attrs["header"] = in_lines(
         f"Effect of each of {len(frame)} terms on the score: {kinds}, and the probability that it is above "
-        f"{least}{on_average(classifier)}{left_out}"
+        f"{least}{', prior: if the data said nothing' * has_prior}{on_average(classifier)}{left_out}"
     )
     return frame
 

@@ -94,17 +94,25 @@ def _quantiles_of_tau(tau_0, log_x, log_density, shares):
 def draws_of_prior(tau_0, slabs, n, rng):
     """Yields n draws of the coefficients, one for each of n equal shares of the law of tau; blocks (k, p) of them.
 
+    slabs : (p,), inf for none.
+    """
+    taus = _quantiles_of_tau(tau_0, *_on_grid(tau_0, slabs), (np.arange(n) + 0.5) / n)
+    for some in cut(0, n, max(1, _NUMBERS_AT_A_TIME // max(1, len(slabs)))):
+        yield draws_given_tau(taus[some], slabs, rng)
+
+
+def draws_given_tau(tau, slabs, rng):
+    """A draw (k, p) of the coefficients for each tau (k,).
+
     Given tau, a = tau / c and a uniform u, the standard deviation of a coefficient is tau tan(u arccos a) /
     sqrt(1 - a^2), or tau tanh(u arccosh a) / sqrt(a^2 - 1) where a > 1: that is lambda with the slab's factor,
     integrated and inverted. slabs : (p,), inf for none.
     """
-    taus = _quantiles_of_tau(tau_0, *_on_grid(tau_0, slabs), (np.arange(n) + 0.5) / n)
-    for some in cut(0, n, max(1, _NUMBERS_AT_A_TIME // max(1, len(slabs)))):
-        tau = taus[some, None]
-        a, u = tau / slabs, rng.random((len(tau), len(slabs)))
-        root = np.sqrt(np.abs(a - 1)) * np.sqrt(a + 1)
-        angle = np.where(a < 1, np.tan(u * np.arctan2(root, a)), np.tanh(u * np.arcsinh(root)))
-        yield tau * np.divide(angle, root, out=u, where=root > 0) * rng.standard_normal(u.shape)
+    tau = tau[:, None]
+    a, u = tau / slabs, rng.random((len(tau), len(slabs)))
+    root = np.sqrt(np.abs(a - 1)) * np.sqrt(a + 1)
+    angle = np.where(a < 1, np.tan(u * np.arctan2(root, a)), np.tanh(u * np.arcsinh(root)))
+    return tau * np.divide(angle, root, out=u, where=root > 0) * rng.standard_normal(u.shape)
 
 
 def each_slab(slab_scale, p):

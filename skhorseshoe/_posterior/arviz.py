@@ -17,6 +17,7 @@ from .._version import __version__
 from . import predict
 from .classes import cut_names, cut_points, is_ordered, is_several
 from .grouped_prediction import by_factor, covariances_of, evenly, is_grouped, scale_draws, slopes_of
+from .shrunk_columns import prior_sd_of_free
 from .summary import listed
 
 
@@ -85,7 +86,7 @@ def log_prior(model, max_draws):
     """Log prior by variable: tau, the coefficients that are not shrunk, and the intercept given all coefficients."""
     draws = model.coef_draws_, model.intercept_draws_, model.global_scale_draws_
     coef, intercept, tau = (evenly(values, max_draws) for values in draws)
-    mean, spread, free = model._column_means, model._column_sd, model.shrinkage_ == 0
+    mean, free = model._column_means, model.shrinkage_ == 0
     slabs = each_slab(model.prior_["slab_scale"], (~free).sum())
     d = model._likelihood.n_predictors
     terms = {"global_scale": log_density_of_tau(tau, model.prior_["tau_0"], slabs, d)}
@@ -106,14 +107,9 @@ def log_prior(model, max_draws):
                 continue
             s, scale = evenly(values, max_draws), scales if name is None else scales[name]
             terms[f"group_scale{of(name)}"] = log(2 / pi / scale) + log_half_cauchy((s / scale) ** 2)
-    if not model._fit_facts["fit_intercept"]:
-        spread = np.hypot(mean, spread)
     if free.any():
-        unit = np.where(spread > 0, spread, 1.0)[free]
-        own = model.prior_.get("prior_scale", np.full(len(free), np.inf))[free]
-        own = own / unit if model._fit_facts["standardize"] else own
         square = coef[..., free] ** 2 if d == 1 else (coef[..., free] ** 2).sum(axis=2)
-        terms["unpenalized"] = log_normal(square, np.where(np.isinf(own), WIDE / unit, own), d)
+        terms["unpenalized"] = log_normal(square, prior_sd_of_free(model), d)
     if model._fit_facts["fit_intercept"]:
         square = (intercept + coef @ mean) ** 2
         name = "intercept" if d == 1 else "intercepts"  # of all classes together

@@ -11,6 +11,7 @@ from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
+from scipy.special import ndtr
 
 from .._data.indicator_sets import IndicatorSet
 from .._mcmc.prior import PER_CONTRAST
@@ -20,6 +21,7 @@ from .._utils.warn import warn
 from ..diagnostics import ess_bulk
 from .classes import has_sizes
 from .estimates import excludes_zero, interval
+from .shrunk_columns import unseen_draws
 
 EFFECT = 0.1
 _DRAWS_AT_A_TIME = 2**22  # draws to read at a time
@@ -122,9 +124,9 @@ def scores(draws, columns, root):
     return (draws[..., columns].astype(np.float64) @ root.T).reshape(*draws.shape[:2], -1)
 
 
-def size_of(model, term):
-    """Draws (n_chains, n_draws) of the size of the effect of a term with a root."""
-    draws, columns, root = model.coef_draws_, term.columns, term.root
+def size_of(draws, term):
+    """Draws (n_chains, n_draws) of the size of the effect of a term with a root, for those of all coefficients."""
+    columns, root = term.columns, term.root
     if not isinstance(root, LevelPoints):
         return np.linalg.norm(scores(draws, columns, root), axis=-1)
     low, high = np.full(draws.shape[:2], np.inf), np.full(draws.shape[:2], -np.inf)
@@ -137,6 +139,40 @@ def size_of(model, term):
 def wrong_size(size, effect):
     """The probability that a size is not beyond ``effect``, as far as its draws can tell."""
     return float(at_least_one_in_ess((size <= effect).mean(), ess_bulk(size), size.size, most=1.0))
+
+
+def prob_term_wrong(model, term, effect):
+    """The probability that the size of a term's effect is not beyond ``effect``; where the prior of shrunk columns says
+    that it is, as if both had been equally likely before the data.
+
+    Of many columns one or another is likely to have an effect. A term of which the data say nothing, or which they
+    speak against, would count as one that matters.
+    """
+    size = size_of(model.coef_draws_, term)
+    wrong, unseen = wrong_size(size, effect), unseen_size(model, term)
+    if unseen is None or not model.shrinkage_[term.columns].all():
+        return wrong
+    small, small_before = prob_small(size, effect), prob_small(unseen, effect)
+    if small == 1 or not 0 < small_before < 0.5:
+        return wrong
+    odds = small / (1 - small) * (1 - small_before) / small_before
+    return max(wrong, odds / (1 + odds))
+
+
+def prob_small(size, effect):
+    """The share of draws of a size that are not beyond ``effect``; where none is, that of the log-normal law with their
+    median and their 16 % quantile, since of many columns both prior and posterior may be beyond what draws can tell."""
+    share = (size <= effect).mean()
+    if share > 0 or effect == 0:
+        return share
+    middle, low = np.log(np.quantile(size, [0.5, ndtr(-1.0)]))
+    return ndtr((np.log(effect) - middle) / (middle - low))
+
+
+def unseen_size(model, term):
+    """Draws of a term's size if the data said nothing of it, by ``unseen_draws``; None if that is unknown."""
+    draws = unseen_draws(model, term.columns)
+    return None if draws is None else size_of(draws, term._replace(columns=slice(None)))
 
 
 def column_intervals(model, level):

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from .._utils.names import names_of, title_of
 from ..diagnostics import ess_bulk
-from .claim_errors import at_least_one_in_ess, indicator_sets_of, prob_columns_wrong, size_of, wrong_size
+from .claim_errors import at_least_one_in_ess, indicator_sets_of, prob_columns_wrong, prob_term_wrong, size_of
 from .correlations import central
 from .grouped_prediction import on_average
 from .summary import described, favoured, in_lines, interval_headings
@@ -63,7 +63,7 @@ class CredibleSetSearch:
 
     def of_term(self, term):
         """A list with the term, which has a root, if it is credible."""
-        error, weights = wrong_size(size_of(self.model, term), self.effect), self.scale[term.columns]
+        error, weights = prob_term_wrong(self.model, term, self.effect), self.scale[term.columns]
         return [CandidateSet(term.columns, weights, error, term.name, term.root)] if error <= self._most else []
 
     def draws_of(self, candidate):
@@ -71,7 +71,7 @@ class CredibleSetSearch:
         columns, weights, _, title, root = candidate
         draws = (self.flat if title is None or root is not None else self.raw)[:, columns].astype(np.float64)
         if root is not None:
-            return draws * weights, size_of(self.model, candidate).ravel()
+            return draws * weights, size_of(self.model.coef_draws_, candidate).ravel()
         return draws * weights, draws @ weights
 
     def _effect(self, j):

@@ -91,7 +91,7 @@ def by_fsr(model, q, judged):
     shrunk, effects = model.shrinkage_ > 0, judged.effects  # others are always kept, and are no claims
 
     def wrong(term):
-        return claims.wrong_size(claims.size_of(model, term), effects.for_columns(term.columns))
+        return claims.prob_term_wrong(model, term, effects.for_columns(term.columns))
 
     error = judged.values(claims.prob_columns_wrong(model, effects.least, effects.scale), wrong)
     shrunk = judged.values(shrunk, lambda term: shrunk[term.columns].all())

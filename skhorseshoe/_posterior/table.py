@@ -230,11 +230,12 @@ def _formatted(value, form):
 
 def _in_lines(shown):
     """The text of a table. If its rows are longer than a line of the terminal, names are shortened, lfsr (known from
-    prob_positive) is left out, or columns are moved closer, provided that rows then fit and names still differ.
-    Otherwise columns continue below; pandas would leave some out."""
+    prob_positive) is left out, columns are moved closer, or the sd of terms is left out, provided that rows then fit
+    and names still differ. Otherwise columns continue below; pandas would leave some out."""
     width = max(pd.get_option("display.width") or 0, get_terminal_size((_WIDTH, 24)).columns)
-    tables = shown, shown.drop(columns="lfsr", errors="ignore")
-    for spaced, table, letters in product((str, _closer), tables, (None, *_LETTERS)):
+    tables = [*product((str, _closer), (shown, shown.drop(columns="lfsr", errors="ignore")))]
+    tables += [(_closer, shown.drop(columns="sd"))] if "prior" in shown else []
+    for (spaced, table), letters in product(tables, (None, *_LETTERS)):
         with pd.option_context("display.max_columns", None, "display.width", 10**6):
             text = spaced(repr(table) if letters is None else _narrow(table, letters))
         if text and max(map(len, text.split("\n"))) <= width:
