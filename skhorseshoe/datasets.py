@@ -1,7 +1,7 @@
 """Synthetic data whose truth is known.
 
 ``SIGNALS`` and ``RARE_EVENT_SIGNALS`` are the coefficients of the columns that matter, from the first column on: of
-`make_sparse_probit` and of `make_rare_events`. An argument that is not as described is a ValueError.
+`make_sparse_probit` and of `make_rare_events`.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def make_sparse_probit(
     Parameters
     ----------
     n_samples : int, default=2000
-        Number of rows, 1 or more.
+        Number of rows.
     n_features : int, default=50
-        Number of columns, 1 or more; with fewer than six only the first signals are there.
+        Number of columns; with fewer than six only the first signals are there.
     dtype : numpy.float32 or numpy.float64, default=numpy.float64
         Type of X.
     random_state : int, RandomState, Generator or None, default=None
@@ -76,6 +76,11 @@ def make_sparse_probit(
     y : ndarray of shape (n_samples,), int64, 0 or 1
     coef : ndarray of shape (n_features,), float64
         The true coefficients.
+
+    Raises
+    ------
+    ValueError
+        If there is no row or no column, or ``dtype`` is neither of the two.
 
     Examples
     --------
@@ -123,6 +128,12 @@ def make_rare_events(
     intercept : float
         The true intercept.
 
+    Raises
+    ------
+    ValueError
+        If there is no row or no column, ``dtype`` is neither of the two, or ``event_rate`` or ``rho`` is not in its
+        interval.
+
     Examples
     --------
     >>> from skhorseshoe.datasets import make_rare_events
@@ -169,7 +180,7 @@ def make_correlated_probit(
     n_signals : int, default=5
         Number of columns that matter, 0 to ``n_features``.
     signal : float, default=2.0
-        Their coefficient, a finite number.
+        Their coefficient.
     dtype, random_state : see `make_sparse_probit`
         Type of X, and seed.
 
@@ -177,6 +188,12 @@ def make_correlated_probit(
     -------
     X, y, coef : see `make_sparse_probit`
         The rows, their labels and the true coefficients.
+
+    Raises
+    ------
+    ValueError
+        If there is no row or no column, ``dtype`` is neither of the two, ``rho`` or ``n_signals`` is not in its range,
+        or ``signal`` is not finite.
 
     Examples
     --------
@@ -214,6 +231,11 @@ def make_patients(n_samples: int = 2000, *, random_state: Seed = None) -> tuple[
         The columns sex, ward and age (years), and ten measurements of blood.
     y : ndarray of shape (n_samples,), str
         "alive" or "died", the second class.
+
+    Raises
+    ------
+    ValueError
+        If ``n_samples`` is below 1.
 
     Examples
     --------

@@ -62,8 +62,8 @@ def to_onnx(model: Model, X: RowsLike = None, *, n_draws: int | None = None) -> 
         If onnx, or for steps before the classifier skl2onnx, is not installed.
     ValueError
         If the model was fitted with groups or an offset, or is that of one class of more, its labels are neither
-        numbers, booleans nor strings, the file would be larger than ONNX allows, 2 GiB, X has a column with the name of
-        an output, or a step cannot be converted; the error names it.
+        numbers, booleans nor strings, n_draws is not a number of draws, the file would be larger than ONNX allows,
+        2 GiB, X has a column with the name of an output, or a step cannot be converted; the error names it.
 
     Examples
     --------

@@ -2,8 +2,7 @@
 
 A ``model`` is a fitted ``HorseshoeProbitClassifier``, a Pipeline that ends with one, or a search such as GridSearchCV
 whose best estimator is one of these; each may be in a FrozenEstimator. X are rows as the model itself takes them,
-before any scaler. Another model is a TypeError, one that is not fitted a NotFittedError, and an argument that is not as
-described, or rows with other columns, a ValueError: functions say what else they raise.
+before any scaler.
 """
 
 from __future__ import annotations
@@ -96,11 +95,13 @@ def loo(
     Raises
     ------
     TypeError
-        If X is a Dask collection.
+        If X is a Dask collection, or the model is none of those above.
     ValueError
-        If the model was fitted with groups, and ``groups`` are not given, or with several factors or more than two
-        slopes; if there are fewer than 100 draws; or the rows are not those of the fit, with the labels, weights,
-        offsets and groups that they had there (by their number and by means of the columns, weighted by these).
+        If the model was fitted with groups, and ``groups`` are not given or not those, or with several factors or
+        more than two slopes; if there are fewer than 100 draws, the rows are not those of the fit, with the labels,
+        weights, offsets and groups that they had there (by their number and by means of the columns, weighted by
+        these), y holds a label that is not in ``classes_``, lengths differ, or a weight is negative; other errors are
+        those of `marginal_effects`.
 
     Warns
     -----

@@ -261,8 +261,10 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
 
         Raises
         ------
-        TypeError, NotFittedError
-            If ``estimator`` is not a HorseshoeProbitClassifier, or not fitted with ``prefit=True``.
+        TypeError
+            If ``estimator`` is not a HorseshoeProbitClassifier.
+        NotFittedError
+            If it is not fitted and ``prefit=True``.
         ValueError
             If X or y cannot be used (with ``prefit=True`` all rules but "dss" look at the columns alone), ``cv`` cannot
             split the rows, ``rule="fsr"`` is to reach a ``q`` that the draws are too few for, or "dss" is to select

@@ -1,7 +1,4 @@
-"""Sets of correlated columns, for the posterior of their sums, and credible sets of columns.
-
-A ``model``, X, and what is raised of them, are those of `skhorseshoe.inspection`.
-"""
+"""Sets of correlated columns, for the posterior of their sums, and credible sets of columns."""
 
 from __future__ import annotations
 
@@ -74,8 +71,8 @@ def correlated_sets(X: RowsLike, threshold: float = 0.7, *, model: Model | None 
     Parameters
     ----------
     X : array-like, table or sparse matrix of shape (n_samples, n_features)
-        Two rows or more of numbers without missing values; the columns as the classifier was fitted on them, or, with
-        ``model``, rows as that takes them. Sparse ones are not made dense.
+        Numbers without missing values; the columns as the classifier was fitted on them, or, with ``model``, rows as
+        that takes them. Sparse ones are not made dense.
     threshold : float, default=0.7
         Two sets become one while the mean absolute correlation of their columns is at least this, in (0, 1].
     model : HorseshoeProbitClassifier, Pipeline, search or None, default=None
@@ -95,6 +92,8 @@ def correlated_sets(X: RowsLike, threshold: float = 0.7, *, model: Model | None 
     ------
     TypeError
         If X, behind the steps before the classifier, is a Dask collection.
+    ValueError
+        If X is not finite, has one row or other columns than the model, or the threshold is not in (0, 1].
     MemoryError
         If a copy of a sparse X does not fit, or columns of which each is correlated with another one by the threshold
         are so many that three matrices of their correlations, of 8 bytes an entry, do not fit.
@@ -190,11 +189,17 @@ def credible_sets(
 
     Raises
     ------
-    TypeError, MemoryError
-        As for `correlated_sets`; a TypeError also if ``sets`` or ``terms`` are none of those above.
+    TypeError
+        If ``model`` does not end with a HorseshoeProbitClassifier, X behind its steps is a Dask collection, or
+        ``sets`` or ``terms`` are none of those above.
+    NotFittedError
+        If it is not fitted.
     ValueError
-        If X, correlations and sets are all None, the draws are too few to tell errors as rare as ``level`` or ``q``
-        asks for, or the model has several classes without an order.
+        If X, correlations and sets are all None or cannot be used, sets or terms have unknown columns, ``level``,
+        ``q``, ``threshold`` or ``effect`` is out of range, the draws are too few to tell errors as rare as ``level``
+        or ``q`` asks for, or the model has several classes without an order.
+    MemoryError
+        As for `correlated_sets`.
 
     Notes
     -----

@@ -3,7 +3,8 @@
 Of such columns the question is what they do together: "does the ward matter?" is one question, whatever the number of
 its columns. Where levels sum to one in every row, no single coefficient is known, while their differences are.
 
-A ``model``, X, and what is raised of them, are those of `skhorseshoe.inspection`.
+A ``model`` is a fitted ``HorseshoeProbitClassifier``, a Pipeline that ends with one, or a search. X are rows as the
+model itself takes them, before any scaler.
 """
 
 from __future__ import annotations
@@ -68,8 +69,13 @@ def find(
 
     Raises
     ------
+    TypeError
+        If ``model`` does not end with a HorseshoeProbitClassifier.
+    NotFittedError
+        If it is not fitted.
     ValueError
-        If a step has no names for its columns, so that they cannot be told apart.
+        If a step has no names for its columns, so that they cannot be told apart, or yours are empty or have unknown
+        ones.
 
     Examples
     --------
@@ -151,9 +157,13 @@ def summary(
     Raises
     ------
     TypeError
-        If ``terms`` is no dict and not "auto", or X behind the steps is a Dask collection.
+        If ``terms`` is no dict and not "auto", ``model`` does not end with a HorseshoeProbitClassifier, or X behind its
+        steps is a Dask collection.
+    NotFittedError
+        If the model is not fitted.
     ValueError
-        If a term has the same value in all rows, or X is needed and not given.
+        If terms are empty, have unknown columns or the same value in all rows; if X is needed and not given,
+        or has other columns than the model.
 
     Examples
     --------
@@ -265,10 +275,15 @@ def levels(
 
     Raises
     ------
+    TypeError
+        If ``model`` does not end with a HorseshoeProbitClassifier.
+    NotFittedError
+        If the model is not fitted.
     ValueError
-        If the category has one level, or is itself a level of another; if the steps make interactions of it, so that a
-        level does not add the same to all rows; if X is needed and not given; or the model has several classes without
-        an order.
+        If there is no such category, it has one level, is itself a level of another, or ``reference`` is none of its
+        levels; if the steps make interactions of it, so that a level does not add the same to all rows; if ``effect``
+        is below 0; if X is needed and not given, or has other columns than the model; if a weight is negative, or all
+        are 0; if the model has several classes without an order.
 
     Examples
     --------

@@ -94,7 +94,8 @@ def number_needed_to_treat(effects: DataFrame, *, adverse: bool) -> DataFrame:
     Raises
     ------
     ValueError
-        Also if ``effects`` no longer tells what it is, as after ``pd.concat``.
+        If ``effects`` is no table of `marginal_effects` with ``comparison="difference"``, or no longer tells that it
+        is, as after ``pd.concat``, or ``adverse`` is no bool.
 
     Notes
     -----

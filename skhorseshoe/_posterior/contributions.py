@@ -100,8 +100,9 @@ def contributions(
     TypeError
         If ``terms`` is none of those above.
     ValueError
-        If terms overlap, a step has no names for its columns, or the model was fitted with an offset or
-        ``group_slopes``.
+        If X or ``reference`` do not have the columns of the model, terms overlap or have unknown columns, a step has no
+        names for its columns, ``top`` is below 1, or the model was fitted with an offset or ``group_slopes``; other
+        errors are those of `marginal_effects`.
     MemoryError
         If the result does not fit in memory; before anything is computed.
 

@@ -59,8 +59,8 @@ def net_benefit(
     y : array-like of shape (n_samples,) or None, default=None
         Their labels. None is what the model expects before they are known.
     thresholds : array-like of shape (k,) or None, default=None
-        Different numbers in (0, 1). None is 49 with equal steps from 0 to a limit, without both: the smallest of 1,
-        0.5, 0.2, 0.1, ... below which 95 % of the events are expected.
+        In (0, 1). None is 49 with equal steps from 0 to a limit, without both: the smallest of 1, 0.5, 0.2, 0.1, ...
+        below which 95 % of the events are expected.
     level : float or None, default=None
         Level of the intervals, in (0, 1). None is the classifier's ``credible_level``.
     sample_weight : array-like of shape (n_samples,) or None, default=None
@@ -81,7 +81,8 @@ def net_benefit(
     Raises
     ------
     ValueError
-        If the model has more than two classes or, with ``y``, is that of `against`.
+        If thresholds are not different numbers in (0, 1), ``level`` is not in (0, 1), the model has more than two
+        classes or, with ``y``, is that of `against`, or the rows, labels, weights or groups cannot be used.
 
     Notes
     -----

@@ -40,6 +40,11 @@ def at_least(model: Model, label: Any) -> Model:
     model : HorseshoeProbitClassifier or Pipeline
         A Pipeline with the steps before the classifier, if there are any.
 
+    Raises
+    ------
+    ValueError
+        If the model has two classes, or label is not a class above the lowest.
+
     Examples
     --------
     >>> import numpy as np
@@ -87,6 +92,11 @@ def one_vs_rest(model: Model, label: Any) -> Model:
     model : HorseshoeProbitClassifier or Pipeline
         A Pipeline with the steps before the classifier, if there are any. Its coefficients are those of the class
         beside the mean of all, as of ``summary(of=label)``, and of ordered classes those of the fit.
+
+    Raises
+    ------
+    ValueError
+        If the model has two classes, or label is not one of its classes.
 
     Examples
     --------
@@ -167,6 +177,11 @@ def with_prevalence(model: Model, share: float) -> Model:
         Coefficients, and what is selected by them, are those of the fit. ``inspection.loo`` is refused, and a ``fit``
         begins anew, without the correction.
 
+    Raises
+    ------
+    ValueError
+        If the model was fitted with groups or more than two classes, or share is not in (0, 1).
+
     Notes
     -----
     It is not the intercept that is corrected: a shift of that changes the odds of rows by different factors.
@@ -224,6 +239,11 @@ def against(model: Model, label: Any, other: Any) -> Model:
     -------
     model : HorseshoeProbitClassifier or Pipeline
         With ``classes_`` (other, label); a Pipeline with the steps before the classifier, if there are any.
+
+    Raises
+    ------
+    ValueError
+        If the model has two classes, or classes in order, or label and other are not two of its classes.
 
     Examples
     --------

@@ -109,11 +109,15 @@ def marginal_effects(
     Raises
     ------
     TypeError
-        If X is a Dask collection.
+        If the model is none of those above, or X is a Dask collection.
+    NotFittedError
+        If the model is not fitted.
     ValueError
-        If steps do not treat each row by itself; a feature is given twice, has one level, or no value in any row that
-        counts or within a level of ``by``; or an average probability of a ratio is within 1e-9 of 0 under some draw, or
-        of odds of 1.
+        If X has other columns than the model, steps do not treat each row by itself, a feature is unknown or given
+        twice, has no value in any row that counts, one level or too many, a column does not suit ``change``,
+        ``reference`` is no level in these rows or belongs to no category among the features, ``by`` has no two levels,
+        or too many, or a column has no value within one; if an average probability of a ratio is within 1e-9 of 0 under
+        some draw, or of odds of 1; or a parameter has a value that is not listed above.
 
     Notes
     -----
@@ -125,6 +129,9 @@ def marginal_effects(
     Ratios are those of averages, as "ratioavg" and "lnoravg" (which is the logarithm) of R's marginaleffects, not
     averages of the ratios of rows. Such a marginal odds ratio is nearer to 1 than the odds ratio of one row, which
     exp(coefficient) of a logistic regression is, the more so the more the rows differ.
+
+    Where all rows, or all of a level, move by the same score, one pass over the rows serves every contrast: by Taylor's
+    series of the normal distribution function, to 1e-13.
 
     Examples
     --------

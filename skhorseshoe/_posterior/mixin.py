@@ -116,6 +116,11 @@ class PosteriorMixin:
             probability (that one standard deviation of the column has an effect above 0.1 in its most probable
             direction, that of its posterior mean; at most 1 - 1 / ess), shrinkage, and the smallest ess and the largest
             rhat over the classes. Intercepts are in the tables of one class.
+
+        Raises
+        ------
+        ValueError
+            If ``level`` is not between 0 and 1, or ``sort_by`` not the name of a column.
         """
         check_is_fitted(self)
         return summary_frame(self, level_of(self, level), sort_by, of)
@@ -142,7 +147,7 @@ class PosteriorMixin:
         Raises
         ------
         ValueError
-            If the model was fitted without groups or without this factor.
+            If the model was fitted without groups or without this factor, or ``level`` is not in (0, 1).
         """
         check_is_fitted(self)
         if isinstance(factor, Real):
@@ -178,9 +183,11 @@ class PosteriorMixin:
 
         Raises
         ------
+        TypeError
+            If ``sets`` is not a dict.
         ValueError
-            If a set is empty, has a column twice or one that is not of this model, or the model has several classes
-            without an order.
+            If a set is empty, has a column twice or one that is not of this model, ``level`` is not in (0, 1), or the
+            model has several classes without an order.
         """
         check_is_fitted(self)
         return sets_frame(self, sets, level_of(self, level), missing)

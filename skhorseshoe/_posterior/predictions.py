@@ -99,6 +99,8 @@ class PredictionsMixin(PosteriorMixin):
 
         Raises
         ------
+        ValueError
+            If ``max_draws`` is less than one draw for each chain.
         MemoryError
             If the result does not fit in memory; before anything is computed.
         """
@@ -154,8 +156,8 @@ class PredictionsMixin(PosteriorMixin):
         Raises
         ------
         ValueError
-            If ``of_one`` is True of a model without groups, or of ordered classes, where it is asked of the model that
-            `inspection.at_least` gives.
+            If ``level`` is not between 0 and 1, or ``of_one`` is True of a model without groups, or of ordered
+            classes, where it is asked of the model that `inspection.at_least` gives.
         """
         rows, level = self._given_rows(X, groups, offset, new_groups), level_of(self, level)
         if of_one and not is_grouped(self):

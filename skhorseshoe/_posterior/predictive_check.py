@@ -126,7 +126,8 @@ def predictive_check(
     Raises
     ------
     ValueError
-        If a weight is not whole, or the model has several classes.
+        If ``by`` is no column of X and no label for each row, a number is out of range, or a weight is not whole; or
+        the model has several classes.
 
     Warns
     -----

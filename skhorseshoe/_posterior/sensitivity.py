@@ -81,8 +81,9 @@ def sensitivity(
     Raises
     ------
     ValueError
-        If rows are not those of the fit, there are fewer than 100 draws, or the model is that of `at_least`,
-        `against`, `one_vs_rest` or `with_prevalence`, or has several classes without an order.
+        If one of X and y is missing, rows are not those of the fit or have no groups, ``delta`` is out of range, there
+        are fewer than 100 draws, or the model is that of `at_least`, `against`, `one_vs_rest` or `with_prevalence`, or
+        has several classes without an order.
 
     Warns
     -----
