@@ -12,9 +12,8 @@ import numpy as np
 from .._backends.line_moves import choose
 from .._model.multinomial_probit import MultinomialProbit
 from .._utils.memmap import cut
+from .other_rows import OtherRows
 
-_SHARED = "n", "shape", "held", "bounds", "is_sparse", "likelihood", "offset", "ops", "threads", "groups", "size"
-_SHARED += "n_own", "prior_of_own"
 _POINTS_OF_INFORMATION = 8  # most points at which the information of rows is averaged
 _ROWS_AT_A_TIME = 2**11
 
@@ -106,18 +105,16 @@ class PrecisionOfContrasts:
         return _by_column(self.of_one.draw(b, np.ascontiguousarray(precisions[:, :: self.d]), noise), self.d)
 
 
-class RowsOfContrasts:
+class RowsOfContrasts(OtherRows):
     """``Rows`` whose coefficients are (m, q d)."""
 
     def __init__(self, rows):
-        for name in _SHARED:
-            setattr(self, name, getattr(rows, name))
-        self.rows, self.columns = rows, ContrastColumns(rows.columns, rows.likelihood.contrasts)
+        super().__init__(rows)
+        self.columns = ContrastColumns(rows.columns, rows.likelihood.contrasts)
         self.d, self.takes_fused_calls = self.columns.n_contrasts, rows.fit_fused_calls
 
     @cached_property
     def quick(self):
-        """As of ``Rows``."""
         by_laplace = MultinomialProbit(self.rows.likelihood.n_classes, by_laplace=True)
         return RowsOfContrasts(self.rows.with_likelihood(by_laplace))
 
@@ -133,7 +130,6 @@ class RowsOfContrasts:
         return np.kron(self.rows.gram(), np.eye(self.d))
 
     def latent(self, beta, sweep, key):
-        """As of ``Rows``."""
         xtz, ztz = self.rows.latent(side_by_side(beta, self.d), sweep, key)
         return _by_column(xtz, self.d), ztz
 
@@ -144,7 +140,7 @@ class RowsOfContrasts:
         return joined_pairs(by_pair, self.d)
 
     def information_by_rows(self, beta):
-        """As ``Rows.information_by_rows``, of a contrast on average."""
+        """Those of a contrast on average."""
         weight, predictors = np.empty(self.n), self.rows.predictors(side_by_side(_few(beta), self.d))
         for some in cut(0, self.n, _ROWS_AT_A_TIME):
             eta = predictors[some].reshape(len(predictors[some]), -1, self.d).astype(np.float64)
@@ -154,11 +150,9 @@ class RowsOfContrasts:
         return self.rows, side_by_side(beta[:1], self.d), weight, None
 
     def lines(self, fixed, widths, n_splits=0, n_columns=None):
-        """As ``Rows.lines``."""
         return choose(self, fixed, widths, (), n_splits, n_columns)
 
     def line(self, beta, direction, steps):
-        """As ``Rows.line``."""
         return self.rows.line(*(side_by_side(values, self.d) for values in (beta, direction)), steps)
 
     def separated_by(self, beta):

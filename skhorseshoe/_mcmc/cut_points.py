@@ -14,13 +14,12 @@ from .._backends import EFFECT_PURPOSE, NO_SWEEP
 from .._utils.memmap import cut
 from .blocks import Block
 from .cut_point_draws import CutPointDraws
+from .other_rows import OtherRows
 
 _FIRST_DEVIATION = 0.5  # of theta at the start
 _HELD = 1e12  # precision of theta while it is held
 _RIDGE = 1e-2  # least precision of theta in a reference, for classes of which the data tell little
 _POINTS_AT_A_TIME, _ROWS_AT_A_TIME = 4, 2**12
-_SHARED = "n", "shape", "columns", "is_sparse", "likelihood", "ops", "threads", "groups", "size"
-_SHARED += "held", "dtype", "bounds", "offset", "shift", "sums_by_group"  # for groups
 
 
 class CutPoints(Block):
@@ -119,25 +118,19 @@ class OwnParameters:
         return Parts(np.where(is_own, 0.0, beta), np.where(is_own, beta, 0.0), is_own[None].astype(float))
 
 
-class RowsWithCutPoints:
+class RowsWithCutPoints(OtherRows):
     """``Rows`` whose coefficients (m, q + K - 2) end with theta."""
 
     def __init__(self, rows, fixed):
-        for name in _SHARED:
-            setattr(self, name, getattr(rows, name))
-        self.rows, self.fixed, self.own = rows, fixed, OwnParameters(rows, fixed)
+        super().__init__(rows)
+        self.fixed, self.own = fixed, OwnParameters(rows, fixed)
         self.n_own, self.q, self.centre, self.precision = self.own.n, self.own.q, self.own.centre, fixed.wide**-2.0
         self.prior_of_own = np.ascontiguousarray(self.centre), self.precision  # as fused calls take it
         # In one block, so that they never take steps, whose last bits differ, whatever the number of threads.
         self.takes_fused_calls = rows.fit_fused_calls and rows.offset is None and len(rows.bounds) == 2
 
-    @property
-    def quick(self):
-        """As of ``Rows``."""
-        return self
-
     def score(self, beta, shift=None):
-        """Log-likelihood and log-prior of theta (m,), and their gradient (m, q + K - 2). shift : as in ``Rows``."""
+        """Log-likelihood and log-prior of theta (m,), and their gradient (m, q + K - 2)."""
         if self.takes_fused_calls and shift is None and (answer := self.ops.fused_score(self, beta)) is not None:
             return answer
         own, gaps = self.own.cut_points(beta), self.own.gaps(beta)
@@ -150,7 +143,7 @@ class RowsWithCutPoints:
         return loglik, np.hstack([score, by_theta])
 
     def lines(self, fixed, widths, n_splits=0, n_columns=None):
-        """As ``Rows.lines``; theta is held."""
+        """Those of coefficients; theta is held."""
         return self.rows.lines(self.fixed, widths[: 1 + self.q], n_splits, n_columns)
 
     def holding(self, theta):
@@ -158,7 +151,7 @@ class RowsWithCutPoints:
         return Holding(self, theta)
 
     def line(self, beta, direction, steps, shift=None):
-        """As ``Rows.line``, with the log-prior of cut points; direction moves none of theta."""
+        """With the log-prior of cut points; direction moves none of theta."""
         at_beta, own = np.ascontiguousarray(beta[:, : self.q]), self.own.cut_points(beta)
         direction = np.ascontiguousarray(direction[:, : self.q])
         loglik = self.rows.line(at_beta, direction, steps, shift, own)
@@ -166,7 +159,6 @@ class RowsWithCutPoints:
         return loglik - ((own[:, None] - at[:, :, None]) ** 2).sum(axis=2) * self.precision / 2
 
     def predictors(self, beta):
-        """As of ``Rows``."""
         return self.rows.predictors(np.ascontiguousarray(beta[:, : self.q]))
 
     def gram(self, spare=(), weight=None):
@@ -213,12 +205,7 @@ class RowsWithCutPoints:
                 of_theta += of_own
         return weight / m, both / m, of_theta / m
 
-    def separated_by(self, beta):
-        """As ``Rows.separated_by``."""
-        return self.rows.separated_by(beta)
-
     def information_by_rows(self, beta, effects=None):
-        """As ``Rows.information_by_rows``."""
         return self.rows, beta[:, : self.q], self.terms_of_information(beta, effects)[0], None
 
 
@@ -237,13 +224,13 @@ def terms_of_rows(likelihood, gaps, eta, weight):
     return (weight * of_eta)[:, None], weight[:, None] * both, of_theta
 
 
-class Holding:
+class Holding(OtherRows):
     """Rows of coefficients (m, q) with theta (m, K - 2) held. rows : of both."""
 
     def __init__(self, rows, theta):
-        self.rows, self.theta, self.ops, self.columns = rows, theta, rows.ops, rows.columns
+        super().__init__(rows)
+        self.theta = theta
 
     def line(self, beta, direction, steps):
-        """As of ``rows``."""
         both = np.hstack([beta, self.theta]), np.hstack([direction, np.zeros_like(self.theta)])
         return self.rows.line(*both, steps)

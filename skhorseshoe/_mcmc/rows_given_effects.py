@@ -12,29 +12,20 @@ import numpy as np
 from .cut_points import Holding
 from .group_map import MapAverages
 from .known_predictors import KnownPredictors
-
-_SHARED = "n", "bounds", "shape", "columns", "is_sparse", "likelihood", "ops", "threads", "groups"
-_SHARED += "size", "gram", "lines", "separated_by", "n_own", "prior_of_own"
+from .other_rows import OtherRows
 
 
-class RowsGivenEffects:
+class RowsGivenEffects(OtherRows):
     """Rows and, for what they depend on, the ``GroupEffects``, which they do not change."""
 
     offset = None  # which fused calls have with the effects
 
     def __init__(self, rows, effects):
-        for name in _SHARED:
-            setattr(self, name, getattr(rows, name))
-        self.rows, self.effects, self.predictors = rows, effects, rows.predictors
-
-    @property
-    def quick(self):
-        """As of ``Rows``."""
-        return self
+        super().__init__(rows)
+        self.effects = effects
 
     @property
     def takes_fused_calls(self):
-        """As of ``Rows``."""
         block = self.effects
         has_mass_matrix = block.along is not None and block.n_held == 0
         return self.rows.takes_fused_calls and self.ops.fuses_effects(self.rows, has_mass_matrix)
@@ -66,7 +57,7 @@ class RowsGivenEffects:
         return self.rows.line(beta, direction, steps, shift) - (level + steps * (2 * linear + steps * square)) / 2
 
     def holding(self, theta):
-        """As of ``RowsWithCutPoints``."""
+        """The rows as line moves see them, which move no parameters theta of the likelihood's own."""
         return Holding(self, theta)
 
     def information(self, beta, spare=()):
@@ -86,7 +77,7 @@ class RowsGivenEffects:
         return averages.information(self.rows, block.factors, families=block.families)[0]
 
     def information_by_rows(self, beta):
-        """As ``Rows.information_by_rows``, where the shrinkage is measured."""
+        """Those where the shrinkage is measured."""
         block, at = self.effects, self.effects.measured
         rows, beta, weight, _ = self.rows.information_by_rows(at.beta, block.of_rows(at.effects))
         averages = MapAverages.of((0.0, None, None), at)

@@ -19,6 +19,7 @@ from .group_effects import GroupEffects
 from .hmc_burn_in import HmcChains
 from .hmc_diagonal_burn_in import DiagonalChains
 from .hmc_prior_coordinates_burn_in import PriorCoordinateChains
+from .other_rows import OtherRows
 from .prior import FixedPrior
 
 _DRAWS_AT_FIRST_CHECK = 100  # of each chain, for target_ess; each further check is at a quarter more
@@ -64,24 +65,16 @@ class Settings(NamedTuple):
         return None if self.kind == PRIOR_COORDINATES else self.kind
 
 
-class RowsForHostChains:
+class RowsForHostChains(OtherRows):
     """Rows of any device for chains on the host."""
 
     def __init__(self, rows):
-        self._rows, self.ops = rows, device.host_back_end()
-
-    def __getattr__(self, name):
-        return getattr(self._rows, name)
-
-    @property
-    def quick(self):
-        """As of ``Rows``."""
-        return RowsForHostChains(self._rows.quick)
+        super().__init__(rows)
+        self.ops = device.host_back_end()
 
     def score(self, beta, *more, **options):
-        """As ``Rows.score``."""
-        ops = self._rows.ops
-        return ops.to_host(self._rows.score(ops.to_device(beta), *more, **options))
+        ops = self.rows.ops
+        return ops.to_host(self.rows.score(ops.to_device(beta), *more, **options))
 
 
 class Run:
