@@ -14,9 +14,8 @@ from . import gibbs, hmc, hmc_diagonal
 from .adaptation_window import mean_of_chains
 from .hmc_diagonal import DiagonalReference
 from .shrinkage_by_products import ShrinkageByProducts
-from .tuned_chains import TunedChains, number_of_steps
+from .tuned_chains import TunedChains
 
-MEAN_ANGLE = 2.0  # mean angle of a trajectory, over sweeps
 _MOST_LEAPFROG_STEPS = 100
 _TAU_MOVES = 8, 0.3  # number of moves of tau in a sweep, and their standard deviation, in log tau
 _MOST_MODE_STEPS = 100  # of the search for the first reference, which need not be exact
@@ -27,7 +26,7 @@ _SWEEPS_BETWEEN_POINTS, _MOST_POINTS = 5, 32  # from one state at which the info
 class DiagonalChains(TunedChains):
     """Chains of ``hmc_diagonal``."""
 
-    n_rates = 1
+    MEAN_ANGLE = 2.0
     SEEN = "n", "points"  # number of sweeps, and points among their states
 
     def __init__(self, problem, start, burn_in, saved=None, blocks=()):
@@ -44,20 +43,10 @@ class DiagonalChains(TunedChains):
         else:
             self._restore(saved)
 
-    @property
-    def tuning_report(self):
-        """What burn-in has tuned, and mean acceptances of trajectories and of moves of columns since."""
-        n_steps = max(1, round(MEAN_ANGLE / self.step))
-        return {"step": self.step, "n_steps": n_steps, "acceptance": self.mean_rates()[0]}
-
     def _law(self, state):
         rows, _, tau_0, key = self.problem
-        n_steps = number_of_steps(state.sweep, self.step, _MOST_LEAPFROG_STEPS, MEAN_ANGLE)
-        tuning = hmc.Tuning(self.step, n_steps, *_TAU_MOVES)
+        tuning = hmc.Tuning(self.step, self._n_steps_in(state.sweep, _MOST_LEAPFROG_STEPS), *_TAU_MOVES)
         return hmc_diagonal.sweep(state, rows, self.references, tuning, self.moves, tau_0, rows.ops, key)
-
-    def _rates(self, state):
-        return (state.acceptance,)
 
     def _judged(self):
         """As for all chains, without what the data do not bound: sampling does not wait for it either."""
@@ -90,8 +79,10 @@ class DiagonalChains(TunedChains):
         self.reference = reference
         rows, fixed, _, _ = self.problem
         given = fixed, len(self.state.beta), rows.columns.n_shrunk, rows.threads
-        both = (rows.ops.DiagonalMassMatrix(reference, *given, unbounded) for unbounded in (self._unbounded, None))
-        self.references = [hmc.Reference(None, None, None, mass_matrix) for mass_matrix in both]
+        whole = soft = rows.ops.DiagonalMassMatrix(reference, *given)
+        if self._unbounded is not None:
+            soft = rows.ops.DiagonalMassMatrix(reference, *given, self._unbounded)
+        self.references = [hmc.Reference(None, None, None, mass_matrix) for mass_matrix in (soft, whole)]
         self.moves.set_reference(reference)
 
     @cached_property
@@ -127,13 +118,12 @@ class DiagonalChains(TunedChains):
 
     def _information(self, beta):
         rows, fixed, _, key = self.problem
-        return ShrinkageByProducts(rows, fixed, beta.mean(axis=0), rows.information_diagonal(beta), key)
+        return ShrinkageByProducts(rows, fixed, beta, key)
 
     def _shrinkage(self):
         return self.information(gibbs.prior_precision(self.state, self.problem.rows.ops), self.state.sweep)
 
     def _own_arrays(self):
-        """As ``arrays``, without those of blocks."""
         reference = {f"reference_{name}": value for name, value in self.reference._asdict().items()}
         return {**super()._own_arrays(), **reference}
 

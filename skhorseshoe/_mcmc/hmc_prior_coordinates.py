@@ -17,7 +17,6 @@ from typing import NamedTuple
 from .._backends import EXCHANGE_PURPOSE
 
 _STRIDE = 2**28  # added to the number of the sweep for each exchange, so that it has random numbers of its own
-MEAN_ANGLE = 4.5  # mean angle of a trajectory, over sweeps
 EXCHANGES = 8  # number of exchanges in a sweep
 
 

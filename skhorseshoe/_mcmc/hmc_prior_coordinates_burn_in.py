@@ -11,7 +11,7 @@ import numpy as np
 from .._backends.limits import factors_rows
 from . import hmc_prior_coordinates
 from .shrinkage_by_products import ShrinkageByProducts
-from .tuned_chains import TunedChains, number_of_steps
+from .tuned_chains import TunedChains
 
 _FIRST_SWEEPS = 20, 10  # number of sweeps at the start, and the largest number of steps of a trajectory in them
 _MOST_LEAPFROG_STEPS = 400  # largest number of steps of a trajectory afterwards
@@ -28,6 +28,7 @@ _FEWEST_COLUMNS_TO_EXCHANGE = 3  # least number of columns that vary with which 
 class PriorCoordinateChains(TunedChains):
     """Chains of ``hmc_prior_coordinates``."""
 
+    RATES, MEAN_ANGLE = ("acceptance", "exchanged"), 4.5
     SEEN = "n", "first", "total", "squares"  # of coordinates: their number, the first, sums of differences and squares
 
     def __init__(self, problem, start, burn_in, saved=None, blocks=()):
@@ -70,22 +71,11 @@ class PriorCoordinateChains(TunedChains):
             fixed, np.ascontiguousarray(self.distance[::d]), tau_0, self.centre, self.size, *of_chains, d
         )
 
-    @property
-    def tuning_report(self):
-        """What burn-in has tuned, and mean acceptances of trajectories and exchanges since."""
-        rates = self.mean_rates()
-        n_steps = max(1, round(hmc_prior_coordinates.MEAN_ANGLE / self.step))
-        return {"step": self.step, "n_steps": n_steps, "acceptance": rates[0], "exchanged": rates[1]}
-
     def _law(self, state):
         n_first, few = _FIRST_SWEEPS
-        most = few if state.sweep < n_first else _MOST_LEAPFROG_STEPS
-        n_steps = number_of_steps(state.sweep, self.step, most, hmc_prior_coordinates.MEAN_ANGLE)
+        n_steps = self._n_steps_in(state.sweep, few if state.sweep < n_first else _MOST_LEAPFROG_STEPS)
         (rows, _, _, key), exchanges = self.problem, self.exchanges
         return hmc_prior_coordinates.sweep(state, rows, self.coordinates, exchanges, self.step, n_steps, rows.ops, key)
-
-    def _rates(self, state):
-        return state.acceptance, state.exchanged
 
     def _add(self):
         """Add the coordinates of the state to the sums."""
@@ -116,7 +106,7 @@ class PriorCoordinateChains(TunedChains):
     def _information(self, beta):
         rows, fixed, _, key = self.problem
         if not factors_rows(rows.n, rows.is_sparse, rows.columns.n_contrasts, rows.groups):
-            return ShrinkageByProducts(rows, fixed, beta.mean(axis=0), rows.information_diagonal(beta), key)
+            return ShrinkageByProducts(rows, fixed, beta, key)
         variances = fixed.variances[:: rows.columns.n_contrasts]  # all contrasts of a column have one prior
         return rows.ops.ShrinkageByRows(*rows.information_by_rows(beta), variances)
 
@@ -132,7 +122,6 @@ class PriorCoordinateChains(TunedChains):
         return self.information((precision + fixed.slab_precision)[:, ::d]).repeat(d, axis=1)
 
     def _own_arrays(self):
-        """As ``arrays``, without those of blocks."""
         return {**super()._own_arrays(), "centre": self.centre, "size": self.size}
 
     def _restore(self, saved):

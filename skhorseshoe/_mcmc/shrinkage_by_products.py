@@ -16,22 +16,22 @@ _LARGEST_RATIO = 10.0  # of the averaged information of a column to that at the 
 class ShrinkageByProducts:
     """The estimates for these rows; also H as ``IterativePrecision`` takes it.
 
-    rows : ``Rows``. fixed : ``FixedPrior``. point : beta (q,) at which scores are compared. diagonal : the information
-    averaged over states, as ``Rows.information_diagonal`` gives it. key : of the random numbers.
+    rows : ``Rows``. fixed : ``FixedPrior``. beta : states (m, q) over which the information is averaged; scores are
+    compared at their mean. key : of the random numbers.
     """
 
     tolerance = 0.03  # an estimate needs no more digits
     most_steps = 40  # each with a pass over X for all chains
 
-    def __init__(self, rows, fixed, point, diagonal, key):
-        self.rows, self.fixed, self.point, self.key = rows, fixed, point, key
-        averaged, _, _ = diagonal
-        at_point, self.centre, _ = rows.information_diagonal(point[None])
+    def __init__(self, rows, fixed, beta, key):
+        self.rows, self.fixed, self.point, self.key = rows, fixed, beta.mean(axis=0), key
+        averaged, _, _ = rows.information_diagonal(beta)
+        at_point, self.centre, _ = rows.information_diagonal(self.point[None])
         ratio = (averaged / rows.ops.where(at_point > 0, at_point, 1.0)).clip(0.0, _LARGEST_RATIO)
         self.factor = ratio**0.5
         self.rest = averaged - ratio * at_point + fixed.diagonal
         self.diagonal = averaged + fixed.diagonal
-        _, self.score = rows.score(point[None])
+        _, self.score = rows.score(self.point[None])
         self.solver = IterativePrecision(self)
 
     def __call__(self, d, sweep):

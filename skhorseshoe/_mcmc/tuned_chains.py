@@ -1,7 +1,7 @@
 """Chains that tune one step size, in the phases of ``hmc_burn_in.py``, without a climb: to an acceptance of 0.8 by dual
 averaging in each phase. What its second half averages is for the next phase; after burn-in everything is frozen."""
 
-from math import exp, log, pi
+from math import exp, inf, log, pi
 
 import numpy as np
 
@@ -15,12 +15,6 @@ _SHARES = 0.6, 0.8  # angle of a trajectory in units of the mean: the least, and
 _GOLDEN = 0.6180339887498949  # golden ratio less 1, whose multiples modulo 1 spread evenly
 
 
-def number_of_steps(t, step, most, mean_angle):
-    """The number of steps of the trajectory in sweep t, ``most`` at most. mean_angle : of a trajectory, over sweeps."""
-    least, span = _SHARES
-    return max(1, min(most, round(mean_angle * (least + span * (t * _GOLDEN % 1.0)) / step)))
-
-
 def is_averaged(sweep, phase_ends):
     """Whether a sweep is in the second half of a phase of burn-in, which chains average."""
     start = max((t for t in phase_ends if t <= sweep), default=0)
@@ -29,19 +23,20 @@ def is_averaged(sweep, phase_ends):
 
 
 class TunedChains(PlainChains):
-    """Base of chains that have ``_law(state)``, ``_rates(state)``, whose first is the acceptance of trajectories,
-    ``_add()``, which adds the state to ``seen``, and ``_learn(*seen)``, which is called where a phase ends.
+    """Base of chains that have ``_law(state)``, ``_add()``, which adds the state to ``seen``, and ``_learn(*seen)``,
+    which is called where a phase ends.
 
     seen : what the phase has added, by the names in ``SEEN``, of which the first is a number; None before.
     """
 
     schedule = staticmethod(tuned_phases)
-    n_rates = 2
+    RATES: tuple = ("acceptance",)  # fields of the state that are reported; the first tunes the step size
+    MEAN_ANGLE: float  # of a trajectory, over sweeps
     SEEN: tuple = ()
 
     def __init__(self, problem, start, burn_in, saved=None, blocks=()):
         super().__init__(problem, start, burn_in, saved, blocks)
-        self.accepted = np.zeros(self.n_rates + 1)  # sums of the rates after burn-in, and their number
+        self.accepted = np.zeros(len(self.RATES) + 1)  # sums of the rates after burn-in, and their number
         self.seen = None
         self._tune_from(_FIRST_STEP)
 
@@ -50,15 +45,26 @@ class TunedChains(PlainChains):
         """The step size, an angle."""
         return exp(self.dual.log_step if self.state.sweep < self.burn_in.end else self.dual.log_average)
 
-    def mean_rates(self):
-        """The mean of each rate after burn-in."""
+    @property
+    def tuning_report(self):
+        """What burn-in has tuned, and the mean of each rate since."""
         *totals, count = self.accepted
-        return [float(total / count) if count else float("nan") for total in totals]
+        means = [float(total / count) if count else float("nan") for total in totals]
+        return {"step": self.step, "n_steps": self._n_steps(1.0), **dict(zip(self.RATES, means, strict=True))}
+
+    def _n_steps(self, share, most=inf):
+        """The number of steps of a trajectory with this share of the mean angle, ``most`` at most."""
+        return max(1, min(most, round(self.MEAN_ANGLE * share / self.step)))
+
+    def _n_steps_in(self, t, most):
+        """That of the trajectory in sweep t."""
+        least, span = _SHARES
+        return self._n_steps(least + span * (t * _GOLDEN % 1.0), most)
 
     def _sweep(self, state):
         t = state.sweep
         state = self._swept(self._law)
-        rates = [float(mean_of_chains(rate)) for rate in self._rates(state)]
+        rates = [float(mean_of_chains(rate)) for rate in (getattr(state, name) for name in self.RATES)]
         if t < self.burn_in.end:
             self.dual = self.dual.after(rates[0] - _STEP_ACCEPTANCE, self.started, log(_LARGEST_STEP), np)
         else:

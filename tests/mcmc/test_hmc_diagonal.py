@@ -375,7 +375,7 @@ def test_the_shrinkage_is_that_of_the_matrix(seed):
     rows = Rows(X, y.astype(np.uint8), True, sparse_cpu, ALONE)
     fixed, beta = FixedPrior(rows.columns, 1.0), np.zeros((1, 31))
     d = np.random.default_rng(seed).exponential(size=(1, 30)) ** 3 * 30
-    shrink = ShrinkageByProducts(rows, fixed, beta[0], rows.information_diagonal(beta), KEY)
+    shrink = ShrinkageByProducts(rows, fixed, beta, KEY)
     found = np.mean([shrink(np.tile(np.append(d, 0.0), (50, 1)), sweep).mean(axis=0) for sweep in range(20)], axis=0)
     H = rows.information(beta) + np.diag(fixed.diagonal + np.append(d[0], 0.0))
     want = (d[0] + fixed.slab_precision) * np.linalg.inv(H).diagonal()[:30]
