@@ -1,8 +1,12 @@
 """Blocks of unknowns beside the coefficients and their scales.
 
 A block has its part of the state, its moves, and what is saved and kept of it. Chains of all kinds (``chains.py``),
-runs and draws know blocks by this class alone.
+runs and draws know blocks by this class and ``BlockDraws`` alone.
 """
+
+import numpy as np
+
+from .draws import keep_every_second
 
 
 class Block:
@@ -23,27 +27,27 @@ class Block:
 
     def sweep(self, state, law):
         """The state after ``law``, a sweep of the coefficients and their scales, and then a move of the block."""
-        raise NotImplementedError
+        return law(state)
 
     def judged(self):
-        """The unknowns (n_chains, k) in which chains must agree before burn-in ends, but for those behind beta."""
-        raise NotImplementedError
+        """The unknowns (n_chains, k) in which chains must agree before burn-in ends, but for those behind beta; or
+        None."""
 
     def values(self, state):
         """The values of a draw, which ``draws_of`` takes; a tuple of arrays of the host. state : of the chains."""
         raise NotImplementedError
 
     def draws_of(self, n_chains, room):
-        """What keeps the draws, as ``group_draws.GroupDraws``."""
+        """``BlockDraws``. room : the most draws of a chain that ``Draws`` keeps."""
         raise NotImplementedError
 
     def prior(self):
         """The prior as users read it in ``prior_``, by name."""
-        raise NotImplementedError
+        return {}
 
     def arrays(self):
         """Everything that a later run needs to go on, by names that no other block has."""
-        raise NotImplementedError
+        return {}
 
     # Burn-in with phases.
 
@@ -85,3 +89,46 @@ class Block:
 
     def mark(self, beta):
         """Keep the state of this moment, unless one is kept, as that at which the shrinkage is measured."""
+
+
+class BlockDraws:
+    """Draws of a block, part of ``Draws``: an array with an entry where ``Draws`` keeps a draw.
+
+    name : of the saved array. shape : (n_chains, room, ...). Arguments of methods: n_offered, number of draws that
+    ``add`` was called with; n, number of those that are kept. Subclasses have ``to_predict(n)`` and
+    ``attributes(stride)``, the attributes of a fitted model by name: of n draws those that predictions for new rows
+    need, or all. stride : of the draws of coefficients.
+    """
+
+    def __init__(self, name, shape):
+        self.name, self.kept = name, np.empty(shape)
+
+    def will_halve(self, n_offered):
+        """Whether the next draw needs half of what a subclass keeps by itself to be given up."""
+        return False
+
+    def add(self, n_offered, at, values):
+        """Take values (n_chains, ...). at : their index, or None if they are not kept."""
+        if at is not None:
+            self.kept[:, at] = values
+
+    def halve(self, n, stride):
+        """Give up every second draw of n. stride : of the draws before."""
+        keep_every_second(self.kept, n)
+
+    def judged(self, n, intercept):
+        """What suffices before sampling ends beside coefficients, (n_chains, n, ...). intercept : its draws (n_chains,
+        n), or None where it is not judged."""
+        return self.kept[:, :n]
+
+    def trim(self, n, n_offered):
+        """Give up the room of draws that were not made."""
+        self.kept = self.kept[:, :n].copy()
+
+    def arrays(self, n, n_offered):
+        """The argument of ``restore``."""
+        return {self.name: self.kept[:, :n].copy()}
+
+    def restore(self, arrays):
+        """Return to the state in which ``arrays`` gave these."""
+        self.kept[:, : arrays[self.name].shape[1]] = arrays[self.name]

@@ -12,8 +12,7 @@ import numpy as np
 
 from .._backends import EFFECT_PURPOSE, NO_SWEEP
 from .._utils.memmap import cut
-from .blocks import Block
-from .cut_point_draws import CutPointDraws
+from .blocks import Block, BlockDraws
 from .other_rows import OtherRows
 
 _FIRST_DEVIATION = 0.5  # of theta at the start
@@ -23,45 +22,40 @@ _POINTS_AT_A_TIME, _ROWS_AT_A_TIME = 4, 2**12
 
 
 class CutPoints(Block):
-    """theta, which is part of the state of beta. problem : ``Problem``, with ``Rows``. n_chains : chains."""
+    """theta, which moves with beta and is judged with it. problem : ``Problem``, with ``Rows``. n_chains : chains."""
 
     def __init__(self, problem, n_chains):
         self.rows, self.key = RowsWithCutPoints(problem.rows, problem.fixed), problem.key
 
     def given(self, problem):
-        """As in ``Block``."""
         return problem._replace(rows=self.rows, fixed=problem.fixed.padded(self.rows.n_own))
 
     def start(self, beta):
-        """As in ``Block``: about the theta that the shares of the classes tell."""
+        """About the theta that the shares of the classes tell."""
         rows = self.rows
         theta = np.log(np.diff(rows.likelihood.first_own(rows.rows.shares()), prepend=0.0))
         noise = rows.ops.normal((len(beta), rows.n_own), self.key, NO_SWEEP, EFFECT_PURPOSE, attempt=1)
         return np.hstack([beta, theta + _FIRST_DEVIATION * noise])
 
-    def sweep(self, state, law):
-        """Nothing of its own: theta moves with beta."""
-        return law(state)
-
-    def judged(self):
-        """Nothing further: theta is judged with beta."""
-        return None
-
     def values(self, state):
-        """The cut points but the first (n_chains, K - 2)."""
         return (self.rows.own.cut_points(state.beta),)
 
     def draws_of(self, n_chains, room):
-        """``CutPointDraws``."""
-        return CutPointDraws(n_chains, room, self.rows.n_own)
+        return CutPointDraws("own_draws", (n_chains, room, self.rows.n_own))
 
-    def prior(self):
-        """As in ``Block``."""
-        return {}
 
-    def arrays(self):
-        """Nothing further."""
-        return {}
+class CutPointDraws(BlockDraws):
+    """Draws of the cut points but the first (n_chains, room, K - 2)."""
+
+    def judged(self, n, intercept):
+        """The cut points themselves, unless the intercept is not judged."""
+        return self.kept[:, :n] - (0.0 if intercept is None else intercept[..., None])
+
+    def to_predict(self, n):
+        return {"_own_draws": self.kept[:, :n]}
+
+    def attributes(self, stride):
+        return {"_own_draws": self.kept}
 
 
 class Parts(NamedTuple):
@@ -113,7 +107,6 @@ class OwnParameters:
         return np.hstack([beta[:, : self.q] * c[:, None], beta[:, self.q :] + np.log(c)[:, None]])
 
     def parts(self, beta):
-        """``Parts``."""
         is_own = np.arange(beta.shape[1]) >= self.q
         return Parts(np.where(is_own, 0.0, beta), np.where(is_own, beta, 0.0), is_own[None].astype(float))
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from .blocks import BlockDraws
 from .draws import Moments, keep_every_second
 from .effects_integrated_out import products_kept
 
@@ -10,33 +11,32 @@ CORRELATION = "{}, {}"  # name of the correlation of two effects of a factor
 _MOMENTS = "group_all_"  # prefix of the names of saved moments
 
 
-class GroupDraws:
-    """Draws of s and u, part of ``Draws``. Each has a stride k, a power of two: each k-th draw is kept.
+class GroupDraws(BlockDraws):
+    """Draws of s, and of u with a stride of its own, a power of two k: each k-th draw is kept.
 
-    room : the most draws of a chain that ``Draws`` keeps. sizes : number of effects of each factor. names : of factors,
-    or None for a single one, whose attributes are arrays; those of several are dicts of arrays. correlations : pairs of
-    names whose correlations are kept behind s. slopes : as a model has them, or None. Arguments of methods: n_offered,
-    number of draws that ``add`` was called with; n, number of those whose s is kept.
+    sizes : number of effects of each factor. names : of factors, or None for a single one, whose attributes are arrays;
+    those of several are dicts of arrays. correlations : pairs of names whose correlations are kept behind s. slopes :
+    as a model has them, or None.
     """
 
     def __init__(self, n_chains, room, sizes, names=None, correlations=(), slopes=None):
         self.correlations, self.slopes = correlations, slopes
         n_groups, self.names, self.ends = sum(sizes), names, np.cumsum(sizes)[:-1]
-        self.scale = np.empty((n_chains, room) if names is None else (n_chains, room, len(names) + len(correlations)))
+        of_draw = () if names is None else (len(names) + len(correlations),)
+        super().__init__("group_scale_draws", (n_chains, room, *of_draw))
         effects_room = max(1, min(room, ROOM_BYTES // (4 * n_chains * n_groups)))
         self.effects = np.empty((n_chains, effects_room, n_groups), np.float32)
         self.stride = 1  # of u
         self.moments = Moments((n_chains, n_groups))
 
     def add(self, n_offered, at, effects, scale):
-        """Take u (n_groups, n_chains) and s (n_chains, ...). at : index of s, or None if it is not kept."""
+        """Take u (n_groups, n_chains) and s (n_chains, ...)."""
         self.moments.add(effects.T)
         if self.will_halve(n_offered):
             self._halve_effects(self._n_effects(n_offered))
         if self._is_due(n_offered):
             self.effects[:, self._n_effects(n_offered)] = effects.T
-        if at is not None:
-            self.scale[:, at] = scale
+        super().add(n_offered, at, scale)
 
     def _n_effects(self, n_offered):
         """Number of draws of u that are kept."""
@@ -47,27 +47,19 @@ class GroupDraws:
         return (n_offered + 1) % self.stride == 0
 
     def will_halve(self, n_offered):
-        """Whether the next draw needs half of the draws of u to be given up."""
         return self._is_due(n_offered) and self._n_effects(n_offered) == self.effects.shape[1]
 
     def _halve_effects(self, n):
         keep_every_second(self.effects, n)
         self.stride *= 2
 
-    def halve(self, n, scale_stride):
-        """Give up every second s of n, and of u if its stride was as small. scale_stride : that of s before."""
-        keep_every_second(self.scale, n)
-        if self.stride == scale_stride:
+    def halve(self, n, stride):
+        super().halve(n, stride)
+        if self.stride == stride:
             self._halve_effects(n)
 
-    def judged(self, n, intercept):
-        """What suffices before sampling ends beside coefficients: s, (n_chains, n, ...). n : draws. intercept : its
-        draws (n_chains, n), or None where it is not judged."""
-        return self.scale[:, :n]
-
     def to_predict(self, n):
-        """The attributes of a fitted model, by name, that predictions for new groups need, with n draws."""
-        return self._scales(self.scale[:, :n])
+        return self._scales(self.kept[:, :n])
 
     def _scales(self, scale):
         """The attributes with draws of s, and of correlations where there are slopes."""
@@ -87,37 +79,29 @@ class GroupDraws:
         return dict(zip(self.names, np.split(values, self.ends, axis=-1), strict=True))
 
     def attributes(self, stride):
-        """The attributes of a fitted model, by name. stride : of the draws of coefficients."""
         of_all = self.moments.pooled()
         moments = {name: self._effects(of_all[name]) for name in ("mean", "sd")}
         return {
-            **self._scales(self.scale),
+            **self._scales(self.kept),
             "group_effect_draws_": self._effects(self.effects),
             "group_effect_moments_": moments,
             "_group_stride": self.stride // stride,  # of effects, in kept draws
         }
 
     def trim(self, n, n_offered):
-        """Give up the room of draws that were not made."""
-        self.scale = self.scale[:, :n].copy()
+        super().trim(n, n_offered)
         if (n_effects := self._n_effects(n_offered)) < self.effects.shape[1]:
             self.effects = self.effects[:, :n_effects].copy()
 
     def arrays(self, n, n_offered):
-        """The argument of ``restore``."""
-        return {
-            "group_stride": self.stride,
-            **self.moments.arrays(_MOMENTS),
-            "group_scale_draws": self.scale[:, :n].copy(),
-            "group_effect_draws": self.effects[:, : self._n_effects(n_offered)].copy(),
-        }
+        effects = self.effects[:, : self._n_effects(n_offered)].copy()
+        of_effects = {"group_stride": self.stride, "group_effect_draws": effects, **self.moments.arrays(_MOMENTS)}
+        return super().arrays(n, n_offered) | of_effects
 
     def restore(self, arrays):
-        """Return to the state in which ``arrays`` gave these."""
-        self.stride = int(arrays["group_stride"])
-        for name, values in (("scale", self.scale), ("effect", self.effects)):
-            saved = arrays[f"group_{name}_draws"]
-            values[:, : saved.shape[1]] = saved
+        super().restore(arrays)
+        self.stride, effects = int(arrays["group_stride"]), arrays["group_effect_draws"]
+        self.effects[:, : effects.shape[1]] = effects
         self.moments = Moments.restored(arrays, _MOMENTS)
 
 

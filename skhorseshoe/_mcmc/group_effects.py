@@ -24,7 +24,7 @@ _FROZEN = "group_frozen_weight", "group_frozen_centre"  # and these
 
 
 class GroupEffects(Block):
-    """u and s of each chain, and how u follows beta.
+    """u and s of each chain, and how u follows beta. What has no docstring is as in ``Block``.
 
     problem : ``Problem``, with ``Rows``. n_chains : chains. saved : what ``arrays`` gave, or None.
     """
@@ -152,7 +152,7 @@ class GroupEffects(Block):
     # Sweeps.
 
     def sweep(self, state, law):
-        """As in ``Block``; the law moves beta with delta held. state : of any sampler that asks rows for the score."""
+        """The law moves beta with delta held. state : of any sampler that asks rows for the score."""
         loglik, score = self.begin_sweep(state.beta)
         new = law(state._replace(loglik=loglik, score=score))
         beta, tau_sq_inv = group_moves.move_effects_and_scale(self, new.beta, new.tau_sq_inv, state.sweep)
@@ -202,7 +202,6 @@ class GroupEffects(Block):
 
     @property
     def fused(self):
-        """``FusedGivenEffects`` along the map of now."""
         if self._fused is None or self._fused.map is not self.along:
             self._fused = FusedGivenEffects(self.rows)
         return self._fused
@@ -215,17 +214,14 @@ class GroupEffects(Block):
         return self.known
 
     def precision(self, precision):
-        """As in ``Block``."""
         return MarginalPrecision(precision, self)
 
     def sweep_given_latents(self, state, rows, law, precision):
-        """As in ``Block``."""
         return sweep_given_latents(state, rows, law, precision, self)
 
     # What burn-in learns.
 
     def end_phase(self):
-        """As in ``Block``."""
         for unit in self.units:
             unit.tune()
 
@@ -239,7 +235,6 @@ class GroupEffects(Block):
         self.averages.add(terms, self._state_at(self.beta))
 
     def _state_at(self, beta):
-        """``GroupState``."""
         partial = np.zeros((len(self.factors), len(self.factors)))
         for family in self.families:
             partial[family.among_factors] = family.partial().mean(axis=2)
@@ -260,7 +255,6 @@ class GroupEffects(Block):
         return reference._replace(score=self.reference_score)
 
     def stay(self, beta):
-        """As in ``Block``."""
         self.along, self.frozen, self.follows = None, None, False
         for factor in self.factors:
             factor.map, factor.response = GroupMap.none(factor.n), None
@@ -269,7 +263,6 @@ class GroupEffects(Block):
         self.set_origin(beta)
 
     def followed(self, reference, spare):
-        """As in ``Block``."""
         self.follows, point = True, reference.point
         information = self.rows.information(point[None], spare)
         self.set_reference(point)
@@ -283,7 +276,7 @@ class GroupEffects(Block):
             self._freeze(averages, along, h, point)
 
     def learn(self):
-        """As in ``Block``: the lines of s know how effects follow all coefficients; in trajectories they follow those
+        """The lines of s know how effects follow all coefficients; in trajectories they follow those
         that are not shrunk."""
         averages, self.averages, self.n_held = self.averages, MapAverages(), self.columns.n_shrunk
         if averages.n:
@@ -332,7 +325,6 @@ class GroupEffects(Block):
         return Followed(linear, held - follow(grown.fixed, 0.0), follow(grown.slope, 0.0))
 
     def mark(self, beta):
-        """As in ``Block``."""
         if self.measured is None:
             self.measured = self._state_at(beta).copied()
 
@@ -359,7 +351,6 @@ class GroupEffects(Block):
         return self.effects / self.by_effect(unit[:, None]), np.column_stack([scale / unit, *correlations])
 
     def draws_of(self, n_chains, room):
-        """``GroupDraws``."""
         names = None if self.levels is None else self.rows.groups.names
         pairs = [pair for family in self.families for pair in combinations(family.components, 2)]
         correlations = [tuple(names[one.number] for one in pair) for pair in pairs]
@@ -367,14 +358,12 @@ class GroupEffects(Block):
         return GroupDraws(n_chains, room, [factor.n for factor in self.factors], names, correlations, slopes)
 
     def prior(self):
-        """As in ``Block``."""
         scales = [float(factor.prior_scale / factor.sd) for factor in self.factors]
         return {
             "group_scale": scales[0] if self.levels is None else dict(zip(self.rows.groups.names, scales, strict=True))
         }
 
     def arrays(self):
-        """As in ``Block``."""
         out = {"group_effects": self.effects, "group_held": self.n_held}
         out |= self.known.arrays() | self.averages.arrays()
         for unit in (*self.factors, *self.families):

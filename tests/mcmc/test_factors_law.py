@@ -98,7 +98,7 @@ def deviations(draws, name):
     """By how many standard errors shares of the draws are off: below quantiles of the intercept and log s, and of
     effects of the second factor below zero."""
     shares, below = exact(name)
-    scale, effects = draws.of_blocks[0].scale, draws.of_blocks[0].effects
+    scale, effects = draws.of_blocks[0].kept, draws.of_blocks[0].effects
     quantities, found = (draws.intercept, *np.moveaxis(np.log(scale), 2, 0)), []
     for values, points, share in zip(quantities, (INTERCEPT, LOG_S, LOG_S), shares, strict=True):
         cumulated = np.cumsum(share)

@@ -92,11 +92,11 @@ def ranks_of(seed, sampler, kind=""):
     drawn = ended(rows, sampler, n_iter, SLAB, WIDE, burn_in=burn_in, n_chains=n_chains, **more_of_run).draws
     n, (*of_cuts, of_groups) = drawn.n, drawn.of_blocks
     effects = np.moveaxis(of_groups.effects[:, :n], 2, 0)
-    scale, *others = np.moveaxis(of_groups.scale[:, :n].reshape(n_chains, n, -1), 2, 0)
+    scale, *others = np.moveaxis(of_groups.kept[:, :n].reshape(n_chains, n, -1), 2, 0)
     ours = [drawn.intercept[:, :n], *np.moveaxis(drawn.coef[:, :n], 2, 0), scale, *effects[[0, len(SIZES) - 1]]]
     ours += [*others, effects[len(SIZES)]] if kind else []
     ours += [effects[2 * len(SIZES) - 1]] if has_slopes else []
-    ours += [one.own[:, :n, 0] - drawn.intercept[:, :n] for one in of_cuts]
+    ours += [one.kept[:, :n, 0] - drawn.intercept[:, :n] for one in of_cuts]
     return ranks(ours, [-cuts[0], *coef, s, u[0], u[-1], *more, *cuts[1:]], N_DRAWN // n_chains, rng)
 
 

@@ -114,7 +114,7 @@ def run(name, sampler, n_iter=2000):
 
 def deviations(name, draws):
     """By how many standard errors shares of the draws of the coefficient and of log s are off; (14,)."""
-    both = zip((draws.coef[:, :, 0], np.log(draws.of_blocks[0].scale)), quantiles(name), strict=True)
+    both = zip((draws.coef[:, :, 0], np.log(draws.of_blocks[0].kept)), quantiles(name), strict=True)
     return np.concatenate([off_below(values, ends, SHARES) for values, ends in both])
 
 
@@ -132,7 +132,7 @@ def every():
 def test_the_scale_of_groups_has_its_law_out_to_the_tails(name, sampler):
     draws = run(name, sampler, 1000 if sampler == PRIOR_COORDINATES else 2000)  # its sweeps take longest
     assert abs(deviations(name, draws)).max() < 4.5
-    assert rhat(np.log(draws.of_blocks[0].scale)) < 1.01
+    assert rhat(np.log(draws.of_blocks[0].kept)) < 1.01
 
 
 @pytest.mark.slow

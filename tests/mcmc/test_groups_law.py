@@ -98,7 +98,7 @@ def deviations(draws, weighted=False, cdf=ndtr):
     """By how many standard errors shares of the draws are off: below the quartiles of the intercept, the coefficient
     and s, and of each u below 0."""
     share, below = exact(weighted, cdf)
-    quantities = draws.intercept, draws.coef[:, :, 0], np.log(draws.of_blocks[0].scale)
+    quantities = draws.intercept, draws.coef[:, :, 0], np.log(draws.of_blocks[0].kept)
     of_each = [off_below(values, ends, SHARES) for values, ends in zip(quantities, quartiles(share), strict=True)]
     of_effects = [off(draws.of_blocks[0].effects[:, :, g] < 0, below[g]) for g in range(len(SIZES))]
     return np.concatenate([*of_each, of_effects])

@@ -133,7 +133,7 @@ def deviations(name, draws):
     """By how many standard errors shares of the draws are off; (21,)."""
     cuts, groups = draws.of_blocks
     first = draws.intercept if CASES[name].x is None else draws.coef[..., 0]
-    all_three = zip((first, np.log(groups.scale), np.log(cuts.own[..., 0])), quantiles(name), strict=True)
+    all_three = zip((first, np.log(groups.kept), np.log(cuts.kept[..., 0])), quantiles(name), strict=True)
     return np.concatenate([off_below(values, ends, SHARES) for values, ends in all_three])
 
 
@@ -149,7 +149,7 @@ def test_draws_have_the_law_of_quadrature_out_to_the_tails(name, sampler):
     off = deviations(name, draws)
     print(name, sampler, round(abs(off).max(), 2))
     assert abs(off).max() < 4.5
-    assert rhat(np.log(draws.of_blocks[1].scale)) < 1.01
+    assert rhat(np.log(draws.of_blocks[1].kept)) < 1.01
 
 
 def prior_of_cuts_is_forgotten(right, *_):

@@ -131,10 +131,10 @@ def run(name, n_iter, sampler="hmc"):
     rows = made.problem.rows
     drawn, mean, sd = made.draws, rows.columns.mean_of_X[1], rows.columns.sd_of_X[1]
     (*of_cuts, of_groups), slope = drawn.of_blocks, drawn.coef[..., 1]
-    s, r = of_groups.scale[..., :2] * [1, sd], of_groups.scale[..., 2]
+    s, r = of_groups.kept[..., :2] * [1, sd], of_groups.kept[..., 2]
     first = of_groups.effects[..., 0], of_groups.effects[..., codes.max() + 1] * sd
     ours = [drawn.intercept + slope * mean, slope * sd, *first, *np.moveaxis(np.log(s), 2, 0), np.arctanh(r)]
-    return np.stack(ours + [np.log(cuts.own[..., 0]) for cuts in of_cuts], axis=2)
+    return np.stack(ours + [np.log(cuts.kept[..., 0]) for cuts in of_cuts], axis=2)
 
 
 def deviations(draws, name):
