@@ -60,7 +60,6 @@ class Columns:
 
     @property
     def of_one(self):
-        """The columns with a coefficient each."""
         return self
 
     def of_X(self, beta):

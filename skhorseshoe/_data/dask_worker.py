@@ -107,7 +107,6 @@ class Shard:
         return segment._replace(X=X, y=y, weight=weight)
 
     def checksums(self):
-        """The checksums of the segments, by number."""
         return self.sums
 
     def partial_sums(self, question, *args, likelihood=PROBIT, **options):

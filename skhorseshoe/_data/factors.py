@@ -28,13 +28,11 @@ class Factors(NamedTuple):
 
     @property
     def n_effects(self):
-        """Number of effects of all factors."""
         sizes = [len(labels) for labels in self.labels.values()]
         return sum(sizes if self.slopes is None else (sizes[k] for k in self.slopes.factors))
 
     @property
     def n_by_row(self):
-        """Number of effects that a row has."""
         return len(self.labels if self.slopes is None else self.slopes.names)
 
     @property

@@ -124,7 +124,6 @@ def _is_reordered(X, values):
 
 
 def warn_if_reordered(X, **by_row):
-    """Warn of each argument that is ``reordered``."""
     for name in reordered(X, by_row):
         warn(f"{REORDERED} {MATCH_BY_LABEL}".format(name=name))
 

@@ -246,7 +246,6 @@ class Rows:
 
     @cached_property
     def one_sided_columns(self):
-        """``OneSidedColumns``."""
         c = self.columns
         low, high = self._total(Segment.extremes, c.fit_intercept, rows=self._input)
         columns = find_one_sided(low, high) if self.likelihood.n_predictors == 1 else np.zeros(0, int)

@@ -211,7 +211,6 @@ class _RowsOfSeveral(_RowsToSeparate):
         self._begin_with(kinds, max(1, _FIRST_ROWS // self.n_others))
 
     def _signed(self, rows, numbers):
-        """As above."""
         base = self._standard(rows)
         out, at = np.zeros((len(base), len(self.classes), self.width)), np.arange(len(base))
         out[at, self.own[numbers]] = base
@@ -220,7 +219,6 @@ class _RowsOfSeveral(_RowsToSeparate):
 
     @cached_property
     def total(self):
-        """The sum of all sides, (q,)."""
         gains = np.where(self.classes == self.y[:, None], float(self.n_others), -1.0)
         if issparse(self.X):
             of_columns = (self.X.T @ gains)[self.columns] * self.scale[:, None]

@@ -182,7 +182,6 @@ class Checkpoint:
 
 
 def _files_of(manifest):
-    """The files that a manifest names."""
     return {name for name, *_ in (manifest["state"], *manifest["draws"])}
 
 

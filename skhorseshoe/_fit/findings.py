@@ -82,7 +82,6 @@ class Unbounded(NamedTuple):
         return self.separated in (COMPLETE, WITHIN)
 
     def have_levels(self, columns):
-        """Whether some of these columns are levels."""
         return bool(np.isin(columns, self.levels).any())
 
 

@@ -70,7 +70,6 @@ def fit_to_memory(plan, groups, has_checkpoint):
 
 
 def _forecast_of(plan, n_threads, groups):
-    """Bytes of the draws, and of the working set."""
     settings, (n, p) = plan.settings, plan.shape
     n_chains, n_draws, sampler = settings.n_chains, _most_draws(settings), settings.kind
     item = np.dtype(settings.draws_dtype).itemsize

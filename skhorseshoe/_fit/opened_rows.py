@@ -29,7 +29,6 @@ class Inspected(NamedTuple):
 
 
 def open_rows(params, data, plan, threads):
-    """A context with the ``Rows``."""
     ops, fit_intercept, standardize = plan.device.ops, params.fit_intercept, params.standardize
     if data.open_on_cluster is not None:
         of_columns = data.unpenalized, standardize, data.prior_scale
@@ -54,7 +53,6 @@ def open_rows(params, data, plan, threads):
 
 
 def inspect(params, data, plan, rows):
-    """``Inspected``."""
     names = np.fromiter(names_to_warn_of(data.columns), dtype=object)
     names = names if plan.stored is None else names[plan.stored]
     check_size(rows.columns, rows.dtype, names)

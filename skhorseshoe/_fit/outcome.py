@@ -129,7 +129,6 @@ def _said_before_data(rows, fixed, tau_0):
 
 
 def _estimates(params, fitted):
-    """The point estimates that ``coef_summary`` asks for."""
     coef, intercept = estimates.medians(fitted) if params.coef_summary == "median" else estimates.means(fitted)
     if params.coef_summary == "selected":
         coef = np.where(estimates.excludes_zero(column_intervals(fitted, params.credible_level)), coef, 0.0)

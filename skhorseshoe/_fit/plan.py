@@ -140,7 +140,6 @@ def _named(likelihood):
 
 
 def can_tune(params):
-    """Whether burn-in is long enough for "hmc"."""
     return params.burn_in == AUTO or params.burn_in >= _FEWEST_TUNING_SWEEPS
 
 

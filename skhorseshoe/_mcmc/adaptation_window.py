@@ -121,7 +121,6 @@ class Window:
         return self.tau_moves > 0 and self._acceptance_ratio() < _GOOD_RATIO
 
     def _acceptance_ratio(self):
-        """Acceptance with moves of the scales relative to that without."""
         n_rates = 1 + np.bincount(np.arange(self.length // 2, self.n) % 2, minlength=2)
         without, with_moves = self.rates / n_rates
         return with_moves / without

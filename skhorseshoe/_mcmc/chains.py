@@ -62,7 +62,6 @@ class PlainChains(Chains):
         self.points = (points,)  # arrays (m, q) of coefficients from the second half of burn-in; before it, the start
 
     def advance(self):
-        """One sweep."""
         self.state = self._sweep(self.state)
         beta, sweep, end = self.state.beta, self.state.sweep, self.burn_in.end
         n_seen = sweep - 1 - end // 2

@@ -19,7 +19,6 @@ _ROWS_AT_A_TIME = 2**11
 
 
 def contrasted(problem):
-    """The ``Problem`` whose rows are ``RowsOfContrasts``."""
     rows = RowsOfContrasts(problem.rows)
     return problem._replace(rows=rows, fixed=problem.fixed.repeated(rows.columns.n_contrasts))
 

@@ -77,7 +77,6 @@ class Draws:
         self.n_offered += 1
 
     def _is_due(self):
-        """Whether the next draw is to be kept."""
         return (self.n_offered + 1) % self.stride == 0
 
     def _halve(self):
@@ -151,7 +150,6 @@ class Draws:
         return True
 
     def trim(self):
-        """Give up the room of draws that were not made."""
         if self.n < self.room:
             for name in STORED:
                 setattr(self, name, getattr(self, name)[:, : self.n].copy())
@@ -222,11 +220,9 @@ class MeanShrinkage:
             self.total, self.weight, self.due = total, self.weight + weight, n + weight
 
     def arrays(self):
-        """The argument of ``restore``."""
         return {"next_kappa": self.due, "kappa_sum": self.total, "kappa_weight": self.weight}
 
     def restore(self, arrays):
-        """Return to the state in which ``arrays`` gave these."""
         self.due, self.weight = int(arrays["next_kappa"]), int(arrays["kappa_weight"])
         self.total = np.array(arrays["kappa_sum"])
 

@@ -39,7 +39,6 @@ class GroupDraws(BlockDraws):
         super().add(n_offered, at, scale)
 
     def _n_effects(self, n_offered):
-        """Number of draws of u that are kept."""
         return n_offered // self.stride
 
     def _is_due(self, n_offered):

@@ -76,7 +76,6 @@ class Factor:
 
     @property
     def lines(self):
-        """``ScaleLines`` of the map of now."""
         if self._lines[0] is not self.map:
             lines = self.ops.ScaleLines(self.row_groups, self.map.laws, len(self.scale), 1 + LINE_PROPOSALS)
             self._lines = self.map, lines
@@ -99,11 +98,9 @@ class Factor:
         self.steps = np.zeros(3)
 
     def move(self, block, given, beta, tau_sq_inv, t):
-        """As ``group_moves.move_factor``."""
         return group_moves.move_factor(block, self, given, beta, tau_sq_inv, t)
 
     def grow(self, c):
-        """Multiply the scale by c (n_chains,)."""
         self.scale = self.scale * c
 
     def log_density_grown(self, c_sq):
@@ -135,7 +132,6 @@ def key_of(key, k):
 
 
 def factors_of(rows, key):
-    """The ``Factor``s of ``Rows``."""
     factors, first = [], 0
     for k, given in enumerate(rows.groups.factors()):
         factors.append(Factor(rows, k, given, first, key))

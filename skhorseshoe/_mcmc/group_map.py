@@ -174,7 +174,6 @@ class GroupState(NamedTuple):
     partial: np.ndarray  # ``SlopesOfFactor.partial`` of effects of one factor (n_factors, n_factors), zero of others
 
     def copied(self):
-        """The same in arrays of its own."""
         return GroupState(*(values.copy() for values in self))
 
 
@@ -193,7 +192,6 @@ class MapAverages:
 
     @classmethod
     def of(cls, terms, state):
-        """Those of one state."""
         out = cls()
         out.add(terms, state)
         return out

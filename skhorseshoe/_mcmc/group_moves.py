@@ -33,7 +33,6 @@ FEWEST_TUNING_STEPS = 25  # least number of steps that tune a width
 
 
 def first_widths(k, n_groups):
-    """The widths (k,) with which slices begin."""
     return np.full(k, min(_LARGEST_WIDTH, _FIRST_WIDTH / np.sqrt(n_groups)))
 
 
@@ -104,7 +103,6 @@ class LineWithBeta(ScaleLine):
         self.rest = rest
 
     def at(self, r):
-        """As in ``ScaleLine``."""
         scale, _, terms = super().at(r)
         c_sq = (1.0 + scale**2) / (1.0 + self.scale**2)
         return scale, np.sqrt(c_sq), terms + self.rest.log_density(c_sq)

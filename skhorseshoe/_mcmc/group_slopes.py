@@ -43,8 +43,8 @@ _SAVED = "root", "widths", "steps", "linear", "information", "weight", "directio
 
 
 class SlopesOfFactor:
-    """A factor with slopes. components : its ``Factor``s, whose parts of effects follow one another. rows : ``Rows``.
-    key : of its random numbers."""
+    """A factor with slopes; what has no docstring is as of ``Factor``. components : its ``Factor``s, whose parts of
+    effects follow one another. rows : ``Rows``. key : of its random numbers."""
 
     def __init__(self, components, rows, n_chains, key):
         self.components, self.key, self.n_chains = components, key, n_chains
@@ -103,7 +103,6 @@ class SlopesOfFactor:
         return effects[self.part].reshape(self.q, self.n, -1)
 
     def at_levels(self, effects, levels):
-        """As of ``Factor``; levels are those of rows."""
         return self.in_rows(effects.reshape(self.q, self.n, -1))
 
     def in_rows(self, own):
@@ -162,7 +161,6 @@ class SlopesOfFactor:
 
     @guarded  # a proposal far out has no density, and is rejected
     def move(self, block, given, beta, tau_sq_inv, t):
-        """As ``group_moves.move_factor``."""
         own = self.of(block.effects).copy()
         self._move_effects(own, given, t)
         self.root = draw_root(own, self.root, self.prior_scales, block.ops, [one.key for one in self.components], t)
@@ -216,7 +214,6 @@ class SlopesOfFactor:
             eta += row_groups.in_rows(step)
 
     def grow(self, c):
-        """Multiply the scales by c (n_chains,)."""
         self.root = self.root * c
         self._tell()
 
@@ -235,12 +232,10 @@ class SlopesOfFactor:
         return deviations, correlation[:, *np.triu_indices(self.q, 1)]
 
     def arrays(self):
-        """Everything that a later run needs to go on, but for the effects."""
         saved = {name: getattr(self, name) for name in _SAVED}
         return {f"group_slopes_{self.number}_{name}": value for name, value in saved.items() if value is not None}
 
     def restore(self, saved):
-        """Return to the state in which ``arrays`` gave these."""
         for name in _SAVED:
             value = saved.get(f"group_slopes_{self.number}_{name}")
             setattr(self, name, None if value is None else value.copy())

@@ -94,7 +94,6 @@ def _trajectories(state, rows, reference, tuning, tau_0, ops, key, with_scales):
 
 
 def draw_scales(state, rows, tau_0, key):
-    """The state with scales drawn given beta."""
     shrunk, t, ops, d = state.beta[:, : state.lambda_sq_inv.shape[1]], state.sweep, rows.ops, rows.columns.n_contrasts
     tau_sq_inv = ops.draw_tau_given_beta(shrunk, state.tau_sq_inv, tau_0, key, t, d, rows.threads)  # tau | beta
     lambda_sq_inv = ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, t, d, rows.threads)  # lambda | beta, tau

@@ -55,7 +55,6 @@ class HmcChains(Chains):
 
     @property
     def phase_ends(self):
-        """The sweeps with which the phases of burn-in end."""
         return self.burn_in.phases.ends
 
     @property
@@ -210,11 +209,9 @@ class HmcChains(Chains):
         return reference
 
     def shrinkage(self):
-        """kappa_j (n_chains, n_shrunk) given the scales of the state."""
         return shrinkage(self.precision, self.state, self.problem.fixed, self.problem.rows.ops)
 
     def _own_arrays(self):
-        """As ``arrays``, without those of blocks."""
         *numbers, slow, apart = self.tuning
         out = {
             **self.state._asdict(),

@@ -44,7 +44,6 @@ def sweep(state, rows, coordinates, exchanges, step, n_steps, ops, key):
 
 
 def _trajectory(state, rows, coordinates, step, n_steps, ops, key):
-    """The state after a trajectory and its test."""
     if rows.takes_fused_calls:
         new = ops.fused_trajectory_in_prior_coordinates(state, rows, coordinates, step, n_steps, key)
         if new is not None:
@@ -61,7 +60,6 @@ def _trajectory(state, rows, coordinates, step, n_steps, ops, key):
 
 
 def _exchange(state, rows, exchanges, ops, key):
-    """The state after exchanges."""
     n_chains, acceptance, t = len(state.beta), state.acceptance, state.sweep
     uniform = ops.uniform((n_chains, 2 * EXCHANGES), key, t, EXCHANGE_PURPOSE)
     standard = ops.normal((n_chains, EXCHANGES), key, t, EXCHANGE_PURPOSE, attempt=1)

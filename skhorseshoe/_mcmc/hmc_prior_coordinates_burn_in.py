@@ -88,7 +88,6 @@ class PriorCoordinateChains(TunedChains):
         self.seen[3] = self.seen[3] + (centred**2).sum(axis=0)
 
     def _learn(self, n, first, total, squares):
-        """Take new centres and sizes."""
         mean = total / n
         self._centre(first + mean, np.sqrt(np.maximum(squares / n - mean**2, 0.0)))
         self._make_coordinates()

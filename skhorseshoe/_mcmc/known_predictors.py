@@ -67,5 +67,4 @@ class KnownPredictors:
         self.factor, self.grown, self.last = self.factor * c, beta, None
 
     def arrays(self):
-        """Everything that a later run needs for the same bits."""
         return {} if self.beta is None else {_SAVED + name: getattr(self, name) for name in _ARRAYS}

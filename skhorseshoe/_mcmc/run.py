@@ -184,7 +184,6 @@ class Run:
         self.stopped_by = "max_time"
 
     def _keep(self, n):
-        """Keep the state as the n-th draw of each chain."""
         self._draws.kappa.add(n, self.chains)
         state = self.chains.state
         acceptance = getattr(state, "acceptance", 1.0)  # 1 for a sampler without proposals

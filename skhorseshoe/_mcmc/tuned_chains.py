@@ -97,7 +97,6 @@ class TunedChains(PlainChains):
         self.dual = DualAveraging(self.started, self.started, 0.0, 0.0)
 
     def _own_arrays(self):
-        """As ``arrays``, without those of blocks."""
         tuned = {"dual": np.array(self.dual), "started": self.started, "accepted": self.accepted}
         if self.seen is not None:
             tuned |= {f"seen_{name}": value for name, value in zip(self.SEEN, self.seen, strict=True)}

@@ -189,5 +189,4 @@ def foreign(folder, ours):
 
 
 def checksum(data):
-    """The CRC-32 of bytes, in hexadecimal digits."""
     return f"{zlib.crc32(data):08x}"

@@ -133,7 +133,6 @@ def _floats(frame, dtype, first, largest):
 
 
 def _numbers(column, first):
-    """The numbers of a column of objects; a ValueError if it holds anything else. first : number of its first row."""
     kind = kind_of(values := column.to_numpy(object))
     if kind == "numbers" and not isinstance(column.dtype, pd.CategoricalDtype):  # numbers of a category are names
         return np.where(pd.isna(values), np.nan, values).astype(np.float64)

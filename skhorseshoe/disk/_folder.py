@@ -60,7 +60,6 @@ def open_rows(folder, check, groups):
 
 
 def _groups(folder, blocks, check):
-    """The labels of the groups of all rows."""
     if len(blocks[-1]) == 4:
         raise ValueError(f"{str(folder)!r} holds no groups: convert(..., groups=...) writes them.")
     path, at = folder / CODES, 0
@@ -147,7 +146,6 @@ def write(folder, conversion, items, needed, report):
 
 
 def _widen(folder, manifest, fd):
-    """Write all rows in float64."""
     p = len(manifest["names"])
     for block in manifest["blocks"]:
         start, count = block[0], (block[1] - block[0]) * p
