@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypedDict, Unpack, overload
 
 import numpy as np
 import pandas as pd
@@ -21,30 +21,23 @@ if TYPE_CHECKING:
     _X: TypeAlias = pd.DataFrame | np.memmap[Any, Any]
     _Labels: TypeAlias = NDArray[Any]
 
+    class _Options(TypedDict, total=False):
+        y: Any
+        columns: Sequence[str] | None
+        dtype: _DType | None
+        verbose: int
+
+
 __all__ = ["convert", "load"]
 
 
 @overload
 def convert(
-    source: Any,
-    folder: _Path,
-    *,
-    y: Any = None,
-    groups: None = None,
-    columns: Sequence[str] | None = None,
-    dtype: _DType | None = None,
-    verbose: int = 0,
+    source: Any, folder: _Path, *, groups: None = None, **more: Unpack[_Options]
 ) -> tuple[_X, _Labels | None]: ...
 @overload
 def convert(
-    source: Any,
-    folder: _Path,
-    *,
-    y: Any = None,
-    groups: Any,
-    columns: Sequence[str] | None = None,
-    dtype: _DType | None = None,
-    verbose: int = 0,
+    source: Any, folder: _Path, *, groups: Any, **more: Unpack[_Options]
 ) -> tuple[_X, _Labels | None, _Labels]: ...
 @guarded
 def convert(
