@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._utils.arrays import dense
-from .._utils.names import are_names, finder_in_fit
+from .._utils.names import are_names, numbers_in_fit
 from .factors import Factors, called
 
 
@@ -47,7 +47,6 @@ def _by_factor(group_slopes, labels, names):
     """The numbers of the columns by name, by factor."""
     if not group_slopes:
         raise ValueError("group_slopes is an empty dict: give columns, as in {'patient': ['time']}, or None.")
-    find = finder_in_fit(names, " Give names of a table, or numbers of columns.")
     wanted = {}
     for factor, columns in group_slopes.items():
         if factor not in labels or factor is None:
@@ -58,9 +57,8 @@ def _by_factor(group_slopes, labels, names):
             )
         if not are_names(columns) or not len(columns):
             raise ValueError(f"group_slopes[{factor!r}] is {columns!r:.80}: give a list of columns of X.")
-        numbers = [find(column, f"group_slopes[{factor!r}]") for column in columns]
-        if len({*numbers}) < len(numbers):
-            raise ValueError(f"group_slopes[{factor!r}] has a column more than once: {list(columns)!r:.80}.")
+        cure = " Give names of a table, or numbers of columns."
+        numbers = numbers_in_fit(columns, names, f"group_slopes[{factor!r}]", cure)
         wanted[factor] = {str(names[j]): j for j in numbers}
     return wanted
 

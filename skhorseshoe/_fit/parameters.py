@@ -15,7 +15,7 @@ from .._mcmc.burn_in import AUTO
 from .._mcmc.prior import PER_CONTRAST, WIDE_PER_CONTRAST
 from .._model.horseshoe import LARGEST_SCALE, LEAST_SCALE
 from .._utils import sklearn_compat
-from .._utils.names import finder_in_fit, plain
+from .._utils.names import numbers_in_fit, plain
 from .._utils.sklearn_compat import StrOptions
 from ..diagnostics import MIN_ESS_PER_CHAIN
 
@@ -149,11 +149,7 @@ def column_mask(unpenalized, names):
         mask[:] = values
     else:
         cure = f" Give names of a table, indices from {-p} to {p - 1}, or a mask."
-        find = finder_in_fit(names, cure)
-        columns = [find(value, "unpenalized") for value in values]
-        if len({*columns}) < len(columns):
-            raise ValueError(f"unpenalized has a column more than once: {values[:9]}. Give a mask as booleans.")
-        mask[columns] = True
+        mask[numbers_in_fit(values, names, "unpenalized", cure, " Give a mask as booleans.")] = True
     return mask
 
 
@@ -167,10 +163,9 @@ def scales_of_prior(prior_scale, names, unpenalized):
         return scales
     if hasattr(prior_scale, "items"):  # a Series too, which goes by its labels
         keys, values = zip(*prior_scale.items(), strict=True) if len(prior_scale) else ((), ())
-        find = finder_in_fit(names, f" Give names of a table, or indices from {-p} to {p - 1}.")
-        columns = [find(key, "prior_scale") for key in keys]
-        if len({*columns}) < len(columns):
-            raise ValueError(f"prior_scale has a column more than once: {[*keys][:9]}.")
+        columns = numbers_in_fit(
+            keys, names, "prior_scale", f" Give names of a table, or indices from {-p} to {p - 1}."
+        )
     else:
         is_list = isinstance(prior_scale, list | tuple) or np.ndim(prior_scale) == 1
         columns, values = range(p), list(prior_scale) if is_list else None
@@ -181,15 +176,18 @@ def scales_of_prior(prior_scale, names, unpenalized):
                 "from some of them to numbers."
             )
     for j, value in zip(columns, map(_plain, values), strict=True):
-        is_number = isinstance(value, Real) and not isinstance(value, bool)
-        if not is_number or not (LEAST_SCALE <= value <= LARGEST_SCALE or (unpenalized[j] and value == np.inf)):
-            free = ", or inf, for the wide prior of a column that is not shrunk" if unpenalized[j] else ""
-            raise ValueError(
-                f"prior_scale of column {names[j]!r} is {value!r:.40}: it must be a number from {LEAST_SCALE:g} to "
-                f"{LARGEST_SCALE:g}{free}."
-            )
+        free = ", or inf, for the wide prior of a column that is not shrunk" if unpenalized[j] else ""
+        _check_scale(value, f"prior_scale of column {names[j]!r}", free)
         scales[j] = value
     return scales
+
+
+def _check_scale(value, which, free=""):
+    """Raise a ValueError unless a value is a number that may be a scale, or inf where ``free`` says so."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if not is_number or not (LEAST_SCALE <= value <= LARGEST_SCALE or (free and value == np.inf)):
+        limits = f"from {LEAST_SCALE:g} to {LARGEST_SCALE:g}{free}"
+        raise ValueError(f"{which} is {value!r:.40}: it must be a number {limits}.")
 
 
 def scales_of_groups(group_scale, factors):
@@ -205,9 +203,5 @@ def scales_of_groups(group_scale, factors):
             "each of these, or one for all."
         )
     for name, value in group_scale.items():
-        if not isinstance(value, Real) or isinstance(value, bool) or not LEAST_SCALE <= value <= LARGEST_SCALE:
-            raise ValueError(
-                f"group_scale of {name!r} is {value!r:.40}: it must be a number from {LEAST_SCALE:g} to "
-                f"{LARGEST_SCALE:g}."
-            )
+        _check_scale(value, f"group_scale of {name!r}")
     return tuple(float(group_scale[name]) for name in names)

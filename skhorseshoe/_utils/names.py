@@ -185,11 +185,18 @@ def finder(known, things, otherwise="", numbered=False, missing="raise", choice=
     return find
 
 
-def finder_in_fit(names, cure):
-    """``finder`` of columns of the X of a fit. cure : the forms that are allowed, in words."""
+def numbers_in_fit(columns, names, where, cure, more=""):
+    """The numbers of columns of the X of a fit; a ValueError where one is unknown, or given twice.
+
+    where : what gives them. cure : the forms that are allowed, in words. more : the cure for one that is given twice.
+    """
     if names == _numbered(len(names)):
         cure += (
             " Columns of an array have no names: behind steps of a Pipeline, set_output(transform='pandas') on these "
             "gives names, as 'standardscaler__age' for 'age'."
         )
-    return finder(names, "columns of X", cure, numbered=True)
+    find = finder(names, "columns of X", cure, numbered=True)
+    numbers = [find(column, where) for column in columns]
+    if len({*numbers}) < len(numbers):
+        raise ValueError(f"{where} has a column more than once: {[*columns][:9]}.{more}")
+    return numbers
