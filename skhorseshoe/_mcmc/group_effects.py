@@ -12,7 +12,7 @@ from .fused_given_effects import FusedGivenEffects
 from .group_couplings import Couplings
 from .group_draws import GroupDraws
 from .group_factors import factors_of, families_of, shifts_of
-from .group_map import Followed, GroupMap, GroupState, MapAverages
+from .group_map import Followed, GroupMap, GroupState, MapAverages, change_along
 from .group_slopes import slopes_to_predict
 from .known_predictors import Given, KnownPredictors
 from .rows_given_effects import RowsGivenEffects
@@ -97,14 +97,8 @@ class GroupEffects(Block):
         return out
 
     def carried(self, direction):
-        """How much effects change while beta moves from 0 to direction (m, q); (n_effects, m)."""
-        if self.along is None:
-            return np.zeros((len(self.effects), len(direction)))
-        return (self.along @ np.ascontiguousarray(direction.T, np.float32)).astype(np.float64)
-
-    def _by_maps(self, direction):
-        """How much the most likely effects change."""
-        return np.concatenate([factor.map.followed(direction) for factor in self.factors])
+        """``change_along`` the maps of now (n_effects, m)."""
+        return change_along(self.along, len(self.effects), direction)
 
     def _followed(self, beta):
         """How much effects change while beta moves from the point of the map to beta (m, q)."""
@@ -315,8 +309,10 @@ class GroupEffects(Block):
         response, grown = factor.response, self.own.parts(beta)
 
         def follow(beta, effects):
-            out = factor.map.followed(beta)
-            return out if response is None else out + response @ (effects - self._by_maps(beta))
+            if response is None:
+                return factor.map.followed(beta)
+            by_maps = np.concatenate([one.map.followed(beta) for one in self.factors])
+            return by_maps[factor.part] + response @ (effects - by_maps)
 
         centre = 0.0 if self.frozen is None else self.frozen[1][:, None]
         linear, held = follow(grown.linear, self.effects), follow(np.atleast_2d(self.point), centre)

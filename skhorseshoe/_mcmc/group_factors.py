@@ -26,7 +26,7 @@ from .._backends.line_moves import N_UNIFORMS
 from .._model.horseshoe import log_half_cauchy
 from .._utils.arrays import dense
 from . import group_moves
-from .group_map import GroupMap
+from .group_map import GroupMap, as_saved
 from .group_slopes import SlopesOfFactor
 
 _FIRST_SHARES = 0.05, 0.95  # shares of the prior of s between which chains start
@@ -116,14 +116,10 @@ class Factor:
 
     def restore(self, saved):
         """Return to the state in which ``arrays`` gave these."""
-        saved = {name: saved.get(f"group_{self.number}_{name}") for name in _saved_names()}
-        self.scale, self.widths, self.steps = (saved[name].copy() for name in ("scale", "widths", "steps"))
-        if saved["map_along"] is not None:
-            self.map = GroupMap.restored(saved[f"map_{name}"] for name in GroupMap._fields)
-
-
-def _saved_names():
-    return "scale", "widths", "steps", *(f"map_{name}" for name in GroupMap._fields)
+        prefix = f"group_{self.number}_"
+        self.scale, self.widths, self.steps = (saved[prefix + name].copy() for name in ("scale", "widths", "steps"))
+        if f"{prefix}map_along" in saved:
+            self.map = GroupMap._make(as_saved(saved[f"{prefix}map_{name}"]) for name in GroupMap._fields)
 
 
 def key_of(key, k):

@@ -59,21 +59,21 @@ class GroupMap(NamedTuple):
         zero = np.zeros((n_groups, 1))
         return cls(None, np.zeros(1), zero, 1.0, np.inf, np.zeros_like(slope), slope, zero)
 
-    @classmethod
-    def restored(cls, saved):
-        """The map of which these were saved."""
-        return cls._make(map(as_saved, saved))
-
     def followed(self, beta):
-        """How much effects change while beta moves from 0 to beta (m, q); (n_groups, m)."""
-        if self.along is None:
-            return np.zeros((len(self.precision), len(beta)))
-        return (self.along @ np.ascontiguousarray(beta.T, np.float32)).astype(np.float64)
+        """``change_along`` this map."""
+        return change_along(self.along, len(self.precision), beta)
 
     @property
     def laws(self):
         """The fields of ``EffectLaws`` (``_backends/core/group_scales.hpp``)."""
         return self.ratio, self.log_sd, self.power, self.precision, self.scale, self.reach
+
+
+def change_along(along, n, beta):
+    """How much n effects change while beta moves from 0 to beta (m, q) and they follow along A, or None; (n, m)."""
+    if along is None:
+        return np.zeros((n, len(beta)))
+    return (along @ np.ascontiguousarray(beta.T, np.float32)).astype(np.float64)
 
 
 def _powers(t):
