@@ -177,7 +177,7 @@ class Rows:
     def information(self, beta, spare=(), effects=None):
         """The Fisher information of the likelihood, averaged over the rows of beta (m, q); (q, q).
 
-        spare : matrices of that shape that may be overwritten. effects : as in ``information_weights``.
+        spare : matrices of that shape that may be overwritten. effects : as in ``row_information``.
         """
         if self.offset is None and effects is None:
             return self.gram(self.ops.to_host(beta)[:, self.columns.q_place], spare)
@@ -205,13 +205,13 @@ class Rows:
         return [c.matrix(H) for H in squares], c.gradient(sums[:, : self.shape[1] + c.fit_intercept]), totals
 
     def row_information(self, beta, effects=None):
-        """The information of each row about eta, times its weight, averaged over the rows of beta; (n,)."""
-        step = _POINTS_AT_A_TIME if effects is None else len(beta)
-        parts = (beta[points] for points in cut(0, len(beta), step))
-        return sum(self.information_weights(part, effects) * (len(part) / len(beta)) for part in parts)
+        """The information of each row about eta, times its weight, averaged over the rows of beta; (n,).
 
-    def information_weights(self, beta, effects=None):
-        """As ``row_information``, at few points. effects : of groups (n_groups, m), or None."""
+        effects : of groups (n_groups, m), or None.
+        """
+        if effects is None and len(beta) > _POINTS_AT_A_TIME:
+            parts = (beta[points] for points in cut(0, len(beta), _POINTS_AT_A_TIME))
+            return sum(self.row_information(part) * (len(part) / len(beta)) for part in parts)
         predictors, weight = self.predictors(beta), np.empty(self.n)
         for block in cut(0, self.n, _ROWS_AT_A_TIME):
             eta = predictors[block].astype(np.float64)

@@ -99,11 +99,14 @@ class Checkpoint:
         self.state, expected = manifest["state"]
         state = self._read(self.state, expected)
         blocks = [self._read(name, expected) for name, expected, _, _ in self.files]
+        draws = blocks[0] if len(blocks) == 1 else {}  # which are not copied
+        if len(blocks) > 1:
+            draws = {name: np.concatenate([block[name] for block in blocks], axis=1) for name in STORED}
         if (n_done := int(state["n_iter"])) > n_iter:
             raise ValueError(
                 f"{self.name} holds {n_done} sweeps, and n_iter asks for {n_iter} at most: set n_iter={n_done} or more."
             )
-        return _unflatten(state, {name: _joined([block[name] for block in blocks]) for name in STORED if blocks})
+        return _unflatten(state, draws)
 
     def _read(self, name, expected):
         path = self.folder / name
@@ -183,11 +186,6 @@ class Checkpoint:
 
 def _files_of(manifest):
     return {name for name, *_ in (manifest["state"], *manifest["draws"])}
-
-
-def _joined(arrays):
-    """Draws of one file after those of another; those of a single file as they are."""
-    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays, axis=1)
 
 
 def _packed(arrays):

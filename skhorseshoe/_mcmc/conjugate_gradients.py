@@ -82,14 +82,10 @@ class GramByPasses:
 
     def with_information(self, beta):
         """This with the Fisher information, averaged over the rows of beta (m, q), in place of X'X."""
-        rows, p = self.rows, self.rows.shape[1]
-        points = rows.columns.of_X(rows.ops.to_host(beta))
-        intercepts = points[:, p] if rows.columns.fit_intercept else np.zeros(len(points))
-        weights = (
-            rows.likelihood.information(self.X @ point[None, :p].T + intercept)[:, 0]
-            for point, intercept in zip(points, intercepts, strict=True)
-        )
-        return GramByPasses(rows, self.prior, self.key, sum(weights) / len(points))
+        rows = self.rows
+        points = zip(*rows.columns.coefficients(rows.ops.to_host(beta)), strict=True)
+        weights = (rows.likelihood.information(self.X @ coef[:, None] + intercept)[:, 0] for coef, intercept in points)
+        return GramByPasses(rows, self.prior, self.key, sum(weights) / len(beta))
 
 
 class GramMatrix:
