@@ -22,7 +22,8 @@ def facts_beside(y, weight, offset=None, groups=None):
         return facts, None
     counts = of_all = weight if len(weight) else np.ones(len(y))
     if offset is not None:
-        offset = _of_row(offset)
+        if offset.ndim > 1:  # of classes: a sum of these tells them apart
+            offset = offset @ np.sqrt(np.arange(1.0, offset.shape[1] + 1))
         facts["offset"] = mean, sd, _ = _means(offset, y, counts)
         of_all = of_all * (2.0 + np.tanh((offset - mean) / (sd + _LEAST_SPREAD * abs(mean) or 1.0)))
     if groups is not None:
@@ -36,11 +37,6 @@ def _means(values, y, counts):
     """Mean and standard deviation of values, and their mean if rows of the second class count twice; (3,)."""
     mean, by_label = (np.average(values, weights=weight) for weight in (counts, counts * (1.0 + y)))
     return np.array([mean, np.sqrt(np.average((values - mean) ** 2, weights=counts)), by_label])
-
-
-def _of_row(offset):
-    """A number for each row: its offset, or of classes a sum of these that tells them apart."""
-    return offset if offset.ndim == 1 else offset @ np.sqrt(np.arange(1.0, offset.shape[1] + 1))
 
 
 def times_label(weight, y):

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._utils.arrays import dense
 from .._utils.names import are_names, numbers_in_fit
-from .factors import Factors, called
+from .factors import called
 
 
 class Slopes(NamedTuple):
@@ -74,8 +74,3 @@ def _check_values(factor, columns, X, codes, n_groups):
                 f"group_slopes[{factor!r}] has the column {name!r}, which is constant within each label of "
                 f"{called(factor)}: no data tell how its effect differs between them. Leave this slope out."
             )
-
-
-def levels_by_effect(groups: Factors, codes):
-    """The level of each effect of rows, (n, number of effects of a group) int32. codes : of combinations (n,)."""
-    return np.ascontiguousarray(groups.levels[codes][:, groups.slopes.factors])

@@ -260,17 +260,17 @@ def _large_columns(table, X):
     original, names, types = table.rows, table.names, table.types
     if types:
         large = (j for j in range(len(types)) if types[j].startswith(_WHOLE_TYPES) and _is_large(X[:, [j]]))
-        return ((names[j], _values(original[names[j]], types[j])) for j in large)
+        columns = ((names[j], types[j], original[names[j]]) for j in large)
+        return (
+            (name, np.array(column.to_list(), object) if "int128" in dtype else np.asarray(column))
+            for name, dtype, column in columns
+        )
     is_list = isinstance(original, list | tuple)
     original = original if issparse(original) else np.asarray(original, object if is_list else None)
     if original.dtype.kind not in "iuO" or not _is_large(X):
         return ()
     original = original.tocsc() if issparse(original) else original
     return ((j, original[:, [j]].data if issparse(original) else original[:, j]) for j in range(X.shape[1]))
-
-
-def _values(column, dtype):
-    return np.array(column.to_list(), object) if "int128" in dtype else np.asarray(column)
 
 
 def _is_large(X):

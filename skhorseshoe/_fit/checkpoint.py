@@ -133,7 +133,9 @@ class Checkpoint:
             if isinstance(error, OSError) and _files.is_foreign(error):
                 raise
             with suppress(OSError, ValueError):  # the folder may be gone
-                self._remove_others(self._names_on_disk() | self.unsure)
+                path = self.folder / _MANIFEST
+                on_disk = _files_of(_files.read_note(path, _FORMAT, _CURE)) if path.exists() else set()
+                self._remove_others(on_disk | self.unsure)
             if not self.failed:
                 warn(
                     f"The checkpoint in {str(self.folder)!r} could not be written: {str(error).rstrip('.')}. The fit "
@@ -169,11 +171,6 @@ class Checkpoint:
         data = _packed({array: getattr(draws, array)[:, start:stop] for array in STORED})
         self.sizes[name] = len(data)
         return [name, _files.put(self.folder / name, data, self.fd), draws.stride, stop]
-
-    def _names_on_disk(self):
-        """The names in the manifest on disk; an error if it cannot be read."""
-        path = self.folder / _MANIFEST
-        return _files_of(_files.read_note(path, _FORMAT, _CURE)) if path.exists() else set()
 
     def _remove_others(self, more=frozenset()):
         """Remove leftover files that neither this run nor ``more`` names."""

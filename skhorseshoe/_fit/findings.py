@@ -206,7 +206,9 @@ def unbounded_in(fitted, names, run, slab_scale, one_sided, told=()):
     is_open = has_time and not is_bound(slab_scale, widest)
     is_normal = rows.columns.unpenalized & ~rows.columns.wide & (_USUAL_CONTRAST * spread <= FAR_SLAB)
     among = ~is_normal if is_normal.any() else None  # columns of which the prior bounds nothing
-    separated = _separated(rows, run, among, within=_are_effects_far(fitted)) if is_open else ""
+    # Effects of groups may be far out; a small table is often separated within groups to no harm.
+    within = any(np.quantile(draws, 0.95) > LOOSE for draws in scale_draws(fitted).values())
+    separated = _separated(rows, run, among, within) if is_open else ""
     if separated == QUASI and len(sided):  # one-sided columns explain it, even if they are noise
         separated = ""
     loosened = _separated(rows, run, rows.columns.unpenalized & ~is_normal, True) if has_time and len(loose) else ""
@@ -214,11 +216,6 @@ def unbounded_in(fitted, names, run, slab_scale, one_sided, told=()):
     levels = names[named[rows.two_valued(named)]]
     shrunk, free = names[sided[shrunk]], names[sided[free]]
     return Unbounded(separated, shrunk, free, names[loose], loosened, levels)
-
-
-def _are_effects_far(fitted):
-    """Whether effects of groups may be far out; a small table is often separated within groups to no harm."""
-    return any(np.quantile(draws, 0.95) > LOOSE for draws in scale_draws(fitted).values())
 
 
 def _separated(rows, run, among=None, within=False):

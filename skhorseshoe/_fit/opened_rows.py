@@ -9,7 +9,6 @@ from .._data.collinear_sets import CollinearSets, collinear_sets
 from .._data.column_checks import check_size
 from .._data.row_groups import Groups
 from .._data.rows import Rows
-from .._data.slopes import levels_by_effect
 from .._utils import progress
 from .._utils.names import names_to_warn_of
 from . import findings, input_findings
@@ -41,7 +40,10 @@ def open_rows(params, data, plan, threads):
         n, names = (len(labels[None]), ()) if levels is None else (len(levels), tuple(labels))
         groups = Groups(codes, n, scale, levels, names)
         if slopes is not None:
-            each, of_rows = np.arange(len(codes), dtype=np.int32), levels_by_effect(data.groups, codes)
+            of_rows, each = (
+                np.ascontiguousarray(levels[codes][:, slopes.factors]),
+                np.arange(len(codes), dtype=np.int32),
+            )
             groups = Groups(each, len(codes), scale, of_rows, tuple(slopes.names), tuple(slopes.columns))
     placed, words = ops.place(X, params.n_chains, plan.settings.kind_on_device)
     if params.verbose and words:

@@ -76,7 +76,10 @@ def plan_fit(params, data, done):
     if X.dtype == np.float16 and device.name == "cpu" and not is_on_disk(X):  # no kernel reads float16
         copied = 4 * X.size
         check_copy(copied, "Computing with float16", " Have it on disk (skhorseshoe.disk).")
-    findings = _costs(data, settings.sampler)
+    findings = []
+    if data.expansion > _LARGEST_EXPANSION and settings.sampler != "hmc":
+        facts = {"sampler": settings.sampler, "rows": data.shape[0], "repeated": data.expansion * data.shape[0]}
+        findings = [Finding("repeated rows", [], "sampler='hmc' uses the weights directly.", facts)]
     if data.groups is None:
         findings += _belonging(X, y, data.columns)
     else:
@@ -189,14 +192,6 @@ def _sweeps_and_room(params, p, done):
         room = int(_DEFAULT_BYTES_OF_DRAWS / (params.n_chains * (np.dtype(params.draws_dtype).itemsize * p + 24)))
         room = max(room, DRAWS_PER_EFFECTIVE * int(np.ceil(max(target / params.n_chains, MIN_ESS_PER_CHAIN))))
     return {"n_iter": sweeps + done, "room": room, "target_ess": target}
-
-
-def _costs(data, sampler):
-    """A ``Finding`` where weights make the fit slow."""
-    if data.expansion > _LARGEST_EXPANSION and sampler != "hmc":
-        facts = {"sampler": sampler, "rows": data.shape[0], "repeated": data.expansion * data.shape[0]}
-        return [Finding("repeated rows", [], "sampler='hmc' uses the weights directly.", facts)]
-    return []
 
 
 def _belonging(X, y, columns):

@@ -3,7 +3,7 @@
 All chains have ``advance()``, ``state``, ``tuning_report``, ``shrinkage()``, and ``arrays()`` to go on from later.
 """
 
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -93,27 +93,24 @@ class GibbsChains(PlainChains):
 
     expand, lines = False, None  # as in ``gibbs.sweep``
 
-    def __init__(self, problem, start, burn_in, saved=None, blocks=()):
-        super().__init__(problem, start, burn_in, saved, blocks)
-        self.d = problem.rows.columns.n_contrasts
-        self.precision, self.line_interval = self._precision(), line_interval(problem.rows)
-
-    def _precision(self):
+    @cached_property
+    def precision(self):
+        """Of the coefficients given z."""
         rows, fixed, _, key = self.problem
         if limits.needs_conjugate_gradients(rows.shape[1]):
             return conjugate_gradients.precision(rows, fixed, key)
         precision = rows.ops.Precision(fixed.add_to(rows.gram()), rows.threads)
-        if self.d > 1:
-            return PrecisionOfContrasts(precision, self.d, rows.ops)
+        if (d := rows.columns.n_contrasts) > 1:
+            return PrecisionOfContrasts(precision, d, rows.ops)
         for block in self.blocks:
             precision = block.precision(precision)
         return precision
 
     def _sweep(self, state):
         rows, _, tau_0, key = self.problem
-        if self.d > 1:
+        if rows.columns.n_contrasts > 1:
             return gibbs.sweep_of_contrasts(state, rows, self.precision, tau_0, rows.ops, key)
-        lines = self.lines if state.sweep % self.line_interval == 0 else None
+        lines = self.lines if state.sweep % line_interval(rows) == 0 else None
         fixed = {"precision": self.precision, "tau_0": tau_0, "ops": rows.ops, "key": key}
         sweep = partial(gibbs.sweep, **fixed, expand=self.expand, lines=lines)
         for block in self.blocks:
@@ -136,14 +133,15 @@ class PxdaChains(GibbsChains):
 
     expand = True
 
-    def __init__(self, problem, start, burn_in, saved=None, blocks=()):
-        super().__init__(problem, start, burn_in, saved, blocks)
-        rows, fixed, _, _ = problem
+    @cached_property
+    def lines(self):
+        """As in ``gibbs.sweep``."""
+        rows, fixed, _, _ = self.problem
         columns, n = rows.columns, rows.size()
         square = np.append(n * (columns.mean**2 + columns.sd**2), n)[: len(fixed.anchor)]  # x_j'x_j
         # Widths are from the rows alone, before anything is sampled.
         information = rows.likelihood.typical_information * square
-        self.lines = rows.lines(fixed, line_widths(columns.n_shrunk, fixed, information))
+        return rows.lines(fixed, line_widths(columns.n_shrunk, fixed, information))
 
 
 def shrinkage(information, state, fixed, ops):

@@ -76,15 +76,6 @@ def change_along(along, n, beta):
     return (along @ np.ascontiguousarray(beta.T, np.float32)).astype(np.float64)
 
 
-def _powers(t):
-    """Powers of t from 0 to the degree; (_DEGREE + 1, len(t))."""
-    powers = np.empty((len(t), 1 + _DEGREE))  # transposed, ``numpy.vander`` is slow for few
-    powers[:, 0] = 1.0
-    for k in range(_DEGREE):
-        np.multiply(powers[:, k], t, out=powers[:, k + 1])
-    return powers.T
-
-
 def nodes_about(mode, sd, s, widest=None):
     """Nodes (n_groups, k), closer to one another about the mode (n_groups,), and the gaps between them.
 
@@ -157,7 +148,10 @@ def _laws(row_groups, given, scale, reach):
         moments.append(_moments(row_groups, given, mode, h, s))
     moments = np.moveaxis(np.array(moments), 0, -1)  # (2, n_groups, _SCALES)
     power = (moments[1, :, -1:] - moments[1, :, -2:-1]) / (t[-1] - t[-2])
-    return (*np.ascontiguousarray(moments @ np.linalg.pinv(_powers(t).T).T), np.clip(power, 0.0, 1.0))
+    return (
+        *np.ascontiguousarray(moments @ np.linalg.pinv(np.vander(t, 1 + _DEGREE, increasing=True)).T),
+        np.clip(power, 0.0, 1.0),
+    )
 
 
 def as_saved(value):

@@ -113,7 +113,8 @@ def convert(
     name, labels = (y, None) if y is None or isinstance(y, str) else (None, y)
     by, group_labels = (groups, None) if groups is None or isinstance(groups, str) else (None, groups)
     columns = columns if columns is None or isinstance(columns, str) else pd.Index(list(columns)).tolist()  # for JSON
-    if isinstance(columns, str) or (columns is not None and not (columns and _are_apart(columns, {name, by}))):
+    are_apart = isinstance(columns, list) and len({*columns, name, by}) == len(columns) + len({name, by})
+    if columns is not None and not (columns and are_apart):
         and_groups = "" if by is None else f" and groups={by!r}"
         raise ValueError(
             f"columns must be a list of columns other than y={name!r}{and_groups}, each once; got {columns!r}."
@@ -128,11 +129,6 @@ def convert(
             report = _progress.reporter(verbose, None, lambda n, seconds_per_row: f"{n} rows written")
             write(path, conversion, items, needed, report)
     return open_rows(path, False, groups is not None)
-
-
-def _are_apart(columns, label_columns):
-    """Whether the columns are distinct, and none is among those of labels and groups."""
-    return len({*columns, *label_columns}) == len(columns) + len(label_columns)
 
 
 @overload
