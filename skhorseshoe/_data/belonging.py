@@ -50,8 +50,7 @@ def sign_of(X, y, names):
 
 
 def _tells_rows_apart(blocks, same):
-    """Whether some column has nearly as many values as there are blocks of equal rows; equal rows of few values are no
-    sign."""
+    """Whether some column has nearly as many values as there are blocks of equal rows; few values are no sign."""
     rows, n_blocks = np.concatenate(blocks), (~same).sum() + 1
     most = max(len(np.unique(column)) for column in rows.T)
     return n_blocks >= _FEWEST_LABELS and 2 * most >= n_blocks

@@ -8,8 +8,7 @@ from .._utils.memmap import blocks
 
 
 def contrast_of(deviation, sd):
-    """2 E d^2 / E|d|, 0 for a constant; (p,). deviation : E|d|, the mean distance from a centre. sd : the root of
-    E d^2."""
+    """2 E d^2 / E|d|, 0 for a constant; (p,). deviation : E|d|, from a centre. sd : the root of E d^2."""
     return 2 * sd * np.divide(sd, deviation, out=np.zeros(len(sd)), where=(sd > 0) & (deviation > 0))
 
 

@@ -110,8 +110,7 @@ class Shard:
         return self.sums
 
     def partial_sums(self, question, *args, likelihood=PROBIT, **options):
-        """Sums over the segments, as nodes of the tree of ``collapse``. question : a method of ``Segment``.
-        likelihood : of the rows."""
+        """Sums over the segments, as nodes of ``collapse``. question : of ``Segment``. likelihood : of rows."""
         nodes, ops = {}, self.ops
         quiet = np.errstate(over="ignore", invalid="ignore")
         with quiet, open_threads(self.n_threads) as threads, ops.using(self.device):

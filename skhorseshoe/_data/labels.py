@@ -47,8 +47,7 @@ def check_labels(y, name="y"):
 
 
 def nullable_type(y):
-    """NumPy's type for nullable pandas labels, a column or a table of one, which scikit-learn would make floats; None
-    for other labels."""
+    """NumPy's type for nullable pandas labels, which scikit-learn makes floats; None for other labels."""
     dtype = getattr(_dtype_of(y), "numpy_dtype", None)
     return dtype if dtype is not None and dtype.kind in "biu" else None
 

@@ -34,8 +34,7 @@ class Groups(NamedTuple):
     columns: tuple | None = None
 
     def factors(self):
-        """Of each factor the codes of rows (n,), the number of levels, the scale of the prior, and the column of a
-        slope or None."""
+        """Of each factor: codes of rows (n,), number of levels, scale of the prior, and column of a slope or None."""
         if self.levels is None:
             return [(self.codes, self.n, self.scale, None)]
         columns = zip(self.levels.T, self.scale, self.columns or (None,) * len(self.scale), strict=True)

@@ -240,8 +240,7 @@ class Rows:
         return self.columns.gradient(sums[:, : self.shape[1] + self.columns.fit_intercept])[0]
 
     def sums_by_group(self, weight, codes, n_groups):
-        """Sums of weight_i (x_i, 1) over the rows of each group, in columns of X; (n_groups, p + 1). weight, codes :
-        (n,)."""
+        """Sums of weight_i (x_i, 1) by group, in columns of X; (n_groups, p + 1). weight, codes : (n,)."""
         return self.ops.sums_by_group(self.held[0], codes, n_groups, weight)
 
     @cached_property
@@ -374,7 +373,6 @@ class Rows:
         return choose(self, fixed, widths, for_fused, n_splits, n_columns)
 
     def line(self, beta, direction, steps, shift=None, own=None):
-        """Log-likelihoods at beta + step direction, for the steps (n_chains, k) of each chain; (n_chains, k). beta,
-        direction : as in ``score``."""
+        """Log-likelihoods at beta + step direction, for steps (n_chains, k). beta, direction : of ``score``."""
         beta, direction = map(self._translate.of_X, (beta, direction))
         return self._total(Segment.line, beta, direction, steps, shift=self._shifted(shift), own=own)[0]

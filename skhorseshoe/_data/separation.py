@@ -84,8 +84,7 @@ def separates_within(X, y, codes, mean, sd):
 
 
 def _programme(rows, margin, total=0.0):
-    """The solution for the plane with no side negative that maximises ``total`` @ plane, or, with margin 1, the
-    smallest side. rows : (m, q), signed."""
+    """The plane with no side negative that maximises ``total`` @ plane or, with margin 1, the least side of rows."""
     return linprog(
         -np.append(np.zeros(rows.shape[1]) + total, margin),
         A_ub=np.hstack([-rows, np.full((len(rows), 1), margin)]),

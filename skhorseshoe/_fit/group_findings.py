@@ -66,8 +66,7 @@ def are_fixed(findings):
 
 
 def of_means(rows, effects, names):
-    """A list of at most one ``Finding`` for each factor. rows : ``Rows``. effects : their posterior means, as a model
-    has them. names : of columns."""
+    """At most one ``Finding`` for each factor. effects : their posterior means, as of a model. names : of columns."""
     by_factor = effects.items() if isinstance(effects, dict) else [(None, effects)]
     pairs = zip(by_factor, rows.groups.factors(), strict=True)
     return [

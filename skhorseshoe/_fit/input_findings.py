@@ -102,8 +102,7 @@ def weights_in_words(data, size):
 
 
 def of_columns(rows, rounded, names, standardize):
-    """The findings about the scale of the columns. rounded : as in ``OneSidedColumns``. names : of the columns of X, an
-    array."""
+    """The findings about scales of columns. rounded : as in ``OneSidedColumns``. names : of X's columns, an array."""
     findings, columns, dtype = [], rows.columns, np.promote_types(rows.dtype, np.float32)  # dtype of the passes
     distance = rows.distance.copy()
     distance[rounded] = 1 / np.finfo(np.float64).eps

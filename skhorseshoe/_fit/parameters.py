@@ -132,8 +132,7 @@ def sweeps_or_default(n_iter):
 
 
 def column_mask(unpenalized, names):
-    """``unpenalized``, which holds names, indices or a mask of bool, as a mask (p,) of bool. names : of the p
-    columns."""
+    """``unpenalized``, which holds names, indices or a mask, as a mask (p,) of bool. names : of the p columns."""
     p = len(names)
     mask = np.zeros(p, bool)
     if unpenalized is None:

@@ -147,8 +147,7 @@ def can_tune(params):
 
 
 def fits_prior_coordinates(params, data):
-    """Whether "hmc" takes the coordinates of the prior: with a slab and clearly more columns than rows, but not on a
-    cluster."""
+    """Whether "hmc" takes the coordinates of the prior: a slab, clearly more columns than rows, and no cluster."""
     return data.more_columns and params.slab_scale is not None
 
 

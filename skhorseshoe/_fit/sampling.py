@@ -92,8 +92,7 @@ def _checkpoint(params, what, key, device):
 
 
 def _go(run, params, checkpoint, callbacks):
-    """Run to the end; returns the seconds that a sweep of the second half has taken, when all kernels are compiled; 0.0
-    if there was none."""
+    """Run to the end; returns seconds a sweep of the second half, when all kernels are compiled, or 0.0."""
     log, first = reporter_of(run, params.verbose), run.sweep
     marks = 2 * [(0, time.monotonic())]  # sweeps of this fit, about twice as many each time, and when they were done
 

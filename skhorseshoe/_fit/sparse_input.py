@@ -28,8 +28,7 @@ def array_if_as_small(X):
 
 
 def stored_columns(X, unpenalized):
-    """The columns that hold something or are unpenalised, ascending, one at least; None where X is an array or has most
-    of them."""
+    """The columns that hold something or are unpenalised, ascending; None where X is an array or has most of them."""
     if not issparse(X):
         return None
     is_stored = unpenalized.copy()

@@ -29,8 +29,7 @@ def earlier(model):
 
 
 def check_same(saved, now):
-    """Raise a ValueError that names the differences if data or parameters have changed since the chains began. now : of
-    ``dependencies``."""
+    """Raise a ValueError that names what has changed since the chains began. now : of ``dependencies``."""
     if different := differences(saved["what"], now):
         raise ValueError(
             "warm_start=True continues the chains of the last fit, but these have changed since: "

@@ -30,8 +30,7 @@ class Block:
         return law(state)
 
     def judged(self):
-        """The unknowns (n_chains, k) in which chains must agree before burn-in ends, but for those behind beta; or
-        None."""
+        """Unknowns (n_chains, k) in which chains must agree before burn-in ends, but for those behind beta; or None."""
 
     def values(self, state):
         """The values of a draw, which ``draws_of`` takes; a tuple of arrays of the host. state : of the chains."""
@@ -70,8 +69,7 @@ class Block:
         """Hold the unknowns as they are at beta (n_chains, q), whatever beta becomes."""
 
     def followed(self, reference, spare):
-        """The first reference, after ``stay``, with the unknowns of the block free to follow. spare : as in
-        ``Rows.gram``."""
+        """The first reference, after ``stay``, with the block free to follow. spare : as in ``Rows.gram``."""
         return reference
 
     def set_reference(self, point):

@@ -164,8 +164,7 @@ class RowsWithCutPoints(OtherRows):
         return H
 
     def information(self, beta, spare=(), effects=None):
-        """The Fisher information averaged over the rows of beta (m, q + K - 2). effects : of groups (n_groups, m), or
-        None."""
+        """The Fisher information averaged over the rows of beta (m, q + K - 2). effects : (n_groups, m), or None."""
         if effects is not None:
             weight, with_own, of_own = self.terms_of_information(beta, effects)
             return self.bordered(self.rows.gram(weight=weight), with_own, of_own)

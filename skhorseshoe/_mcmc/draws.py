@@ -183,8 +183,7 @@ def _in_a_row(coef, intercept, tau):
 
 
 def keep_every_second(values, n):
-    """Give up the first, the third, ... of n draws (n_chains, room, ...), in place: draw by draw, since a copy would
-    double the memory."""
+    """Give up the first, the third, ... of n draws (n_chains, room, ...), draw by draw: a copy would need memory."""
     for i in range(n // 2):
         values[:, i] = values[:, 2 * i + 1]
 

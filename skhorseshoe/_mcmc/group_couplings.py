@@ -54,6 +54,5 @@ class Couplings:
         return np.ascontiguousarray(-IterativePrecision(self).solve(b, 0.0 * b).T * unit)
 
     def response(self, factor, precision):
-        """How the most likely effects of a factor follow those of the others (n, n_effects). precision : that of its
-        effects (n, 1)."""
+        """How the most likely effects of a factor follow others (n, n_effects). precision : of its effects (n, 1)."""
         return (self.between[factor.part] * (-1.0 / precision)).tocsr()

@@ -79,16 +79,14 @@ def log_determinant(L):
 
 
 def log_prior(inverse_root, scales):
-    """log p(Sigma) up to a constant (...). inverse_root : (q, q, ...), that of the lower triangular root of Sigma.
-    scales : A (q,)."""
+    """log p(Sigma) up to a constant (...). inverse_root : (q, q, ...), of the root of Sigma. scales : A (q,)."""
     diagonal, q = (inverse_root**2).sum(axis=0), len(scales)  # of Omega
     of_diagonal = np.log((scales**-2 + NU * diagonal.T).T).sum(axis=0)
     return (NU + 2 * q) * log_determinant(inverse_root) - (NU + q) / 2 * of_diagonal
 
 
 def draw_root(effects, root, scales, ops, keys, t):
-    """The root of Sigma given effects (q, n_groups, n_chains), drawn by way of a, with the root before. keys : q of
-    them."""
+    """The root of Sigma given effects (q, n_groups, n_chains), by way of a, with the root before. keys : q."""
     q, n, n_chains = effects.shape
     scatter, diagonal = np.einsum("inc,jnc->ijc", effects, effects), (inverse(root) ** 2).sum(axis=0)
     T, ones = np.zeros(root.shape), np.ones(n_chains)  # upper triangular, T T' ~ Wishart(nu + q - 1 + n, I)

@@ -135,8 +135,7 @@ class GroupEffects(Block):
             self.known.add_pass(beta, predictors)
 
     def next_information(self, spare):
-        """The information of beta (q, q) with u following along the map that ``set_reference`` will take, by the
-        averages."""
+        """The information of beta (q, q) with u following along the map that ``set_reference`` will take."""
         if not self.averages.n:
             self._add_to_averages()
         H, along, h = self.averages.information(self.rows.rows, self.factors, spare, self.families)

@@ -172,8 +172,7 @@ class GroupState(NamedTuple):
 
 
 class MapAverages:
-    """Averages over states of the chains, from which the maps of all factors are computed. saved : what ``arrays``
-    gave, or None."""
+    """Averages over states of the chains, from which the maps of all factors come. saved : of ``arrays``, or None."""
 
     def __init__(self, saved=None):
         self.n = 0

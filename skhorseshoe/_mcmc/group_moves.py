@@ -59,8 +59,7 @@ def move_effects_and_scale(block, beta, tau_sq_inv, t):
 
 
 def move_factor(block, factor, given, beta, tau_sq_inv, t):
-    """Move u and s of a factor, given the rest: c, by which all of the rest is to be multiplied. Other factors of the
-    block are multiplied already."""
+    """Move u and s of a factor: c, by which all else is to be multiplied, as other factors are already."""
     ops, key, effects = block.ops, factor.key, block.effects[factor.part]
     information = np.ascontiguousarray(factor.map.precision[:, 0])
     factor.row_groups.move_effects(effects, given, factor.scale**-2.0, information, t, key)

@@ -9,8 +9,7 @@ _ARRAYS, _SAVED = ("beta", "factor", "grown"), "group_known_"
 
 
 class Given(NamedTuple):
-    """Predictors of rows, values (n, n_chains) times factor (n_chains,); and parameters of the likelihood's own
-    (n_chains, k), or None."""
+    """Predictors of rows, values (n, n_chains) times factor (n_chains,), and own parameters (n_chains, k) or None."""
 
     values: object
     factor: object

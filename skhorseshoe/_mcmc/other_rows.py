@@ -2,8 +2,7 @@
 
 
 class OtherRows:
-    """What stands before ``rows``. What a class does not have is theirs, and what it has is as of ``Rows``, unless it
-    says otherwise."""
+    """Stands before ``rows``: what a class does not have is theirs, and its methods are as of ``Rows``."""
 
     def __init__(self, rows):
         self.rows = rows

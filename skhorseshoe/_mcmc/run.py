@@ -231,8 +231,7 @@ class Run:
         return f"fit was interrupted {done} {twice}{torn}"
 
     def arrays(self):
-        """Everything but the draws that a later ``Run`` on the same problem needs to go on: NumPy arrays and numbers in
-        nested dicts."""
+        """All but the draws that a later ``Run`` on this problem needs to go on: arrays and numbers in nested dicts."""
         return {
             "n_iter": self.done,
             "target_ess": self.target,

@@ -71,6 +71,5 @@ class OneUtility(OneClass):
 
 
 def one_class(place, n_predictors):
-    """The likelihood of a class with so many linear predictors. place : among those without an order; of ordered ones
-    "lowest" or "between"."""
+    """The likelihood of a class. place : among those without an order; of ordered ones "lowest" or "between"."""
     return BetweenCuts(place == "lowest") if isinstance(place, str) else OneUtility(place, n_predictors)

@@ -44,8 +44,7 @@ def is_foreign(error):
 
 
 def path_of(value, name):
-    """The absolute path, with ``~`` expanded; a TypeError or ValueError if it cannot be used. name : of the
-    parameter."""
+    """The absolute path, with ``~`` expanded; a TypeError or ValueError if it is of no use. name : of the parameter."""
     try:
         path = Path(value).expanduser().absolute()  # the working folder may change meanwhile
         with suppress(FileNotFoundError, NotADirectoryError, PermissionError):

@@ -18,8 +18,7 @@ _SOON, _MINUTE = 10.0, 60.0  # seconds after which it logs a line in any case if
 
 
 def visible(verbose):
-    """A context in which the logger's lines are shown, by the application's handlers and at its level for this logger,
-    if it has set any."""
+    """A context in which the logger's lines are shown, by the application's handlers and level if it has set any."""
     return _heard if verbose else nullcontext()
 
 

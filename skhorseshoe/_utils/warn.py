@@ -41,8 +41,7 @@ def warn_once(message, category, cause):
 
 
 def fold_of():
-    """Which fit of a scikit-learn search, cross-validation, threshold tuning or calibration this is, in words; "" for a
-    fit by itself."""
+    """Which fit of a search, cross-validation, threshold tuning or calibration this is, in words; "" if none."""
     for frame in _callers():
         if _module_of(frame) == _VALIDATION or frame.f_code.co_name in _FOLDS:
             variables = frame.f_locals
