@@ -212,15 +212,23 @@ class Rows:
         if effects is None and len(beta) > _POINTS_AT_A_TIME:
             parts = (beta[points] for points in cut(0, len(beta), _POINTS_AT_A_TIME))
             return sum(self.row_information(part) * (len(part) / len(beta)) for part in parts)
-        predictors, weight = self.predictors(beta), np.empty(self.n)
-        for block in cut(0, self.n, _ROWS_AT_A_TIME):
-            eta = predictors[block].astype(np.float64)
-            if self.offset is not None:
-                eta += self.offset[block, None]
-            if effects is not None:
-                eta += effects[self.groups.codes[block]]
+        weight = np.empty(self.n)
+        for block, eta in self.linear_predictors(beta, _ROWS_AT_A_TIME, effects):
             weight[block] = self.likelihood.information(eta).mean(axis=1)
         return weight * (self.weight if len(self.weight) else 1.0)
+
+    def linear_predictors(self, beta, n_at_a_time, effects=None):
+        """Yields slices of rows, and their linear predictors at points beta (m d, q), float64; (rows, m d). effects :
+        as in ``row_information``."""
+        predictors, d = self.predictors(beta), self.likelihood.n_predictors
+        for block in cut(0, self.n, n_at_a_time):
+            eta = predictors[block].astype(np.float64)
+            if self.offset is not None:
+                by_point = eta.reshape(len(eta), -1, d)
+                by_point += self.offset[block].reshape(len(eta), 1, -1)
+            if effects is not None:
+                eta += effects[self.groups.codes[block]]
+            yield block, eta
 
     def information_by_rows(self, beta, effects=None):
         """These rows and beta (m, q), ``row_information`` where there is an offset or effects, and None: the first
@@ -234,14 +242,15 @@ class Rows:
         self.score(beta, shift, any_own)  # leaves x beta in shift.predictors
         return shift.predictors
 
-    def weighted_sum(self, weight):
-        """Sums of weight_i x_i over all rows, for the sampler's columns (q,). weight : (n,)."""
-        sums = self.ops.sums_by_group(self.held[0], np.zeros(self.n, np.int32), 1, weight)
-        return self.columns.gradient(sums[:, : self.shape[1] + self.columns.fit_intercept])[0]
-
     def sums_by_group(self, weight, codes, n_groups):
         """Sums of weight_i (x_i, 1) by group, in columns of X; (n_groups, p + 1). weight, codes : (n,)."""
         return self.ops.sums_by_group(self.held[0], codes, n_groups, weight)
+
+    def sampler_sums(self, weight, codes, n_groups):
+        """The same of the sampler's columns (n_groups, q), and of the weights (n_groups, 1)."""
+        sums = self.sums_by_group(weight, codes, n_groups)
+        of_columns = self.columns.gradient(sums[:, : self.shape[1] + self.columns.fit_intercept])
+        return np.ascontiguousarray(of_columns), sums[:, -1:].copy()
 
     @cached_property
     def one_sided_columns(self):

@@ -11,7 +11,6 @@ import numpy as np
 
 from .._backends.line_moves import choose
 from .._model.multinomial_probit import MultinomialProbit
-from .._utils.memmap import cut
 from .other_rows import OtherRows
 
 _POINTS_OF_INFORMATION = 8  # most points at which the information of rows is averaged
@@ -140,11 +139,10 @@ class RowsOfContrasts(OtherRows):
 
     def information_by_rows(self, beta):
         """Those of a contrast on average."""
-        weight, predictors = np.empty(self.n), self.rows.predictors(side_by_side(_few(beta), self.d))
-        for some in cut(0, self.n, _ROWS_AT_A_TIME):
-            eta = predictors[some].reshape(len(predictors[some]), -1, self.d).astype(np.float64)
-            eta = eta if self.offset is None else eta + self.offset[some, None]
-            weight[some] = np.trace(information_of_rows(self.likelihood, eta), axis1=1, axis2=2) / self.d
+        weight = np.empty(self.n)
+        for some, eta in self.rows.linear_predictors(side_by_side(_few(beta), self.d), _ROWS_AT_A_TIME):
+            of_rows = information_of_rows(self.likelihood, eta.reshape(len(eta), -1, self.d))
+            weight[some] = np.trace(of_rows, axis1=1, axis2=2) / self.d
         weight *= self.rows.weight if len(self.rows.weight) else 1.0
         return self.rows, side_by_side(beta[:1], self.d), weight, None
 

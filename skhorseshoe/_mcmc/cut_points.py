@@ -174,7 +174,9 @@ class RowsWithCutPoints(OtherRows):
 
     def bordered(self, H, with_own, of_own):
         """The information of coefficients (q, q) and theta. with_own, of_own : as ``terms_of_information`` gives."""
-        return self._joined(H, [self.rows.weighted_sum(np.ascontiguousarray(w)) for w in with_own.T], of_own)
+        in_one = np.zeros(self.n, np.int32), 1
+        both = [self.rows.sampler_sums(np.ascontiguousarray(w), *in_one)[0][0] for w in with_own.T]
+        return self._joined(H, both, of_own)
 
     def _joined(self, H, both, of_own):
         """The information of coefficients (q, q), of these and theta (K - 2, q), and of theta, as one matrix."""
@@ -187,11 +189,10 @@ class RowsWithCutPoints(OtherRows):
         k, m, of_rows = self.n_own, len(beta), self.rows.weight if len(self.rows.weight) else np.ones(self.n)
         weight, both, of_theta = np.zeros(self.n), np.zeros((self.n, k)), np.zeros((k, k))
         for points in cut(0, m, _POINTS_AT_A_TIME):
-            predictors, gaps = self.predictors(beta[points]).astype(np.float64), self.own.gaps(beta[points])
-            predictors += 0.0 if self.offset is None else self.offset[:, None]
-            predictors += 0.0 if effects is None else effects[self.groups.codes, points]
-            for some in cut(0, self.n, _ROWS_AT_A_TIME):
-                of_eta, with_own, of_own = terms_of_rows(self.likelihood, gaps, predictors[some], of_rows[some])
+            coef, gaps = np.ascontiguousarray(beta[points, : self.q]), self.own.gaps(beta[points])
+            at_points = None if effects is None else effects[:, points]
+            for some, eta in self.rows.linear_predictors(coef, _ROWS_AT_A_TIME, at_points):
+                of_eta, with_own, of_own = terms_of_rows(self.likelihood, gaps, eta, of_rows[some])
                 weight[some] += of_eta[:, 0]
                 both[some] += with_own
                 of_theta += of_own

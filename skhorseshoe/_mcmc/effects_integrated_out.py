@@ -30,7 +30,8 @@ class MarginalPrecision:
     def __init__(self, precision, effects):
         self.precision, self.effects, self.H, self.noise = precision, effects, precision.H.copy(), precision.noise
         self.work = precision.work
-        self.sizes, self.sums = effects.rows.sums_of_groups()  # n_g (n_groups, 1); m_g (n_groups, q)
+        rows, groups = effects.rows, effects.rows.groups
+        self.sums, self.sizes = rows.sampler_sums(np.ones(rows.n), groups.codes, groups.n)  # m_g (n_groups, q); n_g
         self._sum_products()
 
     def _sum_products(self):

@@ -221,14 +221,13 @@ class MapAverages:
     def maps(self, rows, factors, families=()):
         """A (n_effects, q), b (n_effects, q) and h (n_effects, 1); and the ``Couplings`` of several factors, or None.
         rows : ``Rows``."""
-        weight, q, parts = self.weight / self.n, rows.shape[1] + rows.columns.fit_intercept, []
+        weight, parts = self.weight / self.n, []
         for factor in factors:
             codes, of_rows = factor.row_groups.codes, factor.times_slope(weight)
-            sums = rows.sums_by_group(of_rows, codes, factor.n)
-            h = sums[:, -1:].copy()
+            sums, h = rows.sampler_sums(of_rows, codes, factor.n)
             if factor.slope is not None:
                 h = np.bincount(codes, factor.times_slope(of_rows), factor.n)[:, None]
-            parts.append((rows.columns.gradient(sums[:, :q]), h))
+            parts.append((sums, h))
         products, h = (np.concatenate(of_all) for of_all in zip(*parts, strict=True))
         if np.ndim(self.with_own):
             sums = [f.row_groups.sums(np.ascontiguousarray(self.with_own / self.n, f.dtype)) for f in factors]

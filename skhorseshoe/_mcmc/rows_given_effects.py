@@ -7,8 +7,6 @@ sampler gets log p(y, u | beta, s) as a function of beta, its gradient, and the 
 costs acceptance and nothing else.
 """
 
-import numpy as np
-
 from .cut_points import Holding
 from .group_map import MapAverages
 from .known_predictors import KnownPredictors
@@ -82,9 +80,3 @@ class RowsGivenEffects(OtherRows):
         rows, beta, weight, _ = self.rows.information_by_rows(at.beta, block.of_rows(at.effects))
         averages = MapAverages.of((0.0, None, None), at)
         return rows, beta, weight, [(unit.codes, unit.rooted(averages)) for unit in block.units]
-
-    def sums_of_groups(self):
-        """The number of rows of each group (n_groups, 1), and the sums of their columns (n_groups, q)."""
-        sums = self.rows.sums_by_group(np.ones(self.n), self.groups.codes, self.groups.n)
-        q = self.shape[1] + self.columns.fit_intercept
-        return sums[:, -1:].copy(), np.ascontiguousarray(self.columns.gradient(sums[:, :q]))
