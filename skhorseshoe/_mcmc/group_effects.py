@@ -154,29 +154,22 @@ class GroupEffects(Block):
     def begin_sweep(self, beta):
         """``set_origin``, and the log-density (n_chains,) and its gradient (n_chains, q) there."""
         self.set_origin(beta)
-        known, m = self.known, self.n_chains
-        if self.rows.takes_fused_calls:
-            return self._begin_fused_sweep(beta)
-        if not known.are_of(beta):
-            known.begin(beta, self.rows.predictors(beta))
-        self._recall()
-        common = None
+        known, m, points = self.known, self.n_chains, beta
         if self.along is not None:  # one pass finds the gradient at the point of the map too
-            if self.point_predictors is None:
+            points = np.concatenate([beta, np.tile(self.point, (m, 1))])
+        if self.rows.takes_fused_calls:
+            known.last = None
+            self.fused.begin(beta)
+            loglik, score = self.ops.fused_score(self.rows, points)
+        else:
+            if not known.are_of(beta):
+                known.begin(beta, self.rows.predictors(beta))
+            self._recall()
+            if self.along is not None and self.point_predictors is None:
                 self.point_predictors = self.rows.predictors(self.point[None])
-            beta, common = np.concatenate([beta, np.tile(self.point, (m, 1))]), self.point_predictors[:, 0]
-        loglik, score, _ = self.rows.score_and_predictors(beta, known, common)
+            common = None if self.along is None else self.point_predictors[:, 0]
+            loglik, score, _ = self.rows.score_and_predictors(points, known, common)
         self.reference_score = score[m:]  # (n_chains, q) at the point of the map, with u that has followed to there
-        return loglik[:m], score[:m]
-
-    def _begin_fused_sweep(self, beta):
-        """As ``begin_sweep``, and the laws of the sweep read rows in fused calls."""
-        self.known.last, m = None, self.n_chains
-        self.fused.begin(beta)
-        if self.along is not None:
-            beta = np.concatenate([beta, np.tile(self.point, (m, 1))])
-        loglik, score = self.ops.fused_score(self.rows, beta)
-        self.reference_score = score[m:]
         return loglik[:m], score[:m]
 
     def set_origin(self, beta):

@@ -70,10 +70,10 @@ def move_factor(block, factor, given, beta, tau_sq_inv, t):
 
     uniform = ops.uniform((len(beta), 2 * N_UNIFORMS), key, t, GROUP_LINE_PURPOSE)
     factor.lines.hold(block.followed_beside(factor, beta), effects, scale)
-    first, scale, _, loglik = _slice(factor, given, effects, ScaleLine(factor, scale), 0, uniform[:, :N_UNIFORMS], ops)
+    first, scale, _, loglik = _slice(factor, given, effects, scale, None, uniform[:, :N_UNIFORMS], ops)
     others = [one for one in block.units if one is not factor]
-    line = LineWithBeta(factor, scale, BetaAndOthers(block, beta, tau_sq_inv, others))
-    last, factor.scale, c, _ = _slice(factor, given, effects, line, 1, uniform[:, N_UNIFORMS:], ops, loglik)
+    rest = BetaAndOthers(block, beta, tau_sq_inv, others)
+    last, factor.scale, c, _ = _slice(factor, given, effects, scale, rest, uniform[:, N_UNIFORMS:], ops, loglik)
     factor.steps += 1, (first**2).mean(), (last**2).mean()
     for other in others:
         other.grow(c)
@@ -81,30 +81,15 @@ def move_factor(block, factor, given, beta, tau_sq_inv, t):
     return c
 
 
-class ScaleLine:
-    """The line from s to e^r s, which u follows. factor : ``Factor``. scale : s (n_chains,)."""
-
-    def __init__(self, factor, scale):
-        self.scale, self.n_groups, self.prior_scale = scale, factor.n, factor.prior_scale
-
-    def at(self, r):
-        """s, c, the factor of beta and tau, and the terms of the log-density beside those of u and rows; each as r (k,
-        n_chains)."""
-        scale = np.exp(r) * self.scale
-        return scale, np.ones(r.shape), (1 - self.n_groups) * r + log_half_cauchy((scale / self.prior_scale) ** 2)
-
-
-class LineWithBeta(ScaleLine):
-    """The line on which beta and tau move too, to c beta and c tau, and u and s of other factors, to c u and c s."""
-
-    def __init__(self, factor, scale, rest):
-        super().__init__(factor, scale)
-        self.rest = rest
-
-    def at(self, r):
-        scale, _, terms = super().at(r)
-        c_sq = (1.0 + scale**2) / (1.0 + self.scale**2)
-        return scale, np.sqrt(c_sq), terms + self.rest.log_density(c_sq)
+def along_line(r, factor, scale, rest):
+    """e^r s with s the ``scale`` (n_chains,), c, and the terms of the log-density beside those of u and rows; each as r
+    (k, n_chains). rest : ``BetaAndOthers``, which are multiplied by c, or None, with c 1."""
+    new = np.exp(r) * scale
+    terms = (1 - factor.n) * r + log_half_cauchy((new / factor.prior_scale) ** 2)
+    if rest is None:
+        return new, np.ones(r.shape), terms
+    c_sq = (1.0 + new**2) / (1.0 + scale**2)
+    return new, np.sqrt(c_sq), terms + rest.log_density(c_sq)
 
 
 class BetaAndOthers:
@@ -121,12 +106,12 @@ class BetaAndOthers:
         return sum((other.log_density_grown(c_sq) for other in self.others), own)
 
 
-def _slice(factor, given, effects, line, number, uniform, ops, loglik=None):
+def _slice(factor, given, effects, scale, rest, uniform, ops, loglik=None):
     """A slice step from r = 0 for each chain (``_backends/line_moves.py``), with effects that follow in place: r, s,
-    c and the log-likelihoods there. number : of the line. loglik : at 0, or None."""
-    proposals, _ = ops.proposals(uniform, factor.widths[number : number + 1])
+    c and the log-likelihoods there. scale, rest : as in ``along_line``. loglik : at 0, or None."""
+    proposals, _ = ops.proposals(uniform, factor.widths[:1] if rest is None else factor.widths[1:])
     r = proposals.T
-    scale, c, terms = line.at(r)
+    scale, c, terms = along_line(r, factor, scale, rest)
     taken, loglik = factor.lines.step(given, scale, c, terms, uniform[:, 0], effects, loglik)
     at = taken, np.arange(len(uniform))
     return r[at], scale[at], c[at], loglik.copy()

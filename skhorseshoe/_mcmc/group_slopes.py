@@ -185,7 +185,7 @@ class SlopesOfFactor:
             if by_prior != held:
                 self.lines.hold(laws[by_prior], own, inverse(self.root))
                 held = by_prior
-            root, inverse_root, c, terms = CovarianceLine(self, self.kinds[k], rest).at(r)
+            root, inverse_root, c, terms = self._at(self.kinds[k], r, rest)
             taken, loglik = self.lines.step(given, inverse_root, c, terms, uniform[:, 0], own, loglik)
             at = taken, np.arange(m)
             # In C order: NumPy 1 rounds powers of strided arrays, such as scales, by where the result lies in memory.
@@ -193,6 +193,37 @@ class SlopesOfFactor:
             self.steps[:, by_prior, k] += 1, (moved**2).mean()
         self._tell()
         return c
+
+    def _at(self, kind, r, rest):
+        """At r (n_steps, n_chains): the root of Sigma and its inverse (q, q, n_steps, n_chains), c, the factor
+        of beta and tau, and the terms of the log-density beside those of effects and rows.
+
+        kind : "row" and its number twice; "entry" of the root on its diagonal, or what row j gets of row k; "all" for
+        the root, with ``rest``, ``BetaAndOthers``.
+        """
+        root, terms = self._moved(*kind, r)
+        inverse_root, c = inverse(root), np.ones(r.shape)
+        terms = terms + log_prior(inverse_root, self.prior_scales) - self.n * log_determinant(root)
+        if kind[0] == "all":
+            variance = np.einsum("ikc,jkc,ij->c", self.root, self.root, self.mean_square)  # v
+            c = np.sqrt((1.0 + np.exp(2 * r) * variance) / (1.0 + variance))
+            terms = terms + rest.log_density(c**2)
+        return root, inverse_root, c, terms
+
+    def _moved(self, kind, j, k, r):
+        """The root of Sigma at r (n_steps, n_chains), and the logarithm of the Jacobian."""
+        q = self.q
+        root = np.broadcast_to(self.root[:, :, None], (q, q, *r.shape)).copy()
+        if kind == "all":
+            return root * np.exp(r), q * (q + 1) * r
+        if kind == "row":
+            root[j] *= np.exp(r)
+            return root, (q + 1) * r
+        if j == k:
+            root[k, k] *= np.exp(r)
+            return root, (1 + q - k) * r
+        root[j] += r * root[k]
+        return root, 0.0
 
     def _lines_of(self, t):
         """The lines of a sweep: whether b follows Sigma by the prior alone, and the number of the line."""
@@ -243,45 +274,6 @@ class SlopesOfFactor:
             one.family = self
         self._set_directions(self.directions)
         self._tell()
-
-
-class CovarianceLine:
-    """The line from Sigma to S Sigma S', which effects follow.
-
-    family : ``SlopesOfFactor``. kind : "row" and its number twice; "entry" of the root on its diagonal, or what row j
-    gets of row k; "all" for the root, with ``rest``, ``BetaAndOthers``.
-    """
-
-    def __init__(self, family, kind, rest):
-        self.family, self.kind, self.rest = family, kind, rest
-
-    def _moved(self, r):
-        """The root of Sigma at r (n_steps, n_chains), and the logarithm of the Jacobian."""
-        (kind, j, k), q = self.kind, self.family.q
-        root = np.broadcast_to(self.family.root[:, :, None], (q, q, *r.shape)).copy()
-        if kind == "all":
-            return root * np.exp(r), q * (q + 1) * r
-        if kind == "row":
-            root[j] *= np.exp(r)
-            return root, (q + 1) * r
-        if j == k:
-            root[k, k] *= np.exp(r)
-            return root, (1 + q - k) * r
-        root[j] += r * root[k]
-        return root, 0.0
-
-    def at(self, r):
-        """At r (n_steps, n_chains): the root of Sigma and its inverse (q, q, n_steps, n_chains), c, the factor of beta
-        and tau, and the terms of the log-density beside those of effects and rows."""
-        family = self.family
-        root, terms = self._moved(r)
-        inverse_root, c = inverse(root), np.ones(r.shape)
-        terms = terms + log_prior(inverse_root, family.prior_scales) - family.n * log_determinant(root)
-        if self.kind[0] == "all":
-            variance = np.einsum("ikc,jkc,ij->c", family.root, family.root, family.mean_square)  # v
-            c = np.sqrt((1.0 + np.exp(2 * r) * variance) / (1.0 + variance))
-            terms = terms + self.rest.log_density(c**2)
-        return root, inverse_root, c, terms
 
 
 def slopes_to_predict(factors, families, rows):

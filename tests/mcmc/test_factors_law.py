@@ -119,9 +119,9 @@ def test_draws_with_two_factors_have_the_law_that_quadrature_gives(name, sampler
 
 def others_stay(right, *given):
     """The scales of other factors grow, and their prior is forgotten."""
-    line = right(*given)
-    line.rest.others = []
-    return line
+    rest = right(*given)
+    rest.others = []
+    return rest
 
 
 def their_prior_is_forgotten(right, shift, effects, ops, t, across):
@@ -141,7 +141,7 @@ def prior_of_parents_is_forgotten(right, square):
 @pytest.mark.parametrize(
     ("name", "owner", "attribute", "wrong"),
     [
-        ("crossed", group_moves, "LineWithBeta", others_stay),
+        ("crossed", group_moves, "BetaAndOthers", others_stay),
         ("crossed", group_factors.Shift, "move", their_prior_is_forgotten),
         ("nested", group_factors, "log_half_cauchy", prior_of_parents_is_forgotten),
     ],

@@ -137,12 +137,12 @@ def test_the_scale_of_groups_has_its_law_out_to_the_tails(name, sampler):
 
 @pytest.mark.slow
 def test_quadrature_sees_a_volume_that_one_group_forgets(monkeypatch):
-    right = group_moves.ScaleLine.at
+    right = group_moves.along_line
 
-    def forgetful(line, r):
-        *scale_and_c, terms = right(line, r)
+    def forgetful(r, *given):
+        *scale_and_c, terms = right(r, *given)
         return *scale_and_c, terms + r
 
-    monkeypatch.setattr(group_moves.ScaleLine, "at", forgetful)
+    monkeypatch.setattr(group_moves, "along_line", forgetful)
     name = "four groups of one class, a narrow prior"
     assert abs(deviations(name, run(name, "hmc", 250))).max() > 6.0

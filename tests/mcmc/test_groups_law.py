@@ -117,10 +117,11 @@ def sums_of_others(right, groups, values):
     return np.roll(right(groups, values), 1, axis=0)
 
 
-def jacobian_is_forgotten(right, line, r):
+def jacobian_is_forgotten(right, *given):
     """The volume by which the intercept and tau grow with s is left out."""
-    line.rest.n_free = 0
-    return right(line, r)
+    rest = right(*given)
+    rest.n_free = 0
+    return rest
 
 
 def reference_follows_beta(right, block, beta):
@@ -135,7 +136,7 @@ def reference_follows_beta(right, block, beta):
     ("sampler", "owner", "name", "wrong", "n_iter"),
     [
         ("gibbs", RowGroups, "sums", sums_of_others, 250),
-        ("hmc", group_moves.LineWithBeta, "at", jacobian_is_forgotten, 250),
+        ("hmc", group_moves, "BetaAndOthers", jacobian_is_forgotten, 250),
         ("hmc", GroupEffects, "begin_sweep", reference_follows_beta, 2000),
     ],
 )

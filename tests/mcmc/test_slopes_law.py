@@ -231,14 +231,14 @@ def test_each_line_of_a_sweep_begins_where_the_last_has_ended(monkeypatch):
     assert (family.widths[:, others] != group_slopes.first_widths(1, 3)).all()
 
 
-def their_jacobian_is_forgotten(right, line, r):
-    root, jacobian = right(line, r)
+def their_jacobian_is_forgotten(right, *given):
+    root, jacobian = right(*given)
     return root, 0.9 * jacobian
 
 
-def the_volume_of_effects_is_forgotten(right, line, r):
-    *law, terms = right(line, r)
-    return *law, terms + 0.3 * r * (line.kind[0] == "row")
+def the_volume_of_effects_is_forgotten(right, family, kind, r, rest):
+    *law, terms = right(family, kind, r, rest)
+    return *law, terms + 0.3 * r * (kind[0] == "row")
 
 
 def effects_do_not_know_one_another(right, rows, *law, mean=None):
@@ -258,8 +258,8 @@ def the_prior_of_cut_points_is_forgotten(right, *_):
     ("owner", "attribute", "wrong"),
     [
         (OwnParameters, "energy", the_prior_of_cut_points_is_forgotten),
-        (group_slopes.CovarianceLine, "_moved", their_jacobian_is_forgotten),
-        (group_slopes.CovarianceLine, "at", the_volume_of_effects_is_forgotten),
+        (group_slopes.SlopesOfFactor, "_moved", their_jacobian_is_forgotten),
+        (group_slopes.SlopesOfFactor, "_at", the_volume_of_effects_is_forgotten),
         (RowGroups, "move_effects", effects_do_not_know_one_another),
         (GroupEffects, "across", covariance_has_the_other_sign),
     ],
