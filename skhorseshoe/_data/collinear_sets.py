@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from .._utils.arrays import dense
 from .._utils.memmap import cut
-from .indicator_sets import IndicatorSet, find_indicator_sets
+from .indicator_sets import IndicatorSet, find_indicator_sets, joined
 
 _MOST_APART, _FEWEST_ROWS = 1000, 4  # most columns among which to look for sums, and for each rows of an array
 _FEWEST_STORED = 10  # numbers in a sparse column from which on its sums are no chance
@@ -74,9 +74,7 @@ def _find_shared_sets(rows, sets):
 
     The last level of each is a weighted sum of the others and of the levels of other such sets.
     """
-    columns, base, step = (
-        np.concatenate([getattr(each, name) for each in sets]) for name in ("columns", "base", "step")
-    )
+    columns, base, step = joined(sets)
     levels = _levels(rows, columns, base, step)
     sizes = np.array([len(each.columns) for each in sets])
     category, meet = np.repeat(np.arange(len(sets)), sizes), (levels.T @ levels).tocsr()

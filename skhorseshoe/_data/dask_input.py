@@ -94,9 +94,7 @@ def _classes(client, blocks, ends, params, given_y):
     labels, class_weight = np.unique(np.concatenate([labels for labels, _ in tallies])), params.class_weight
     levels = levels_of(params.ordered, _with_order(given_y, params.ordered), labels)
     classes, places = encode_labels(labels, levels=levels)
-    sums = np.stack(
-        [sum(sums[:, labels == label].sum(axis=1) for labels, sums in tallies) for label in classes], axis=1
-    )
+    sums = np.stack([sum(sums[:, labels == c].sum(axis=1) for labels, sums in tallies) for c in classes], axis=1)
     totals, by_class = sums[1], np.ones(len(classes))
     if class_weight is not None:
         by_class = weights.of_classes(class_weight, classes, classes, totals)

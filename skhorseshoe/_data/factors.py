@@ -172,9 +172,7 @@ def match_factors(of_fit, groups, n, are_new):
         match_groups(labels, given[name], are_new, called(name)) if name in given else new
         for name, labels in of_fit.items()
     ]
-    told = ", ".join(
-        f"{matched.told} ({name})" for name, matched in zip(of_fit, by_factor, strict=True) if matched.told
-    )
+    told = ", ".join(f"{one.told} ({name})" for name, one in zip(of_fit, by_factor, strict=True) if one.told)
     known, all_labels = np.sum([matched.counts for matched in by_factor], axis=0).tolist()
     codes, own = (np.stack([getattr(matched, name) for matched in by_factor], axis=1) for name in ("codes", "own"))
     names = {k: name for k, name in enumerate(of_fit) if name in given}

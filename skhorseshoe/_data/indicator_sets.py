@@ -96,6 +96,11 @@ def _sets_apart(is_level, share):
     return sets
 
 
+def joined(sets):
+    """The columns of all sets, their bases and their steps."""
+    return [np.concatenate([getattr(each, name) for each in sets]) for name in ("columns", "base", "step")]
+
+
 def level_sums(X, sets):
     """The smallest and the largest sum over the levels in a row, for each set; two arrays.
 
@@ -104,8 +109,7 @@ def level_sums(X, sets):
     low, high = np.full(len(sets), np.inf), np.full(len(sets), -np.inf)
     if not sets:
         return low, high
-    columns = np.concatenate([indicators.columns for indicators in sets])
-    base, step = (np.concatenate([getattr(indicators, name) for indicators in sets]) for name in ("base", "step"))
+    columns, base, step = joined(sets)
     first = np.cumsum([0, *(len(indicators.columns) for indicators in sets[:-1])])
     for rows in blocks(X):
         with device.context_of(X):

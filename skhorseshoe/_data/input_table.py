@@ -189,13 +189,11 @@ def as_rows(X):
 
 def _refuse_times(table):
     dtype = getattr(table.rows, "dtype", None)
-    if getattr(dtype, "kind", None) in ("m", "M"):
-        raise ValueError(f"X holds dates or durations (its dtype is {dtype}), not numbers. {TIMES_CURE}")
-    for name, dtype in zip(table.names, table.types, strict=True):
-        if dtype.startswith(_TIME_TYPES):
-            raise ValueError(
-                f"Column {name!r} holds dates or durations (its dtype is {dtype}), not numbers. {TIMES_CURE}"
-            )
+    found = [("X", dtype)] if getattr(dtype, "kind", None) in ("m", "M") else []
+    columns = zip(table.names, table.types, strict=True)
+    found += [(f"Column {name!r}", dtype) for name, dtype in columns if dtype.startswith(_TIME_TYPES)]
+    for what, dtype in found:
+        raise ValueError(f"{what} holds dates or durations (its dtype is {dtype}), not numbers. {TIMES_CURE}")
 
 
 def _check_room(table):

@@ -83,9 +83,7 @@ def _of_one_kind(objects, original=None, name="y", has_order=False):
         plain = [label.item() if isinstance(label, np.generic) else label for label in objects]  # NumPy would round
         array = np.array(objects.tolist())
         if array.dtype == object or array.tolist() != plain:
-            raise ValueError(
-                f"{name} holds whole numbers that are too large for an array to tell apart: give them as text."
-            )
+            raise ValueError(f"{name} holds whole numbers too large for an array to tell apart: give them as text.")
         return objects if original is None and name == "y" else array
     is_times = original is not None and all(issubclass(cls, np.datetime64 | np.timedelta64) for cls in kinds - {"text"})
     if is_times and kinds != {"text"}:

@@ -233,10 +233,6 @@ def _stack(a, b):
 
 ADD = dict.fromkeys((Segment.latent, Segment.score, Segment.line, Segment.gram, Segment.misplaced), _sums_of_parts)
 ADD |= dict.fromkeys((Segment.deviations, Segment.class_sizes, Segment.class_information), _sums_of_parts)
-ADD |= {
-    Segment.moments: _merge_moments,
-    Segment.information_moments: _merge_moments,
-    Segment.extremes: widest,
-    Segment.level_sums: widest,
-}
+ADD |= dict.fromkeys((Segment.moments, Segment.information_moments), _merge_moments)
+ADD |= dict.fromkeys((Segment.extremes, Segment.level_sums), widest)
 ADD |= {Segment.sample: _stack, Segment.checksum: _join}

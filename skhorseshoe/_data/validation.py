@@ -20,9 +20,7 @@ from .input_table import GIVE, LEVEL_TYPES, TIMES_CURE, read_X, table_of
 from .labels import check_labels
 
 _CURE = "Encode it first, for example with ColumnTransformer and OneHotEncoder in a Pipeline, or drop it."
-_BELONGING = (
-    " If the rows of one value belong together, as those of a patient, give it as groups: fit(X, y, groups=...)."
-)
+_BELONGING = " If rows of one value belong together, as those of a patient, give it as groups: fit(X, y, groups=...)."
 _MANY_TEXTS = 20  # fewest different texts in a column that may be labels of groups
 _SCALE = "Divide the column, take its logarithm, or drop it."
 _NUMBER_TYPES = ("int", "uint", "float", "bool", "double", "half", "sparse")
@@ -256,21 +254,20 @@ def refuse_merged(table, X):
 
 
 def _large_columns(table, X):
-    """Names and values of the columns that are not floats and have large numbers."""
+    """Yields names and values of the columns that are not floats and have large numbers."""
     original, names, types = table.rows, table.names, table.types
+    for j, (name, dtype) in enumerate(zip(names, types, strict=True)):
+        if dtype.startswith(_WHOLE_TYPES) and _is_large(X[:, [j]]):
+            column = original[name]
+            yield name, np.array(column.to_list(), object) if "int128" in dtype else np.asarray(column)
     if types:
-        large = (j for j in range(len(types)) if types[j].startswith(_WHOLE_TYPES) and _is_large(X[:, [j]]))
-        columns = ((names[j], types[j], original[names[j]]) for j in large)
-        return (
-            (name, np.array(column.to_list(), object) if "int128" in dtype else np.asarray(column))
-            for name, dtype, column in columns
-        )
+        return
     is_list = isinstance(original, list | tuple)
     original = original if issparse(original) else np.asarray(original, object if is_list else None)
-    if original.dtype.kind not in "iuO" or not _is_large(X):
-        return ()
-    original = original.tocsc() if issparse(original) else original
-    return ((j, original[:, [j]].data if issparse(original) else original[:, j]) for j in range(X.shape[1]))
+    if original.dtype.kind in "iuO" and _is_large(X):
+        original = original.tocsc() if issparse(original) else original
+        for j in range(X.shape[1]):
+            yield j, original[:, [j]].data if issparse(original) else original[:, j]
 
 
 def _is_large(X):

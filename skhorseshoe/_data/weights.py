@@ -20,21 +20,13 @@ _EQUAL = 1e-9  # relative difference of sums of equal weights, by rounding
 _SORTED_SIZE = 2**16  # largest X, in numbers, whose rows are sorted
 
 
-class Weighed(NamedTuple):
-    """Rows with their weights, without those of weight 0."""
-
-    counts: np.ndarray | None  # (n,) bool, whether a given row is among them; None if all are
-    y: np.ndarray  # places of labels among the classes, or ordered classes
-    weight: np.ndarray | None  # float64; None if all are 1
-    classes: np.ndarray
-    excess: "Excess"
-
-
 def weigh(y, sample_weight, class_weight, levels=None):
-    """``Weighed`` for checked labels. levels : as in ``encode_labels``."""
+    """Rows without those of weight 0, for checked labels: which given rows are among them (n,) bool, or None for all;
+    labels as places; weights, or None if all are 1; the classes; and the ``Excess``. levels : as in ``encode_labels``.
+    """
     if sample_weight is None and class_weight is None:
         classes, codes = encode_labels(y, levels=levels)
-        return Weighed(None, codes, None, classes, Excess(len(codes)))
+        return None, codes, None, classes, Excess(len(codes))
     try:
         weight = check_weights(device.to_host(sample_weight), y, copy=True)
     except OverflowError as error:
@@ -52,11 +44,11 @@ def weigh(y, sample_weight, class_weight, levels=None):
     row = np.flatnonzero(counts)[weight.argmax()]
     check_totals(np.bincount(codes, weight, n_classes), f"; the largest, in row {row}, is {weight.max():.3g}")
     weight = None if (weight == 1).all() else weight
-    return Weighed(None if counts.all() else counts, codes, weight, classes, excess(sums, by_class))
+    return None if counts.all() else counts, codes, weight, classes, excess(sums, by_class)
 
 
 def rows_that_count(counts, X, *others):
-    """The rows with ``Weighed.counts`` of X and of other arrays, or None."""
+    """The rows with ``counts``, of ``weigh``, of X and of other arrays, or None."""
     if counts is None:
         return X, *others
     _check_copy(X, counts.sum(), "Dropping the rows of weight 0")

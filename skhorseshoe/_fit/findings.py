@@ -144,10 +144,9 @@ def chains_of(fitted, names, rows, informative, seconds_per_sweep, worst):
     if worst is not None and worst.is_rough:
         columns = slice(coefficients.sum())
         max_rhat[columns], least[columns] = ROUGH_RHAT, ROUGH_ESS_PER_CHAIN * n_chains
-    is_all, burn_in, sweeps, stopped_by = fitted.moments_ is None, fitted.burn_in_, fitted.n_iter_, fitted.stopped_by_
-    quality = ChainQuality(
-        names, rhat, ess, n_chains, n_draws, is_all, burn_in, sweeps, stopped_by, seconds_per_sweep, max_rhat, least
-    )
+    sweeps = fitted.burn_in_, fitted.n_iter_, fitted.stopped_by_, seconds_per_sweep
+    length = n_chains, n_draws, fitted.moments_ is None, *sweeps
+    quality = ChainQuality(names, rhat, ess, *length, max_rhat, least)
     return quality._replace(are_sums_well=are_sums_well(fitted, rows, quality.failed, informative))
 
 

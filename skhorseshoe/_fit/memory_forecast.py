@@ -109,9 +109,8 @@ def _words_of(plan, draws, working_set, has_checkpoint):
     if has_checkpoint:
         words += f", and {size_text(draws)} to write or read the draws of the checkpoint"
     if plan.copied >= 2**20:
-        words += (
-            f", and has made a copy of X of {size_text(plan.copied)} (avoid it with a C-ordered float array, or CSR),"
-        )
+        copied = size_text(plan.copied)
+        words += f", and has made a copy of X of {copied} (avoid it with a C-ordered float array, or CSR),"
     return words
 
 

@@ -40,10 +40,8 @@ def open_rows(params, data, plan, threads):
         n, names = (len(labels[None]), ()) if levels is None else (len(levels), tuple(labels))
         groups = Groups(codes, n, scale, levels, names)
         if slopes is not None:
-            of_rows, each = (
-                np.ascontiguousarray(levels[codes][:, slopes.factors]),
-                np.arange(len(codes), dtype=np.int32),
-            )
+            each = np.arange(len(codes), dtype=np.int32)
+            of_rows = np.ascontiguousarray(levels[codes][:, slopes.factors])
             groups = Groups(each, len(codes), scale, of_rows, tuple(slopes.names), tuple(slopes.columns))
     placed, words = ops.place(X, params.n_chains, plan.settings.kind_on_device)
     if params.verbose and words:

@@ -94,9 +94,8 @@ def _described(params, data, seen, problem, blocks):
     """The attributes about the prior and the columns."""
     rows, fixed, tau_0, _ = problem
     columns = rows.columns
-    prior = describe_prior(
-        tau_0, fixed.slab_scale, columns.sd[: columns.n_shrunk], rows.size(), rows.rate(), rows.likelihood
-    )
+    sd = columns.sd[: columns.n_shrunk]
+    prior = describe_prior(tau_0, fixed.slab_scale, sd, rows.size(), rows.rate(), rows.likelihood)
     prior |= _said_before_data(rows, fixed, tau_0)
     if np.ndim(fixed.slab_scale):
         free = np.full(len(columns.order) - columns.n_shrunk, np.inf)

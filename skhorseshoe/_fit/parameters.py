@@ -162,9 +162,8 @@ def scales_of_prior(prior_scale, names, unpenalized):
         return scales
     if hasattr(prior_scale, "items"):  # a Series too, which goes by its labels
         keys, values = zip(*prior_scale.items(), strict=True) if len(prior_scale) else ((), ())
-        columns = numbers_in_fit(
-            keys, names, "prior_scale", f" Give names of a table, or indices from {-p} to {p - 1}."
-        )
+        cure = f" Give names of a table, or indices from {-p} to {p - 1}."
+        columns = numbers_in_fit(keys, names, "prior_scale", cure)
     else:
         is_list = isinstance(prior_scale, list | tuple) or np.ndim(prior_scale) == 1
         columns, values = range(p), list(prior_scale) if is_list else None

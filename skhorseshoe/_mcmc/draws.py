@@ -250,12 +250,8 @@ class Moments:
         """Over all chains, by name: ``n_draws`` of a chain; ``mean``, ``sd`` and ``prob_positive``, each (q,)."""
         mean, n_all = self.mean.mean(axis=0), len(self.mean) * self.n_draws
         squares = self.squares.sum(axis=0) + self.n_draws * ((self.mean - mean) ** 2).sum(axis=0)
-        return {
-            "n_draws": self.n_draws,
-            "mean": mean,
-            "sd": np.sqrt(squares / (n_all - 1)),
-            "prob_positive": self.positive.sum(axis=0) / n_all,
-        }
+        sd, positive = np.sqrt(squares / (n_all - 1)), self.positive.sum(axis=0) / n_all
+        return {"n_draws": self.n_draws, "mean": mean, "sd": sd, "prob_positive": positive}
 
     def arrays(self, prefix="all_"):
         """The arguments of ``restored``."""

@@ -321,9 +321,8 @@ class GroupEffects(Block):
     def judged(self):
         """log s (n_chains, n_factors), and correlations of slopes by Fisher's transformation."""
         logs = np.stack([np.log(factor.scale) for factor in self.factors], axis=1)
-        return np.column_stack(
-            [logs, *(np.arctanh(_LARGEST_CORRELATION * family.deviations()[1]) for family in self.families)]
-        )
+        correlations = (_LARGEST_CORRELATION * family.deviations()[1] for family in self.families)
+        return np.column_stack([logs, *map(np.arctanh, correlations)])
 
     def values(self, state):
         """u (n_effects, n_chains) and s (n_chains,), or of several factors (n_chains, n_factors), and behind these the
@@ -346,10 +345,8 @@ class GroupEffects(Block):
         return GroupDraws(n_chains, room, [factor.n for factor in self.factors], names, correlations, slopes)
 
     def prior(self):
-        scales = [float(factor.prior_scale / factor.sd) for factor in self.factors]
-        return {
-            "group_scale": scales[0] if self.levels is None else dict(zip(self.rows.groups.names, scales, strict=True))
-        }
+        scales, names = [float(factor.prior_scale / factor.sd) for factor in self.factors], self.rows.groups.names
+        return {"group_scale": scales[0] if self.levels is None else dict(zip(names, scales, strict=True))}
 
     def arrays(self):
         out = {"group_effects": self.effects, "group_held": self.n_held}

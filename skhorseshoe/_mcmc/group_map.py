@@ -148,10 +148,8 @@ def _laws(row_groups, given, scale, reach):
         moments.append(_moments(row_groups, given, mode, h, s))
     moments = np.moveaxis(np.array(moments), 0, -1)  # (2, n_groups, _SCALES)
     power = (moments[1, :, -1:] - moments[1, :, -2:-1]) / (t[-1] - t[-2])
-    return (
-        *np.ascontiguousarray(moments @ np.linalg.pinv(np.vander(t, 1 + _DEGREE, increasing=True)).T),
-        np.clip(power, 0.0, 1.0),
-    )
+    polynomials = moments @ np.linalg.pinv(np.vander(t, 1 + _DEGREE, increasing=True)).T
+    return *np.ascontiguousarray(polynomials), np.clip(power, 0.0, 1.0)
 
 
 def as_saved(value):
@@ -197,10 +195,8 @@ class MapAverages:
         if with_own is not None:
             self.with_own, self.of_own = self.with_own + with_own, self.of_own + of_own
         log_scale, self.beta = np.log(scale), self.beta + beta.mean(axis=0)
-        self.log_scale, self.square = (
-            self.log_scale + log_scale.mean(axis=-1),
-            self.square + (log_scale**2).mean(axis=-1),
-        )
+        self.log_scale = self.log_scale + log_scale.mean(axis=-1)
+        self.square = self.square + (log_scale**2).mean(axis=-1)
         if scale.ndim > 1:
             self.centre = self.centre + effects.mean(axis=1)
         self.partial = self.partial + partial

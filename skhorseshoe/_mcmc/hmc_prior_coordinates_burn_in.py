@@ -66,10 +66,10 @@ class PriorCoordinateChains(TunedChains):
 
     def _make_coordinates(self):
         rows, fixed, tau_0, _ = self.problem
-        d, of_chains = rows.columns.n_contrasts, (len(self.state.beta), rows.threads)
-        self.coordinates = rows.ops.PriorCoordinates(
-            fixed, np.ascontiguousarray(self.distance[::d]), tau_0, self.centre, self.size, *of_chains, d
-        )
+        d = rows.columns.n_contrasts
+        prior = fixed, np.ascontiguousarray(self.distance[::d]), tau_0
+        of_chains = self.centre, self.size, len(self.state.beta), rows.threads
+        self.coordinates = rows.ops.PriorCoordinates(*prior, *of_chains, d)
 
     def _law(self, state):
         n_first, few = _FIRST_SWEEPS
