@@ -3,8 +3,7 @@
 import numpy as np
 from scipy.sparse import issparse
 
-from .._backends import limits
-from .._backends.limits import is_without_matrix, needs_conjugate_gradients
+from .._backends.limits import factors_rows, is_without_matrix, needs_conjugate_gradients
 from .._data.row_blocks import block_bounds
 from .._mcmc.group_draws import forecast_of_groups
 from .._mcmc.run import DIAGONAL, PRIOR_COORDINATES
@@ -75,8 +74,7 @@ def _forecast_of(plan, n_threads, groups):
     item = np.dtype(settings.draws_dtype).itemsize
     n_numbers = plan.rows[0].nnz if plan.rows is not None and issparse(plan.rows[0]) else 0
     p = plan.n_contrasts * (p + 1) - 1 + plan.n_own
-    no_matrix = _takes_products(plan) if sampler == PRIOR_COORDINATES else _has_no_matrix(plan)
-    draws, working_set = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, no_matrix, n_numbers)
+    draws, working_set = forecast(n, p, n_chains, n_draws, n_threads, sampler, item, _has_no_matrix(plan), n_numbers)
     if plan.n_contrasts > 1:  # draws are kept by class, one more than the contrasts
         draws = draws * (plan.n_contrasts + 1) / plan.n_contrasts
     if plan.stored is not None:  # at the end they are copied to where the other columns have a place
@@ -92,13 +90,11 @@ def _most_draws(settings):
 
 
 def _has_no_matrix(plan):
-    return plan.rows is not None and is_without_matrix(plan.rows[0])
-
-
-def _takes_products(plan):
-    """Whether the coordinates of the prior do without a matrix over the rows."""
-    X, _, _, codes, *_ = plan.rows
-    return not limits.factors_rows(X.shape[0], issparse(X), plan.n_contrasts, codes)
+    """Whether the sampler does without a matrix over the columns, or in the coordinates of the prior over the rows."""
+    X, _, _, codes, *_ = plan.rows or (None, None, None, None)
+    if plan.settings.kind == PRIOR_COORDINATES:
+        return not factors_rows(X.shape[0], issparse(X), plan.n_contrasts, codes)
+    return is_without_matrix(X)
 
 
 def _words_of(plan, draws, working_set, has_checkpoint):
@@ -119,7 +115,7 @@ def _cure_of(plan, draws_are_more):
     n, p = plan.shape
     if draws_are_more:
         return "Keep fewer draws: set max_draws, raise thin, or lower n_chains."
-    if _has_no_matrix(plan) or (plan.settings.kind == PRIOR_COORDINATES and _takes_products(plan)):
+    if _has_no_matrix(plan):
         if plan.settings.kind == "hmc":
             return f"sampler='pxda' needs none of the {p} x {p} matrices that take the room."
         return "Select columns first, or lower n_chains."

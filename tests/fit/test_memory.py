@@ -59,6 +59,13 @@ def test_matrices_that_cannot_fit_are_refused_with_another_cure(p, cure, free_me
         HorseshoeProbitClassifier(n_iter=10, sampler="hmc", slab_scale=None).fit(np.zeros((30, p)), Y)
 
 
+def test_rows_are_to_be_fewer_where_a_matrix_over_them_has_no_room(free_memory):
+    X = sp.random(400, 9000, density=0.02, format="csr", random_state=0)
+    free_memory(60 * 2**20)
+    with pytest.raises(MemoryError, match="The 400 x 400 matrices are what takes the room: select rows first"):
+        HorseshoeProbitClassifier(n_iter=10).fit(X, np.arange(400) % 2)
+
+
 def test_the_draws_are_twice_in_the_forecast_with_a_checkpoint(free_memory, tmp_path):
     """A file of all is written, or read, at a time."""
     free_memory(350 * 2**20)
