@@ -81,8 +81,8 @@ class Block:
         """``Precision`` of the coefficients given z, with the unknowns of the block integrated out."""
         raise NotImplementedError
 
-    def sweep_given_latents(self, state, rows, law, precision):
-        """As ``sweep``. law : function of state and rows, as ``gibbs.sweep``. precision : from ``precision``."""
+    def sweep_given_latents(self, state, problem, law, precision):
+        """As ``sweep``. law : function of state and problem, as ``gibbs.sweep``. precision : from ``precision``."""
         raise NotImplementedError
 
     def mark(self, beta):

@@ -107,15 +107,14 @@ class GibbsChains(PlainChains):
         return precision
 
     def _sweep(self, state):
-        rows, _, tau_0, key = self.problem
+        rows = self.problem.rows
         if rows.columns.n_contrasts > 1:
-            return gibbs.sweep_of_contrasts(state, rows, self.precision, tau_0, rows.ops, key)
+            return gibbs.sweep_of_contrasts(state, self.problem, self.precision)
         lines = self.lines if state.sweep % line_interval(rows) == 0 else None
-        fixed = {"precision": self.precision, "tau_0": tau_0, "ops": rows.ops, "key": key}
-        sweep = partial(gibbs.sweep, **fixed, expand=self.expand, lines=lines)
+        sweep = partial(gibbs.sweep, precision=self.precision, expand=self.expand, lines=lines)
         for block in self.blocks:
             sweep = partial(block.sweep_given_latents, law=sweep, precision=self.precision)
-        return sweep(state, rows)
+        return sweep(state, self.problem)
 
     def _information(self, beta):
         rows, fixed, _, _ = self.problem

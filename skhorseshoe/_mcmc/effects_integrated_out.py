@@ -9,6 +9,7 @@ import numpy as np
 
 from .._backends import EFFECT_PURPOSE, XI_PURPOSE
 from . import group_moves
+from .other_rows import OtherRows
 
 _PRODUCT_NUMBERS = 2**22  # numbers in the matrices that are kept for any number of groups
 _SECOND_DRAW = 2**30  # added to the number of the sweep where it draws for a purpose again: other random numbers
@@ -58,14 +59,15 @@ class MarginalPrecision:
         return beta
 
 
-class _LatentRows:
+class _LatentRows(OtherRows):
     """The rows as ``gibbs.sweep`` needs them: X'z less the part of the effects.
 
     rows : ``RowsGivenEffects``. variance : 1 / (n_g + s^-2) (n_groups, n_chains). sums : m_g (n_groups, q).
     """
 
     def __init__(self, rows, shift, variance, sums):
-        self.rows, self.shift, self.variance, self.sums = rows, shift, variance, sums
+        super().__init__(rows)
+        self.shift, self.variance, self.sums = shift, variance, sums
         self.z_sums = None  # z_g (n_groups, n_chains), once ``latent`` has drawn z
 
     def latent(self, beta, sweep, key):
@@ -75,14 +77,15 @@ class _LatentRows:
         return xtz - (self.z_sums * self.variance).T @ self.sums, ztz
 
 
-def sweep_given_latents(state, rows, law, precision, block):
+def sweep_given_latents(state, problem, law, precision, block):
     """The state after ``law``, ``gibbs.sweep`` with u integrated out, and moves of u and s. precision :
     ``MarginalPrecision``. block : ``GroupEffects``."""
-    ops, key, tau_0, t = rows.ops, block.key, block.tau_0, state.sweep
+    (rows, _, tau_0, key), t = problem, state.sweep
+    ops = rows.ops
     # beta and its scales, given s: z given beta and u, then beta given z with u integrated out.
     shift, variance = rows.rows.shift(len(state.beta), block.effects), 1.0 / (precision.sizes + block.scale**-2.0)
     latent_rows = _LatentRows(rows, shift, variance, precision.sums)
-    new = law(state, latent_rows)
+    new = law(state, problem._replace(rows=latent_rows))
     # u given beta and z.
     mean = (latent_rows.z_sums - precision.sums @ new.beta.T) * variance
     noise = ops.normal((len(new.beta), len(block.effects)), key, t + _SECOND_DRAW, EFFECT_PURPOSE).T

@@ -26,7 +26,7 @@ class State(NamedTuple):
     sweep: int  # number of sweeps so far, of which the random numbers of the next are a function
 
 
-def sweep(state, rows, precision, tau_0, ops, key, expand=False, lines=None):
+def sweep(state, problem, precision, expand=False, lines=None):
     """Draw every unknown once from its law given the others; returns the new state.
 
     precision : draws from N(Q^-1 b, Q^-1) with Q = H + D; H is X'X and the prior precision that does not depend on the
@@ -35,7 +35,8 @@ def sweep(state, rows, precision, tau_0, ops, key, expand=False, lines=None):
     ``Lines``, of line moves of the coefficients with z, nu and xi integrated out, or None.
     """
     beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, t = state
-    p = lambda_sq_inv.shape[1]
+    rows, _, tau_0, key = problem
+    p, ops = lambda_sq_inv.shape[1], rows.ops
 
     d = prior_precision(state, ops)
     xtz, ztz = rows.latent(beta, t, key)  # z_i ~ N(x_i beta, 1) on the side of y_i; X'z, z'z
@@ -63,14 +64,15 @@ def sweep(state, rows, precision, tau_0, ops, key, expand=False, lines=None):
     return State(beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, t + 1)
 
 
-def sweep_of_contrasts(state, rows, precision, tau_0, ops, key):
+def sweep_of_contrasts(state, problem, precision):
     """As ``sweep``, of several classes, whose utilities are latent. tau is drawn given beta, and lambda, which the
     contrasts of a column share, given both: nu and xi stay as they are."""
-    t = state.sweep
+    rows, _, _, key = problem
+    t, ops = state.sweep, rows.ops
     xtz, _ = rows.latent(state.beta, t, key)
     noise = precision.noise(ops, state.beta.shape, key, t)
     beta = precision.draw(xtz, prior_precision(state, ops), noise)
-    return draw_scales(state._replace(beta=beta), rows, tau_0, key)._replace(sweep=t + 1)
+    return draw_scales(state._replace(beta=beta), problem)._replace(sweep=t + 1)
 
 
 def prior_precision(state, ops):

@@ -202,8 +202,8 @@ class GroupEffects(Block):
     def precision(self, precision):
         return MarginalPrecision(precision, self)
 
-    def sweep_given_latents(self, state, rows, law, precision):
-        return sweep_given_latents(state, rows, law, precision, self)
+    def sweep_given_latents(self, state, problem, law, precision):
+        return sweep_given_latents(state, problem, law, precision, self)
 
     # What burn-in learns.
 

@@ -50,21 +50,22 @@ class Tuning(NamedTuple):
     apart: bool = False  # whether the scales move after the trajectory, with a test of their own, or within it
 
 
-def sweep(state, rows, reference, tuning, tau_0, ops, key, lines=None):
+def sweep(state, problem, reference, tuning, lines=None):
     """Draw every unknown once from its law given the others; returns the new state. lines : ``Lines``, or none."""
     with_scales = lines is None
-    state = _trajectories(state, rows, reference, tuning, tau_0, ops, key, with_scales)
+    state = _trajectories(state, problem, reference, tuning, with_scales)
     if lines is not None:
-        state = draw_scales(_along_lines(state, rows, tau_0, ops, key, lines), rows, tau_0, key)
+        state = draw_scales(_along_lines(state, problem, lines), problem)
     return state._replace(sweep=state.sweep + 1)
 
 
-def _along_lines(state, rows, tau_0, ops, key, lines):
+def _along_lines(state, problem, lines):
     """The state after line moves of (beta, tau) and (beta_j, lambda_j), z integrated out.
 
     Where ``rows.quick`` stand for the rows there is one move, which leaves their law, with which a test corrects it
     (Christen & Fox 2005, "Markov chain Monte Carlo using an approximation")."""
-    t, quick = state.sweep, rows.quick
+    rows, _, tau_0, key = problem
+    t, quick, ops = state.sweep, rows.quick, rows.ops
     beta, *scales = ops.move_along_lines(*state[:3], quick, lines, tau_0, key, t)
     loglik, score = rows.score(beta)
     new = beta, *scales, loglik, score
@@ -75,36 +76,39 @@ def _along_lines(state, rows, tau_0, ops, key, lines):
     return HmcState(*new, t, state.acceptance, state.tau_acceptance)
 
 
-def _trajectories(state, rows, reference, tuning, tau_0, ops, key, with_scales):
+def _trajectories(state, problem, reference, tuning, with_scales):
     """The state after one trajectory, or two where the scales move apart, and with_scales after draws of the scales."""
+    rows, _, tau_0, key = problem
     if rows.takes_fused_calls:
-        new = ops.fused_trajectories(state, rows, reference, tuning, tau_0, key, with_scales)
+        new = rows.ops.fused_trajectories(state, rows, reference, tuning, tau_0, key, with_scales)
         if new is not None:
             return HmcState._make(new)
     t = state.sweep
     if not (tuning.apart and tuning.tau_moves):
-        state = along_trajectory(state, rows, reference, tuning, tau_0, ops, key)
+        state = along_trajectory(state, problem, reference, tuning)
     else:
-        state = along_trajectory(state, rows, reference, tuning._replace(tau_moves=0), tau_0, ops, key)
+        state = along_trajectory(state, problem, reference, tuning._replace(tau_moves=0))
         acceptance, scales_only = state.acceptance, tuning._replace(step=0.0, n_steps=1)
         state = state._replace(sweep=t + SECOND_TRAJECTORY)
-        state = along_trajectory(state, rows, reference, scales_only, tau_0, ops, key, same_scales=True)
+        state = along_trajectory(state, problem, reference, scales_only, same_scales=True)
         state = state._replace(acceptance=(acceptance + state.acceptance) / 2, sweep=t)
-    return draw_scales(state, rows, tau_0, key) if with_scales else state
+    return draw_scales(state, problem) if with_scales else state
 
 
-def draw_scales(state, rows, tau_0, key):
+def draw_scales(state, problem):
+    rows, _, tau_0, key = problem
     shrunk, t, ops, d = state.beta[:, : state.lambda_sq_inv.shape[1]], state.sweep, rows.ops, rows.columns.n_contrasts
     tau_sq_inv = ops.draw_tau_given_beta(shrunk, state.tau_sq_inv, tau_0, key, t, d, rows.threads)  # tau | beta
     lambda_sq_inv = ops.draw_lambda_given_beta(shrunk, tau_sq_inv, key, t, d, rows.threads)  # lambda | beta, tau
     return state._replace(lambda_sq_inv=lambda_sq_inv, tau_sq_inv=tau_sq_inv)
 
 
-def along_trajectory(state, rows, reference, tuning, tau_0, ops, key, same_scales=False):
+def along_trajectory(state, problem, reference, tuning, same_scales=False):
     """The state after a trajectory and its test. With a step size of 0 only moves of the scales change beta.
 
     same_scales : whether the trajectory before ended with these scales.
     """
+    rows, _, tau_0, key = problem
     t, tau_acceptance, mass_matrix = state.sweep, state.tau_acceptance, reference.mass_matrix
     # The scales move in the middle of an odd number of steps, so that the trajectory is reversible.
     middle = tuning.n_steps // 2 if tuning.tau_moves else None
@@ -122,5 +126,5 @@ def along_trajectory(state, rows, reference, tuning, tau_0, ops, key, same_scale
         trajectory = mass_matrix.kick(trajectory, tuning.step, reference, beta, loglik, score)  # v half-kicked
     # The trajectory follows the Gaussian and the score; the test makes beta and the scales exact.
     change, new = trajectory.energy - energy_at_start, (beta, lambda_sq_inv, tau_sq_inv, loglik, score)
-    beta, lambda_sq_inv, tau_sq_inv, loglik, score, acceptance = ops.metropolis(change, new, state[:5], key, t)
+    beta, lambda_sq_inv, tau_sq_inv, loglik, score, acceptance = rows.ops.metropolis(change, new, state[:5], key, t)
     return HmcState(beta, lambda_sq_inv, tau_sq_inv, loglik, score, t, acceptance, tau_acceptance)

@@ -91,20 +91,19 @@ class HmcChains(Chains):
         return self._swept(lambda state: self._law(state, self.reference, tuning))
 
     def _law(self, state, reference, tuning):
-        rows, _, tau_0, key = self.problem
         lines = self.lines if state.sweep % self.line_interval == 0 else None
         for block in self.blocks:
             reference = block.held(reference)
-        return hmc.sweep(state, rows, reference, tuning, tau_0, rows.ops, key, lines=lines)
+        return hmc.sweep(state, self.problem, reference, tuning, lines=lines)
 
     def _climb(self, state):
         """A sweep of data augmentation with the mean of z in place of z, which is defined with weights too."""
-        rows, _, tau_0, key = self.problem
+        rows, _, _, key = self.problem
         ops, beta, t = rows.ops, state.beta, state.sweep
         noise = ops.normal(beta.shape, key, t, COEF_PURPOSE)
         xtz = ops.times_symmetric(beta, self.precision.H) - self.fixed.force(beta) + state.score
         beta = self.precision.draw(xtz, gibbs.prior_precision(state, ops), noise)  # xtz is X' E[z | beta]
-        state = hmc.draw_scales(state._replace(beta=beta), rows, tau_0, key)
+        state = hmc.draw_scales(state._replace(beta=beta), self.problem)
         loglik, score = rows.score(beta)
         return state._replace(loglik=loglik, score=score, sweep=t + 1)
 

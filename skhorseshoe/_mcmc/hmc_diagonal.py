@@ -24,19 +24,19 @@ class DiagonalReference(NamedTuple):
     size: float  # the sum of the informations of the rows
 
 
-def sweep(state, rows, references, tuning, moves, tau_0, ops, key):
+def sweep(state, problem, references, tuning, moves):
     """Draw every unknown once from its law given the others; returns the new state.
 
     references : ``hmc.Reference`` with its mass matrix, and with one for moves of tau, of whole information. tuning :
     ``hmc.Tuning``, whose moves of tau are apart. moves : ``ColumnMoves``.
     """
     t = state.sweep
-    state = hmc.along_trajectory(state, rows, references[0], tuning._replace(tau_moves=0), tau_0, ops, key)
+    state = hmc.along_trajectory(state, problem, references[0], tuning._replace(tau_moves=0))
     acceptance, scales_only = state.acceptance, tuning._replace(step=0.0, n_steps=1)
     state = state._replace(sweep=t + SECOND_TRAJECTORY)
-    state = hmc.along_trajectory(state, rows, references[1], scales_only, tau_0, ops, key)  # tau | u
+    state = hmc.along_trajectory(state, problem, references[1], scales_only)  # tau | u
     state = state._replace(acceptance=acceptance, sweep=t)
-    beta, lambda_sq_inv = moves.move(state, key)  # (beta_j, lambda_j) | u_j
-    loglik, score = rows.score(beta)
+    beta, lambda_sq_inv = moves.move(state, problem.key)  # (beta_j, lambda_j) | u_j
+    loglik, score = problem.rows.score(beta)
     state = state._replace(beta=beta, lambda_sq_inv=lambda_sq_inv, loglik=loglik, score=score)
-    return hmc.draw_scales(state, rows, tau_0, key)._replace(sweep=t + 1)
+    return hmc.draw_scales(state, problem)._replace(sweep=t + 1)

@@ -30,23 +30,20 @@ class DiagonalChains(TunedChains):
     SEEN = "n", "points"  # number of sweeps, and points among their states
 
     def __init__(self, problem, start, burn_in, saved=None, blocks=()):
-        rows, fixed, tau_0, key = problem
-        none, ops = np.zeros(len(start.beta)), rows.ops
-        loglik, score = rows.score(start.beta)
+        none, (loglik, score) = np.zeros(len(start.beta)), problem.rows.score(start.beta)
         state = hmc.HmcState(start.beta, start.lambda_sq_inv, start.tau_sq_inv, loglik, score, NO_SWEEP, none, none)
         # The scales begin as beta tells: a large tau would take long to come down.
-        state = hmc.draw_scales(state, rows, tau_0, key)._replace(sweep=0)
+        state = hmc.draw_scales(state, problem)._replace(sweep=0)
         super().__init__(problem, state, burn_in, saved, blocks)
-        self.moves = ops.ColumnMoves(rows, fixed)
+        self.moves = problem.rows.ops.ColumnMoves(problem.rows, problem.fixed)
         if saved is None:
             self._set_reference(*self._mode())
         else:
             self._restore(saved)
 
     def _law(self, state):
-        rows, _, tau_0, key = self.problem
         tuning = hmc.Tuning(self.step, self._n_steps_in(state.sweep, _MOST_LEAPFROG_STEPS), *_TAU_MOVES)
-        return hmc_diagonal.sweep(state, rows, self.references, tuning, self.moves, tau_0, rows.ops, key)
+        return hmc_diagonal.sweep(state, self.problem, self.references, tuning, self.moves)
 
     def _judged(self):
         """As for all chains, without what the data do not bound: sampling does not wait for it either."""

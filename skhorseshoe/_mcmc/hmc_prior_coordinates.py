@@ -32,20 +32,21 @@ class PriorCoordinateState(NamedTuple):
     sweep: int
 
 
-def sweep(state, rows, coordinates, exchanges, step, n_steps, ops, key):
+def sweep(state, problem, coordinates, exchanges, step, n_steps):
     """Draw the coefficients and tau from their law, lambda integrated out; returns the new state.
 
     coordinates : ``PriorCoordinates``. exchanges : ``Exchanges``, or None. step : step size, an angle.
     """
-    state = _trajectory(state, rows, coordinates, step, n_steps, ops, key)
+    state = _trajectory(state, problem, coordinates, step, n_steps)
     if exchanges is not None:
-        state = _exchange(state, rows, exchanges, ops, key)
+        state = _exchange(state, problem, exchanges)
     return state._replace(sweep=state.sweep + 1)
 
 
-def _trajectory(state, rows, coordinates, step, n_steps, ops, key):
+def _trajectory(state, problem, coordinates, step, n_steps):
+    rows, _, _, key = problem
     if rows.takes_fused_calls:
-        new = ops.fused_trajectory_in_prior_coordinates(state, rows, coordinates, step, n_steps, key)
+        new = rows.ops.fused_trajectory_in_prior_coordinates(state, rows, coordinates, step, n_steps, key)
         if new is not None:
             beta, tau_sq_inv, loglik, score, acceptance = new
             return PriorCoordinateState(beta, tau_sq_inv, loglik, score, acceptance, state.exchanged, state.sweep)
@@ -56,11 +57,13 @@ def _trajectory(state, rows, coordinates, step, n_steps, ops, key):
         beta, tau_sq_inv = coordinates.to_beta(trajectory)
         loglik, score = (rows.score if i + 1 == n_steps else rows.quick.score)(beta)
         trajectory = coordinates.kick(trajectory, step, beta, loglik, score)  # v half-kicked
-    return _tested(trajectory.energy - energy_at_start, (beta, tau_sq_inv, loglik, score), state, ops, key, state.sweep)
+    new = beta, tau_sq_inv, loglik, score
+    return _tested(trajectory.energy - energy_at_start, new, state, problem, state.sweep)
 
 
-def _exchange(state, rows, exchanges, ops, key):
-    n_chains, acceptance, t = len(state.beta), state.acceptance, state.sweep
+def _exchange(state, problem, exchanges):
+    rows, _, _, key = problem
+    n_chains, acceptance, t, ops = len(state.beta), state.acceptance, state.sweep, rows.ops
     uniform = ops.uniform((n_chains, 2 * EXCHANGES), key, t, EXCHANGE_PURPOSE)
     standard = ops.normal((n_chains, EXCHANGES), key, t, EXCHANGE_PURPOSE, attempt=1)
     if rows.takes_fused_calls:
@@ -76,15 +79,16 @@ def _exchange(state, rows, exchanges, ops, key):
         loglik, score = rows.score(ops.concatenate([exchange.new, exchange.without]))
         change = exchanges.minus_log_ratio(state, exchange, loglik[:n_chains], score[n_chains:])
         proposal = exchange.new, state.tau_sq_inv.copy(), loglik[:n_chains].copy(), score[:n_chains].copy()
-        state = _tested(change, proposal, state, ops, key, t + (1 + i) * _STRIDE)
+        state = _tested(change, proposal, state, problem, t + (1 + i) * _STRIDE)
         exchanged = exchanged + state.acceptance / EXCHANGES
     return state._replace(acceptance=acceptance, exchanged=exchanged)
 
 
-def _tested(change, new, state, ops, key, t):
+def _tested(change, new, state, problem, t):
     """The state with the new beta, tau^-2, log-likelihood and score where a Metropolis test accepts them."""
     no_lambda = state.beta[:, :0]
     (beta, *others), old = new, (state.beta, no_lambda, *state[1:4])
-    *new, acceptance = ops.metropolis(change, (beta, no_lambda.copy(), *others), old, key, t)
+    new = beta, no_lambda.copy(), *others
+    *new, acceptance = problem.rows.ops.metropolis(change, new, old, problem.key, t)
     beta, _, tau_sq_inv, loglik, score = new
     return state._replace(beta=beta, tau_sq_inv=tau_sq_inv, loglik=loglik, score=score, acceptance=acceptance)

@@ -74,8 +74,8 @@ class PriorCoordinateChains(TunedChains):
     def _law(self, state):
         n_first, few = _FIRST_SWEEPS
         n_steps = self._n_steps_in(state.sweep, few if state.sweep < n_first else _MOST_LEAPFROG_STEPS)
-        (rows, _, _, key), exchanges = self.problem, self.exchanges
-        return hmc_prior_coordinates.sweep(state, rows, self.coordinates, exchanges, self.step, n_steps, rows.ops, key)
+        moves = self.coordinates, self.exchanges
+        return hmc_prior_coordinates.sweep(state, self.problem, *moves, self.step, n_steps)
 
     def _add(self):
         """Add the coordinates of the state to the sums."""

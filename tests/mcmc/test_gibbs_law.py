@@ -12,6 +12,7 @@ from skhorseshoe._backends import EXPAND_PURPOSE, LAMBDA_PURPOSE, NU_PURPOSE
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc.gibbs import State, sweep
+from skhorseshoe._mcmc.run import Problem
 
 pytestmark = pytest.mark.usefixtures("blas_as_in_a_fit")
 ROWS = Rows(X, np.array([0, 1, 0, 1, 1, 0], np.uint8), True, cpu, ALONE)
@@ -34,12 +35,12 @@ def functions(beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, y):
 def geweke(ops, expand=False, n_batches=24, n_sweeps=2):
     """``laws.geweke`` for whole sweeps."""
     rng, rows = np.random.default_rng(5), RowsOfManyDataSets(ops)
-    precision = ops.Precision(ROWS.gram() + INTERCEPT_PRIOR, ALONE)
+    precision, problem = ops.Precision(ROWS.gram() + INTERCEPT_PRIOR, ALONE), Problem(rows, None, TAU_0, KEY)
 
     def advance(parameters, y, k):
         rows.y, state = y, State(*parameters, k * n_sweeps)
         for _ in range(n_sweeps):
-            state = sweep(state, rows, precision, TAU_0, ops, KEY, expand)
+            state = sweep(state, problem, precision, expand)
         return state[:5]
 
     return laws.geweke(partial(joint_draws, rng), advance, partial(redrawn, rng=rng), functions, n_batches, 4)
@@ -118,6 +119,6 @@ def test_gibbs_redraws_every_unknown_in_every_sweep(frozen):
     state, values = State(np.zeros((2, 4)), one, one, np.ones(2), np.ones(2), 0), []
     precision = cpu.Precision(ROWS.gram() + INTERCEPT_PRIOR, ALONE)
     for _ in range(5):
-        state = sweep(state, ROWS, precision, TAU_0, cpu, KEY)
+        state = sweep(state, Problem(ROWS, None, TAU_0, KEY), precision)
         values.append(getattr(state, frozen).ravel())
     assert len(np.unique(np.concatenate(values))) == 5 * len(values[0])

@@ -10,6 +10,7 @@ from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import hmc as _hmc
 from skhorseshoe._mcmc.adaptation_window import Window, phase_ends, steps_for_angle
+from skhorseshoe._mcmc.run import Problem
 
 
 @pytest.fixture
@@ -17,8 +18,8 @@ def record(monkeypatch):
     """What each sweep was given, with a copy of the reference, and the rates of acceptance of tau and of all."""
     calls, sweep = [], _hmc.sweep
 
-    def recorded(state, rows, reference, tuning, *args, **rest):
-        new = sweep(state, rows, reference, tuning, *args, **rest)
+    def recorded(state, problem, reference, tuning, **rest):
+        new = sweep(state, problem, reference, tuning, **rest)
         frozen = [part.copy() for part in (*reference[:3], reference.mass_matrix.b)]
         calls.append((tuning, reference, frozen, new.tau_acceptance, new.acceptance))
         return new
@@ -97,13 +98,14 @@ def test_a_fused_sweep_has_the_bits_of_its_steps(name, tuning):
     q, n_shrunk = p + told["fit_intercept"], rows.columns.n_shrunk
     H, point, score = rows.information(np.zeros((1, q))), np.zeros(q), 0.1 * rng.standard_normal(q)
     gauss = cpu.MassMatrix(H + np.eye(q), score, m, n_shrunk, ALONE)
-    ops = planted(move_along_lines=lambda beta, *scales_and_others: (1.01 * beta, *scales_and_others[:2]))
+    rows.ops = planted(move_along_lines=lambda beta, *scales_and_others: (1.01 * beta, *scales_and_others[:2]))
+    problem = Problem(rows, None, 0.3, KEY)
     for rows.takes_fused_calls in (True, False):
         beta = 0.1 * np.ones((m, q))
         state = _hmc.HmcState(beta, np.ones((m, n_shrunk)), np.ones(m), *rows.score(beta), 0, *np.zeros((2, m)))
         for t in range(10):
             reference = _hmc.Reference(point, score, H, gauss)
-            state = _hmc.sweep(state, rows, reference, FUSED_TUNINGS[tuning], 0.3, ops, KEY, lines=t % 2 or None)
+            state = _hmc.sweep(state, problem, reference, FUSED_TUNINGS[tuning], t % 2 or None)
         states.append(state)
     for fused, step_by_step in zip(*states, strict=True):
         np.testing.assert_array_equal(fused, step_by_step)

@@ -19,7 +19,7 @@ from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import hmc, hmc_diagonal
 from skhorseshoe._mcmc.hmc_diagonal import DiagonalReference
 from skhorseshoe._mcmc.prior import FixedPrior
-from skhorseshoe._mcmc.run import DIAGONAL
+from skhorseshoe._mcmc.run import DIAGONAL, Problem
 from skhorseshoe._mcmc.shrinkage_by_products import ShrinkageByProducts
 from skhorseshoe._utils.threads import Threads
 from skhorseshoe.diagnostics import mcse_mean
@@ -70,12 +70,13 @@ def geweke(ops=cpu, given=PLAIN, n_batches=8, mass_matrix=DiagonalMassMatrix):
     both = (mass_matrix(REFERENCE, fixed, N_CHAINS, 3, ALONE, unbounded) for unbounded in (UNBOUNDED, None))
     references = [hmc.Reference(None, None, None, matrix) for matrix in both]
     tuning, moved = hmc.Tuning(0.5, 3, 4, 0.5), MovesOfManyDataSets(rows, ops)
+    rows.ops, problem = ops, Problem(rows, fixed, TAU_0, KEY)
 
     def advance(parameters, y, k):
         rows.y = y
         state = hmc.HmcState(*parameters, *rows.score(parameters[0]), 2 * k, None, None)
         for _ in range(2):
-            state = hmc_diagonal.sweep(state, rows, references, tuning, moved, TAU_0, ops, KEY)
+            state = hmc_diagonal.sweep(state, problem, references, tuning, moved)
             acceptance.append(state.acceptance.mean())
         return state[:3]
 

@@ -12,6 +12,7 @@ from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data.rows import Rows
 from skhorseshoe._mcmc import hmc
 from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._mcmc.run import Problem
 
 ANCHOR = np.array([0.4, 0.0, -0.3, 1.0])
 ONE, THREE, FAR = hmc.Tuning(1.2, 1, 2, 0.8), hmc.Tuning(0.7, 3, 2, 0.8), hmc.Tuning(1.0, 3, 2, 0.8)
@@ -32,13 +33,14 @@ def geweke(tuning, ops=cpu, n_batches=24, n_redraws=4, n_sweeps=2, **reference):
     reference : as for ``imperfect_reference``.
     """
     rng, rows, acceptance = np.random.default_rng(5), laws.RowsOfManyDataSets(ops), []
+    problem = Problem(rows, None, TAU_0, KEY)
     reference = imperfect_reference(ops, **reference)
 
     def advance(parameters, y, k):
         rows.y = y
         state = hmc.HmcState(*parameters, *rows.score(parameters[0]), k * n_sweeps, None, None)
         for _ in range(n_sweeps):
-            state = hmc.sweep(state, rows, reference, tuning, TAU_0, ops, KEY)
+            state = hmc.sweep(state, problem, reference, tuning)
             acceptance.append(state.acceptance.mean())
         return state[:3]
 
@@ -194,7 +196,7 @@ def few_sweeps(ops, n, with_lines=False, tuning=THREE):
     state = hmc.HmcState(beta, np.ones((4, 3)), np.ones(4), *rows.score(beta), 0, None, None)
     states = []
     for _ in range(n):
-        state = hmc.sweep(state, rows, reference, tuning, TAU_0, ops, KEY, lines)
+        state = hmc.sweep(state, Problem(rows, None, TAU_0, KEY), reference, tuning, lines)
         states.append(state)
     return rows, states
 

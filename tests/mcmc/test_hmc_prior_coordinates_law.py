@@ -16,6 +16,7 @@ from scipy.stats import halfcauchy, ks_2samp, kstest, norm
 
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._mcmc import hmc_prior_coordinates
+from skhorseshoe._mcmc.run import Problem
 
 ANCHOR, SLAB = np.array([0.4, 0.0, -0.3, 1.0]), 1.0
 OWN_SLABS = np.array([0.3, 1.0, np.inf])  # as columns in their own units have them
@@ -61,14 +62,14 @@ def geweke(ops=cpu, given=PLAIN, slab=SLAB, sampler_slab=SLAB, n_batches=24, exc
     centre, size = np.array([0.2, -0.1, 0.0, 0.1, np.log(TAU_0)]), np.array([0.8, 1.0, 1.1, 0.7, 0.9])
     coordinates = ops.PriorCoordinates(fixed, np.array([0.5, 1.0, 2.0]), TAU_0, centre, size, N_CHAINS, ALONE)
     swaps = ops.Exchanges(fixed, np.array([2.0, 3.0, 4.0]), np.array([1.0, 2.0, 1.5]), ALONE) if exchanges else None
-    accepted = []
+    rows.ops, problem, accepted = ops, Problem(rows, fixed, TAU_0, KEY), []
 
     def advance(parameters, y, k):
         rows.y = y
         none = np.zeros(N_CHAINS)
         state = hmc_prior_coordinates.PriorCoordinateState(*parameters, *rows.score(parameters[0]), none, none, 2 * k)
         for i in range(2):
-            state = hmc_prior_coordinates.sweep(state, rows, coordinates, swaps, 0.7, 2 + i, ops, KEY)
+            state = hmc_prior_coordinates.sweep(state, problem, coordinates, swaps, 0.7, 2 + i)
             accepted.append([state.acceptance.mean(), state.exchanged.mean() if exchanges else 0.5])
         return state[:2]
 
@@ -185,7 +186,7 @@ def test_coordinates_lead_back(size, d):
 class NoRows:
     """Of which nothing is learnt."""
 
-    takes_fused_calls = False
+    ops, takes_fused_calls = cpu, False
     quick = property(lambda self: self)
 
     def score(self, beta):
@@ -199,12 +200,13 @@ def without_rows(d, make=cpu.PriorCoordinates, n_sweeps=10):
     fixed = SimpleNamespace(anchor=np.zeros(2 * d), diagonal=np.zeros(2 * d))
     centre, size = rng.uniform(-0.3, 0.3, 2 * d + 1), rng.uniform(0.7, 1.2, 2 * d + 1)
     coordinates = make(fixed, np.array([0.4, 1.5]), TAU_0, centre, size, N_CHAINS, ALONE, d)
+    problem = Problem(NoRows(), fixed, TAU_0, KEY)
     for k in range(8):
         tau, scale = abs(rng.standard_cauchy((N_CHAINS, 1))) * TAU_0, abs(rng.standard_cauchy((N_CHAINS, 2)))
         beta = rng.standard_normal((N_CHAINS, 2 * d)) * (tau * scale).repeat(d, axis=1)
         state = hmc_prior_coordinates.PriorCoordinateState(beta, tau[:, 0] ** -2.0, zero, 0 * beta, zero, zero, 100 * k)
         for i in range(n_sweeps):
-            state = hmc_prior_coordinates.sweep(state, NoRows(), coordinates, None, 0.5, 2 + i % 3, cpu, KEY)
+            state = hmc_prior_coordinates.sweep(state, problem, coordinates, None, 0.5, 2 + i % 3)
             accepted.append(state.acceptance.mean())
         drawn.append(np.column_stack([state.tau_sq_inv**-0.5, state.beta]))
     assert 0.3 < np.mean(accepted) < 0.99

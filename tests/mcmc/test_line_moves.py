@@ -260,7 +260,7 @@ def test_chains_that_are_taken_up_have_the_same_moves(sampler, few_rows, data, w
         chains.advance()
         if t in cuts:
             lines, chains = getattr(chains, "lines", None), chains_of(rows, sampler, 60, chains.arrays())
-            assert chains.line_interval == whole.line_interval
+            assert sampler != "hmc" or chains.line_interval == whole.line_interval
             if lines is not None:
                 np.testing.assert_array_equal(chains.lines.widths, lines.widths)
         for one, other in zip(chains.state, whole.state, strict=True):

@@ -14,6 +14,7 @@ from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._backends._cpu import fused_rows
 from skhorseshoe._mcmc import gibbs, hmc
 from skhorseshoe._mcmc.prior import FixedPrior
+from skhorseshoe._mcmc.run import Problem
 
 SLAB, WIDE = 2.0, 1.5  # so that the fixed prior has something to say beside six rows
 FIRST = {"unpenalized": np.array([True, False, False])}  # the coefficients are those of columns 1, 2 and 0
@@ -78,7 +79,7 @@ class InHmc(Alone):
         state = hmc.HmcState(*parameters, *self.rows.score(parameters[0]), t, None, None)
         tuning = hmc.Tuning(0.7, 3, 2, 0.8, (0, 1))
         for _ in range(n):
-            state = hmc.sweep(state, self.rows, self.reference, tuning, TAU_0, self.rows.ops, KEY, self.lines)
+            state = hmc.sweep(state, Problem(self.rows, None, TAU_0, KEY), self.reference, tuning, self.lines)
         return state[:3]
 
 
@@ -97,7 +98,7 @@ class InPxda(Alone):
         xi_inv = self.rng.standard_exponential(len(tau_sq_inv)) / (TAU_0**-2 + tau_sq_inv)
         state = gibbs.State(beta, lambda_sq_inv, nu_inv, tau_sq_inv, xi_inv, t)
         for _ in range(n):
-            state = gibbs.sweep(state, self.rows, self.precision, TAU_0, self.rows.ops, KEY, True, self.lines)
+            state = gibbs.sweep(state, Problem(self.rows, None, TAU_0, KEY), self.precision, True, self.lines)
         return state.beta, state.lambda_sq_inv, state.tau_sq_inv
 
 
