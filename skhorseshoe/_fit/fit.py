@@ -52,7 +52,10 @@ def fit(model, given, X, by_row, lease):
     callbacks = partial(Tasks, arguments, known) if HAS_CALLBACKS else lambda run: None
     on_device = plan.device.ops.using(plan.device.name)
     with progress.visible(params.verbose), open_threads(plan.n_threads) as threads, on_device:
-        _log_start(plan, needed, params.verbose)
+        if params.verbose:
+            _, where, reason = plan.device
+            where += f" ({reason})" if reason else ""
+            progress.logger.info("%d rows of %d features on %s: %s", *plan.shape, where, needed)
         with open_rows(params, data, plan, threads) as rows:
             seen = inspect(params, data, plan, rows)
             early = [*input_findings.about_order(data), *plan.findings]
@@ -61,12 +64,3 @@ def fit(model, given, X, by_row, lease):
             sampled = sample(params, plan, seen, rows, n_shrunk, earlier, callbacks)
             with ctrl_c_noted():  # one Ctrl-C loses none of the draws
                 return outcome(params, data, plan, seen, sampled, known)
-
-
-def _log_start(plan, needed, verbose):
-    """Log where the fit runs, and what it will need, in words."""
-    _, device, reason = plan.device
-    n, p = plan.shape
-    if verbose:
-        where = f"{device} ({reason})" if reason else device
-        progress.logger.info("%d rows of %d features on %s: %s", n, p, where, needed)

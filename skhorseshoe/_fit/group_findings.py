@@ -60,11 +60,6 @@ def _of(name):
     return "" if name is None else f" of {called(name)}"
 
 
-def are_fixed(findings):
-    """Whether y tells nothing of groups, by the findings before sampling."""
-    return any(finding.kind in (COPIED, MATCHED) for finding in findings)
-
-
 def of_means(rows, effects, names):
     """At most one ``Finding`` for each factor. effects : their posterior means, as of a model. names : of columns."""
     by_factor = effects.items() if isinstance(effects, dict) else [(None, effects)]

@@ -50,7 +50,8 @@ def outcome(params, data, plan, seen, sampled, known):
     chains = findings.chains_of(fitted, seen.names, plan.rows, informative, seconds_per_sweep, worst)
     unbounded = findings.unbounded_in(fitted, seen.names, run, params.slab_scale, seen.one_sided, plan.findings)
     of_columns = list(seen.findings)
-    if data.groups is not None and not group_findings.are_fixed(plan.findings):
+    tells_of_groups = not {finding.kind for finding in plan.findings} & {group_findings.COPIED, group_findings.MATCHED}
+    if data.groups is not None and tells_of_groups:
         of_columns += group_findings.of_means(rows, fitted.group_effect_moments_["mean"], seen.names)
     found = findings.of_outcome(params, chains, unbounded, of_columns)
     saved = {"what": sampled.what, **run.arrays()} if params.warm_start and run.whole else None

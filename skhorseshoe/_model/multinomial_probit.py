@@ -32,11 +32,6 @@ def simplex(n_classes):
     return -helmert(n_classes)
 
 
-def _mills(t):
-    """phi(t) / Phi(t)."""
-    return np.exp(-0.5 * t**2 - 0.5 * np.log(2 * np.pi) - special.log_ndtr(t))
-
-
 class MultinomialProbit(Probit):
     """For K classes without an order."""
 
@@ -165,7 +160,7 @@ class MultinomialProbit(Probit):
         mode = np.maximum(-lowest, -above.sum(axis=1) / self.n_classes)
         for _ in range(_MOST_STEPS):
             t = mode[:, None] + above
-            m = _mills(t)
+            m = np.exp(-0.5 * t**2 - 0.5 * np.log(2 * np.pi) - special.log_ndtr(t))  # phi(t) / Phi(t)
             second = np.clip(m * (m + t), 0.0, 1.0)
             curvature = 1 + second.sum(axis=1)
             step = (m.sum(axis=1) - mode) / curvature
