@@ -54,10 +54,6 @@ class HmcChains(Chains):
                 self.state = self.state._replace(sweep=0)
 
     @property
-    def phase_ends(self):
-        return self.burn_in.phases.ends
-
-    @property
     def tuning_report(self):
         """What burn-in has tuned and chosen, and the mean acceptance since."""
         total, count = self.accepted
@@ -67,7 +63,7 @@ class HmcChains(Chains):
 
     def advance(self):
         """One sweep, and the next phase of burn-in where one has ended."""
-        t, ends, ops = self.state.sweep, self.phase_ends, self.problem.rows.ops
+        t, ends, ops = self.state.sweep, self.burn_in.phases.ends, self.problem.rows.ops
         if t < ends[0]:
             self.state = self._swept(self._climb)
         elif t < ends[-1]:
@@ -110,7 +106,7 @@ class HmcChains(Chains):
     def _next_phase(self):
         """Ends the climb or a window, and begins the next one."""
         rows, t = self.problem.rows, self.state.sweep
-        following = [end for end in self.phase_ends if end > t]
+        following = [end for end in self.burn_in.phases.ends if end > t]
         if self.window is None:
             self._set_reference(self._mode())
         else:
@@ -240,7 +236,7 @@ class HmcChains(Chains):
         if "H" not in saved:
             point, score, information = (saved[f"reference_{name}"] for name in _REFERENCE)
             self._set_reference(hmc.Reference(point, score, information, self.mass_matrix), saved["spread"])
-            if len(self.phase_ends) > 1 and self.state.sweep >= self.phase_ends[-1]:
+            if len(self.burn_in.phases.ends) > 1 and self.state.sweep >= self.burn_in.end:
                 self.lines = self._final_lines(self.tuning)
         if "window_n" in saved:
             window = {name.removeprefix("window_"): saved[name] for name in saved if name.startswith("window_")}

@@ -50,7 +50,7 @@ def test_the_host_waits_in_burn_in_only_where_a_phase_ends(card, problem, choles
         chains.advance()
         if fake_cupy.ndarray.reads > before:
             waited.append(t + 1)
-    assert waited == chains.phase_ends
+    assert waited == chains.burn_in.phases.ends
     assert len(waited) == 5
 
 
