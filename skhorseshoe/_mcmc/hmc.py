@@ -123,7 +123,7 @@ def along_trajectory(state, problem, reference, tuning, same_scales=False):
             lambda_sq_inv, tau_sq_inv, tau_acceptance = moved
         beta = mass_matrix.to_beta(trajectory)  # m + L^-T u
         loglik, score = (rows.score if step + 1 == tuning.n_steps else rows.quick.score)(beta)
-        trajectory = mass_matrix.kick(trajectory, tuning.step, reference, beta, loglik, score)  # v half-kicked
+        trajectory = mass_matrix.kick(trajectory, tuning.step, beta, loglik, score)  # v half-kicked
     # The trajectory follows the Gaussian and the score; the test makes beta and the scales exact.
     change, new = trajectory.energy - energy_at_start, (beta, lambda_sq_inv, tau_sq_inv, loglik, score)
     beta, lambda_sq_inv, tau_sq_inv, loglik, score, acceptance = rows.ops.metropolis(change, new, state[:5], key, t)

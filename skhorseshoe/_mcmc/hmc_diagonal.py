@@ -1,10 +1,11 @@
 """Split Hamiltonian Monte Carlo whose mass matrix is diagonal: of the rows it needs products alone, see ``hmc.py``.
 
 Of the information of the reference only the diagonal is kept, in coordinates in which it is nearly all: the intercept
-is that at the means of the columns, weighted by the information of the rows (``core/diagonal_gaussian.hpp``). The
-reference is at the median of the posterior; at a mode, or with another intercept, steps are half as long. After each
-trajectory tau moves with u held, and single coefficients move with their local scales (``core/column_moves.hpp``), both
-with tests of their own. What the levels of a category have in common moves in ``flat_directions.py``.
+is that at the means of the columns, weighted by the information of the rows (``exports/diagonal_mass_matrix.hpp``).
+The reference is at the median of the posterior; at a mode, or with another intercept, steps are half as long. After
+each trajectory tau moves with u held, and single coefficients move with their local scales
+(``core/column_moves.hpp``), both with tests of their own. What the levels of a category have in common moves in
+``flat_directions.py``.
 """
 
 from typing import NamedTuple

@@ -109,8 +109,8 @@ class EnergyOfTheIntercept(DiagonalMassMatrix):
     def begin(self, reference, state, *rest):
         return self._with_more(super().begin(reference, state, *rest), state.beta)
 
-    def kick(self, trajectory, angle, reference, beta, *rest):
-        return self._with_more(super().kick(trajectory, angle, reference, beta, *rest), beta)
+    def kick(self, trajectory, angle, beta, *rest):
+        return self._with_more(super().kick(trajectory, angle, beta, *rest), beta)
 
     def _with_more(self, trajectory, beta):
         trajectory.energy[:] += 0.3 * (beta[:, -1] + beta @ REFERENCE.centre)
@@ -122,9 +122,10 @@ class AnotherGaussianOnTheWay(DiagonalMassMatrix):
 
     def to_beta(self, trajectory):
         beta = super().to_beta(trajectory)
-        if "soft" in self.chains:
-            f = 1 / (1 + 0.3 * UNBOUNDED * (self.diagonal / (1 + 9 * abs(beta))) ** 0.5)
-            self.chains["soft"][:] = f * self.diagonal
+        whole, soft = (self.own.given[name] for name in ("whole", "soft"))
+        if soft is not None:
+            f = 1 / (1 + 0.3 * UNBOUNDED * (whole / (1 + 9 * abs(beta))) ** 0.5)
+            soft[:] = f * whole
         return beta
 
 
@@ -167,9 +168,9 @@ def check_root(matrix, state, H):
     trajectory, d = matrix.begin(None, state, KEY), np.zeros(9)
     np.testing.assert_allclose(matrix.to_beta(trajectory), state.beta, rtol=1e-9, atol=1e-9)
     p = state.lambda_sq_inv.shape[1]
-    for c, (beta, mean) in enumerate(zip(state.beta, matrix.chains["mean"], strict=True)):
+    for c, (beta, mean) in enumerate(zip(state.beta, matrix.own.given["mean"], strict=True)):
         d[:p] = state.tau_sq_inv[c] * state.lambda_sq_inv[c]
-        away = beta + (matrix.record.given["centre"] @ beta) * np.eye(9)[8] - mean
+        away = beta + (matrix.own.given["centre"] @ beta) * np.eye(9)[8] - mean
         np.testing.assert_allclose((trajectory.u[c] ** 2).sum(), away @ (H + np.diag(d)) @ away, rtol=1e-9)
 
 
@@ -189,9 +190,9 @@ def test_the_information_of_unbounded_columns_falls_with_their_scales(seed):
     fixed, unbounded = FixedPrior(rows.columns, None), np.r_[1.0, 1.0, np.zeros(5), 1.0, 0.0]
     chains = laws.chains_of(rows, "diagonal", 0, n_chains=1)
     matrix = DiagonalMassMatrix(chains.reference, fixed, 1, 8, ALONE, unbounded)
-    d, beta = 0.09 * matrix.diagonal, np.random.default_rng(seed).normal(0, 0.3, (1, 9))
+    d, beta = 0.09 * matrix.own.given["whole"], np.random.default_rng(seed).normal(0, 0.3, (1, 9))
     state = chains.state._replace(beta=beta, tau_sq_inv=np.ones(1), lambda_sq_inv=d[None, :8])
-    check_root(matrix, state, np.diag((1.0 - 0.5 * unbounded) * matrix.diagonal))
+    check_root(matrix, state, np.diag((1.0 - 0.5 * unbounded) * matrix.own.given["whole"]))
 
 
 def test_burn_in_does_not_wait_for_what_the_data_do_not_bound(seed):

@@ -101,7 +101,7 @@ class JacobianForgotten(cpu.PriorCoordinates):
         return self._without(super().kick(trajectory, angle, beta, *rest), beta)
 
     def _without(self, trajectory, beta):
-        trajectory.energy[:] -= np.log(beta[:, :3] / self.record.given["carried"]).sum(axis=1)  # of w by v
+        trajectory.energy[:] -= np.log(beta[:, :3] / self.own.given["carried"]).sum(axis=1)  # of w by v
         return trajectory
 
 

@@ -7,74 +7,51 @@ import numpy as np
 from ..._utils.threads import share_ranges
 from ..horseshoe_quantile import quantile_table
 from .library import function, record
-from .mass_matrix import Moving, empty_trajectory, kick_and_rotate_trajectory
+from .mass_matrix import Dynamics
 
-_coordinates, _begin = function("prior_coordinates"), function("begin_in_prior_coordinates")
-_place, _kick = function("beta_of_prior_coordinates"), function("kick_in_prior_coordinates")
+_coordinates, _minus_log_ratio = function("prior_coordinates"), function("minus_log_ratio")
 _propose_leaving, _propose_entering = function("propose_leaving"), function("propose_entering")
-_minus_log_ratio = function("minus_log_ratio")
-_fused_trajectory, _fused_exchanges = function("fused_trajectory_in_prior_coordinates"), function("fused_exchanges")
+_fused_exchanges = function("fused_exchanges")
 
 
-class PriorCoordinates(Moving):
-    """u = (w - centre) / size, with w the coordinates of ``core/priors/coordinates.hpp``. A trajectory is overwritten.
+class PriorCoordinates(Dynamics):
+    """u = (w - centre) / size, with w the coordinates of ``core/priors/coordinates.hpp``.
 
     fixed : ``FixedPrior``. distance : (p,) d of the shrunk columns. tau_0 : scale of tau. centre, size : (q + 1,).
     n_contrasts : coefficients of a column, side by side, which share a lambda.
     """
 
     def __init__(self, fixed, distance, tau_0, centre, size, n_chains, threads, n_contrasts=1):
-        self.threads, p, table = threads, len(distance), quantile_table(n_contrasts)
+        super().__init__(threads, (n_chains, len(centre)))
+        self.q, p, table = len(centre) - 1, len(distance), quantile_table(n_contrasts)
         scratch = dict(zip(("slope", "carried", "pull", "across"), np.empty((4, n_chains, p)), strict=True))
         scratch |= dict(zip(("pull_of_tau", "prior_energy"), np.empty((2, n_chains)), strict=True))
         fields = {"anchor": fixed.anchor, "diagonal": fixed.diagonal, "distance": distance}
         fields |= {"centre": centre, "size": size, "tau_0": tau_0}
         fields |= {"cubics": table.cubics, "starts": table.starts, "n_starts": len(table.starts)}
-        fields |= {"n_cubics": len(table.cubics), "p": p, "n_contrasts": n_contrasts, "q": len(centre) - 1}
-        self.record = record("PriorCoordinates", fields | scratch)
-        self.shape = n_chains, len(centre)
+        fields |= {"n_cubics": len(table.cubics), "p": p, "n_contrasts": n_contrasts, "q": self.q}
+        self.own = record("PriorCoordinates", fields | scratch)
+        self.record = record("Dynamics", (None, None, None, self.own))
 
     def from_beta(self, beta, tau_sq_inv):
         """w of the shrunk coefficients, the other coefficients, and log tau; (n_chains, q + 1)."""
         out = np.empty((len(beta), beta.shape[1] + 1))
-        _coordinates(self.record, np.ascontiguousarray(beta), tau_sq_inv, len(beta), out)
+        _coordinates(self.own, np.ascontiguousarray(beta), tau_sq_inv, len(beta), out)
         return out
 
     def begin(self, state, key):
         """A ``Trajectory`` from a state, with fresh v."""
-        trajectory = empty_trajectory(self.shape)
-        beta, *others = map(np.ascontiguousarray, state[:4])
-        inputs = self.record, (beta, None, *others), state.sweep, key
-        share_ranges(self.threads, self.shape, lambda first, last: _begin(*inputs, first, last, trajectory))
-        return trajectory
-
-    def kick_and_rotate(self, trajectory, step):
-        """A half-kick of v, and a rotation of (u, v)."""
-        kick_and_rotate_trajectory(step, self._record_of(trajectory), trajectory.u.size)
-        return trajectory
+        return self._begin((state[0], None, *state[1:4]), state.sweep, key)
 
     def to_beta(self, trajectory):
         """beta and tau^-2."""
-        beta, tau_sq_inv = np.empty((len(trajectory.u), trajectory.u.shape[1] - 1)), np.empty(len(trajectory.u))
-        inputs = self.record, trajectory.u
-        share_ranges(self.threads, beta.shape, lambda first, last: _place(*inputs, first, last, beta, tau_sq_inv))
-        return beta, tau_sq_inv
-
-    def kick(self, trajectory, step, beta, loglik, score):
-        """A half-kick of v at beta, with the force and the energy there."""
-        at, moving = (beta, None, None, loglik, np.ascontiguousarray(score)), self._record_of(trajectory)
-        inputs = self.record, step, at
-        share_ranges(self.threads, trajectory.u.shape, lambda first, last: _kick(*inputs, first, last, moving))
-        return trajectory
+        tau_sq_inv = np.empty(self.shape[0])
+        return super().to_beta(trajectory, tau_sq_inv), tau_sq_inv
 
     def fused_trajectory(self, state, rows, step, n_steps, key, threads):
-        """beta, tau^-2, log-likelihood, score and acceptance after a trajectory and its test, in one call for each
-        thread. rows : their record."""
-        new, acceptance = _copies(state), np.empty(len(state.beta))
-        moving = record("State", (new[0], None, *new[1:]))
-        inputs = self.record, rows, step, n_steps, state.sweep, key, moving, acceptance
-        threads.run(lambda first, last: _fused_trajectory(*inputs, first, last), len(acceptance))
-        return *new, acceptance
+        """beta, tau^-2, log-likelihood, score and acceptance after a trajectory and its test."""
+        new, plan = _copies(state), (step, n_steps, False, (0.0, 0.0, 0, None, 0))
+        return *new, self._fused((new[0], None, *new[1:]), rows, plan, state.sweep, key, False, None, threads)
 
 
 class Exchange(NamedTuple):

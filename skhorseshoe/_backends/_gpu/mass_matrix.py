@@ -21,7 +21,7 @@ class MassMatrix:
         self.b = None if b is None else cp.asarray(b)
         self.cholesky = Cholesky(self.H)
         self.cholesky_factors, self.spare = cp.empty((2, n_chains, q, q))
-        self.mean = self.log_norm = None
+        self.mean = self.log_norm = self.reference = None
         self.columns = self.at = self.units = None  # columns whose lambda_j move, on the host and here; unit vectors
 
     def set_reference(self, H, b):
@@ -31,15 +31,14 @@ class MassMatrix:
 
     def begin(self, reference, state, key, same_scales=False):
         """As ``cpu.MassMatrix.begin``."""
-        beta = state.beta
+        beta, self.reference = state.beta, reference
         n_chains, q = beta.shape
         if not same_scales:
             self._set(state.lambda_sq_inv, state.tau_sq_inv)
         u, v = cp.empty_like(beta), normal(beta.shape, key, state.sweep, MOMENTUM_PURPOSE)
         product = kernel("chains", "multiply_transposed")
         launch(product, (blocks_for(32 * q), n_chains), self.cholesky_factors, beta - self.mean, u, i32(q))
-        U, force = self._potential_and_force(reference, beta, state.loglik, state.score)
-        return self._trajectory(u, v, U, force)
+        return self._with_force(u, v, None, beta, state.loglik, state.score)
 
     def kick_and_rotate(self, trajectory, angle):
         """As ``cpu.MassMatrix.kick_and_rotate``."""
@@ -50,19 +49,17 @@ class MassMatrix:
         """As ``cpu.MassMatrix.to_beta``."""
         return self.mean + self.cholesky.solve(self.cholesky_factors, trajectory.u, transposed=True)
 
-    def kick(self, trajectory, angle, reference, beta, loglik, score):
+    def kick(self, trajectory, angle, beta, loglik, score):
         """As ``cpu.MassMatrix.kick``."""
-        U, force = self._potential_and_force(reference, beta, loglik, score)
-        return self._trajectory(trajectory.u, trajectory.v - angle / 2 * force, U, force)
+        return self._with_force(trajectory.u, trajectory.v, angle, beta, loglik, score)
 
-    def _potential_and_force(self, reference, beta, loglik, score):
-        """U and the force L^-1 grad U."""
-        centred = beta - reference.point
+    def _with_force(self, u, v, angle, beta, loglik, score):
+        """The ``Trajectory`` with the force L^-1 grad U at beta, after a half-kick of v unless the angle is None."""
+        reference, centred = self.reference, beta - self.reference.point
         pull = centred @ reference.information
         U = (centred * (reference.score - pull / 2)).sum(axis=1) - loglik
-        return U, self.cholesky.solve(self.cholesky_factors, reference.score - pull - score)
-
-    def _trajectory(self, u, v, U, force):
+        force = self.cholesky.solve(self.cholesky_factors, reference.score - pull - score)
+        v = v if angle is None else v - angle / 2 * force
         return Trajectory(u, v, force, U + (u**2 + v**2).sum(axis=1) / 2)
 
     def move_scales(self, lambda_sq_inv, tau_sq_inv, tau_0, tuning, sweep, key):

@@ -1,7 +1,7 @@
 // Moves of tau with u held, in split Hamiltonian Monte Carlo. They leave |D|^(1/2) |M|^(-1/2) exp(m' M m / 2) p(log
-// tau) p(log lambda) invariant, with M, m and D = diag(d) of ``conditional_gaussian.hpp``.
+// tau) p(log lambda) invariant, with M, m and D of ``_mcmc/hmc.py``. ``log_norm`` is the logarithm of the first three.
 #pragma once
-#include "conditional_gaussian.hpp"
+#include "linear_algebra.hpp"
 #include "priors/horseshoe.hpp"
 
 // Held columns keep lambda_j tau while tau^2 grows by a factor, so that x_j = lambda_j^-2 grows, in place. This sums the
@@ -68,49 +68,28 @@ HD TauProposal propose_tau(double current, double log_norm, double tau_0, double
     return {proposed, level};
 }
 
-// A Metropolis step in log tau of standard deviation tau_step. Returns MOVED, 0 if it is rejected, or a minor. spare :
-// (q, q), work : (2 q + p,) scratch. move : the index of the step in the streams.
+// lambda^-2 (p,) and tau^-2 of a chain.
+struct Scales {
+    double *lambda_sq_inv, *tau_sq_inv;
+};
+
+// A Metropolis step in log tau of standard deviation tau_step. Returns MOVED, 0 if it is rejected, or what ``norm`` returns
+// where it fails: norm(x, tau_sq_inv, log_norm) computes that of proposed scales. H : the diagonal is H[i * stride], of p
+// coefficients, n_contrasts of which share a lambda_j. log_norm : of the current scales, in place. x : (p,) scratch. move :
+// the index of the step in the streams.
 constexpr i32 MOVED = -1;
 
-template <class Team>
-HD i32 move_tau(const Team& team, const Gaussians& all, double tau_0, double tau_step, const TauStreams& streams,
-                u32 move, const Scales& scales, const Gaussian& gaussian, double* spare, double* work) {
-    double *half = work, *x = work + 2 * all.q, current = *scales.tau_sq_inv, log_norm;
-    auto [proposed, level] = propose_tau(current, *gaussian.log_norm, tau_0, tau_step, streams, move);
-    for (i64 j = 0; j < all.p; ++j) x[j] = scales.lambda_sq_inv[j];
-    const i64 d = all.n_contrasts;
-    level -= hold(all.H, all.q + 1, all.p / d, x, current, current / proposed, move, streams.held, d);
-    const i32 minor = factorise_mass_matrix(team, all, gaussian.b, x, proposed, spare, half, work + all.q, log_norm);
-    if (minor || !(log_norm > level)) return minor;
-    *gaussian.log_norm = log_norm, *scales.tau_sq_inv = proposed;
-    for (i64 j = 0; j < all.p; ++j) scales.lambda_sq_inv[j] = x[j];
-    for (i64 i = 0; i < all.q; ++i)
-        for (i64 j = 0; j <= i; ++j) gaussian.L[i * all.q + j] = spare[i * all.q + j];
-    solve_transposed(gaussian.L, half, gaussian.mean, all.q);
-    return MOVED;
-}
-
-// log_norm where H is diagonal, without the coefficients that are not shrunk; H, b : (p,).
-HD double diagonal_log_norm(const double* H, const double* b, i64 p, const double* x, double tau_sq_inv) {
-    LogSum logs;
-    for (i64 j = 0; j < p; ++j) {
-        const double d = tau_sq_inv * x[j], m = H[j] + d;
-        logs.add(d / m);
-        logs.total += b[j] * b[j] / m;
-    }
-    return 0.5 * logs.value();
-}
-
-// As ``move_tau``; whether tau has moved. log_norm : of the current scales, in place. x : (p,) scratch.
-HD bool move_tau_diagonally(const double* H, const double* b, i64 p, double tau_0, double tau_step,
-                            const TauStreams& streams, u32 move, const Scales& scales, double& log_norm, double* x) {
+template <class Norm>
+HD i32 move_tau(const double* H, i64 stride, i64 p, i64 n_contrasts, double tau_0, double tau_step,
+                const TauStreams& streams, u32 move, const Scales& scales, double& log_norm, double* x, const Norm& norm) {
     const double current = *scales.tau_sq_inv;
     auto [proposed, level] = propose_tau(current, log_norm, tau_0, tau_step, streams, move);
     for (i64 j = 0; j < p; ++j) x[j] = scales.lambda_sq_inv[j];
-    level -= hold(H, 1, p, x, current, current / proposed, move, streams.held);
-    const double new_norm = diagonal_log_norm(H, b, p, x, proposed);
-    if (!(new_norm > level)) return false;
+    level -= hold(H, stride, p / n_contrasts, x, current, current / proposed, move, streams.held, n_contrasts);
+    double new_norm;
+    if (const i32 failed = norm(x, proposed, new_norm)) return failed;
+    if (!(new_norm > level)) return 0;
     log_norm = new_norm, *scales.tau_sq_inv = proposed;
     for (i64 j = 0; j < p; ++j) scales.lambda_sq_inv[j] = x[j];
-    return true;
+    return MOVED;
 }

@@ -133,7 +133,7 @@ def test_a_trajectory_equals_dense_formulas(p, q, n_threads):
         start = gauss.begin(reference, state, KEY)
         turned = gauss.kick_and_rotate(copy.deepcopy(start), angle)
         placed = gauss.to_beta(turned)
-        kicked = gauss.kick(copy.deepcopy(turned), angle, reference, there, loglik, 2 * score)
+        kicked = gauss.kick(copy.deepcopy(turned), angle, there, loglik, 2 * score)
     np.testing.assert_array_equal(start[1], cpu.normal((3, q), KEY, 9, MOMENTUM_PURPOSE))
     for c, d in enumerate(precisions(lambda_sq_inv, tau_sq_inv, q)):
         mean, M, log_norm = dense(H, b, d, p)

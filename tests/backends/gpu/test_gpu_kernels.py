@@ -113,7 +113,7 @@ def test_trajectories_are_those_of_the_cpu(q, slow, gpu, cholesky_factors):
         yield from (trajectory.u.copy(), trajectory.v.copy(), trajectory.energy.copy())
         *scales, share = gauss.move_scales(*given[1:3], 0.7, tuning, 7, KEY)
         yield from (*scales, share, beta := gauss.to_beta(trajectory))
-        yield from gauss.kick(trajectory, tuning.step, quadratic, beta, *ops.to_device(answer))
+        yield from gauss.kick(trajectory, tuning.step, beta, *ops.to_device(answer))
         change = ops.to_device(np.array([np.nan, 0.7, -1.0]))
         new = tuple(part.copy() for part in (beta, *scales, *ops.to_device(answer)))
         yield from ops.metropolis(change, new, given[:5], KEY, 7)

@@ -2,7 +2,7 @@
 // each begins a line and has types that ``library.py`` knows. Exports return 0, NO_MEMORY, or what their comment says. Arrays
 // are C-contiguous.
 #pragma once
-#include "base.hpp"
+#include "linear_algebra.hpp"
 
 #ifdef _WIN32
 #define EXPORT extern "C" __declspec(dllexport)
@@ -28,4 +28,7 @@ struct OneThread {
         for (i64 j = 0; j < n; ++j) logs.add(f(j));
         return logs.value();
     }
+    void copy(double* to, const double* from, i64 n) const { memcpy(to, from, sizeof(double) * n); }
+    void add_multiple(double* y, double factor, const double* x, i64 n) const { ::add_multiple(y, factor, x, n); }
+    void add_square(double* P, double factor, const double* g, i64 n) const { ::add_square(P, factor, g, n); }
 };

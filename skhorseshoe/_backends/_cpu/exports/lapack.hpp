@@ -2,7 +2,6 @@
 // bits, and matrices are column-major, so that "upper" there is the lower triangle here.
 #pragma once
 #include "export.hpp"
-#include "linear_algebra.hpp"
 
 // Their addresses, which Python sets when it loads the library: its only global state.
 struct Routines {

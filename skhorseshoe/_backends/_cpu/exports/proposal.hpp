@@ -1,11 +1,23 @@
-// Proposals of trajectories and exchanges for all chains, and their Metropolis test.
+// The state of the chains, what is asked of trajectories, proposals of trajectories and exchanges, and their Metropolis test.
 #pragma once
 #include "export.hpp"
 #include "leapfrog.hpp"
+#include "tau_moves.hpp"
 
 // The state of all chains; null for what a call does not use.
 struct State {  // filled by Python
     double *beta, *lambda_sq_inv, *tau_sq_inv, *loglik, *score;
+};
+
+static inline Scales scales_of(const State& all, i64 c, i64 p) { return {all.lambda_sq_inv + c * p, all.tau_sq_inv + c}; }
+
+// Moves of the scales with u held: n moves of tau, an even number, and in their middle those of lambda_j, of the k columns in
+// ``slow``.
+struct ScaleMoves {  // filled by Python
+    double tau_0, tau_step;
+    i64 n;
+    const i64* slow;
+    i64 k;
 };
 
 // Memory for a state. p : lambda_j of a chain, 0 where they are integrated out.

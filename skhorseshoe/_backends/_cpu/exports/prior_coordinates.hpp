@@ -1,8 +1,7 @@
 // Trajectories of the chains in the coordinates of the prior: u = (w - centre) / size of each coordinate.
-#include "priors/horseshoe.hpp"
+#pragma once
 #include "priors/coordinates.hpp"
 #include "proposal.hpp"
-#include "fused_score.hpp"
 
 struct PriorCoordinates {  // filled by Python
     const double* anchor;      // (q,) of the fixed prior
@@ -189,25 +188,7 @@ static double pull_back(const PriorCoordinates& at, i64 c, const double* u, doub
     return of_tau;
 }
 
-// The force at beta, a half-kick of v, and the energy of a chain.
-static void kick(const PriorCoordinates& at, i64 c, double angle, const double* __restrict beta, double loglik,
-                 const double* __restrict score, const double* __restrict u, double* __restrict v,
-                 double* __restrict force, double* energy) {
-    CONTRACT
-    const i64 q = at.q;
-    const double *anchor = at.anchor, *diagonal = at.diagonal, *size = at.size;
-    const double level = sum(q, [=](i64 j) { CONTRACT return anchor[j] * beta[j]; });
-    const double squares = sum(q, [=](i64 j) { CONTRACT return diagonal[j] * beta[j] * beta[j]; });
-    for (i64 j = 0; j < q; ++j)  // the gradient of log-likelihood and log fixed prior
-        force[j] = score[j] - level * anchor[j] - diagonal[j] * beta[j];
-    const double of_tau = at.pull_of_tau[c] + pull_back(at, c, u, force);
-    for (i64 j = 0; j < q; ++j) force[j] = -size[j] * force[j] - u[j];
-    force[q] = -size[q] * of_tau - u[q];
-    for (i64 j = 0; j <= q; ++j) v[j] -= 0.5 * angle * force[j];
-    const double kinetic = sum(q + 1, [=](i64 j) { CONTRACT return v[j] * v[j]; });
-    *energy = 0.5 * (kinetic + level * level + squares) - loglik + at.prior_energy[c];
-}
-
+// w of the shrunk coefficients, the other coefficients, and log tau; out (q + 1,).
 static void coordinates_of(const PriorCoordinates& at, const double* beta, double tau_sq_inv, double* out) {
     const double tau_inverse = sqrt(tau_sq_inv);
     const Cubics table = table_of(at.cubics, at.n_cubics);
@@ -222,80 +203,46 @@ static void coordinates_of(const PriorCoordinates& at, const double* beta, doubl
     out[at.q] = -0.5 * log(tau_sq_inv);
 }
 
-// w of the shrunk coefficients, the other coefficients, and log tau; out (n_chains, q + 1).
-EXPORT i32 prior_coordinates(const PriorCoordinates* coordinates, const double* beta, const double* tau_sq_inv, i64 n_chains,
-                             double* out) {
-    const PriorCoordinates& at = *coordinates;
-    for (i64 c = 0; c < n_chains; ++c) coordinates_of(at, beta + c * at.q, tau_sq_inv[c], out + c * (at.q + 1));
-    return 0;
-}
+// ``Dynamics`` in these coordinates, with all lambda_j integrated out.
+struct InPriorCoordinates {
+    const PriorCoordinates& at;
+    const i64 p = 0, q, size;
+    Scratch<double> work;
+    explicit InPriorCoordinates(const PriorCoordinates& at) : at(at), q(at.q), size(q + 1), work(q) {}
 
-// u of a state, v ~ N(0, I), the force there and the energy, of the chains first to last - 1.
-EXPORT i32 begin_in_prior_coordinates(const PriorCoordinates* coordinates, const State* state, u32 sweep, const u32* key,
-                                      i64 first, i64 last, const Trajectory* trajectory) {
-    const PriorCoordinates& at = *coordinates;
-    const i64 q = at.q;
-    Scratch<double> scratch_beta(q);
-    if (scratch_beta.failed()) return NO_MEMORY;
-    for (i64 c = first; c < last; ++c) {
-        const i64 start = c * (q + 1);
-        const double* beta = state->beta + c * q;
-        double *chain_u = trajectory->u + start, *chain_v = trajectory->v + start, scratch_tau;
-        coordinates_of(at, beta, state->tau_sq_inv[c], chain_u);
-        for (i64 j = 0; j <= q; ++j) chain_u[j] = (chain_u[j] - at.centre[j]) / at.size[j];
-        const Stream stream({sweep, key[0], key[1]}, u32(c), MOMENTUM_PURPOSE);
-        for (i64 j = 0; j <= q; ++j) chain_v[j] = normal(stream, u32(j));
-        to_beta(at, c, chain_u, scratch_beta, &scratch_tau);
-        kick(at, c, 0.0, beta, state->loglik[c], state->score + c * q, chain_u, chain_v, trajectory->force + start,
-             trajectory->energy + c);
+    i32 begin(i64 c, const State& state, Key key, bool, const Trajectory& trajectory) const {
+        const Trajectory to = of_chain(trajectory, c, size);
+        double ignored;
+        coordinates_of(at, state.beta + c * q, state.tau_sq_inv[c], to.u);
+        for (i64 j = 0; j <= q; ++j) to.u[j] = (to.u[j] - at.centre[j]) / at.size[j];
+        const Stream stream(key, u32(c), MOMENTUM_PURPOSE);
+        for (i64 j = 0; j <= q; ++j) to.v[j] = normal(stream, u32(j));
+        ::to_beta(at, c, to.u, work, &ignored);  // for what the force needs
+        kick(c, 0.0, state, trajectory);
+        return 0;
     }
-    return 0;
-}
 
-// beta and tau^-2 at u.
-EXPORT i32 beta_of_prior_coordinates(const PriorCoordinates* coordinates, const double* u, i64 first, i64 last, double* beta,
-                                     double* tau_sq_inv) {
-    const PriorCoordinates& at = *coordinates;
-    for (i64 c = first; c < last; ++c) to_beta(at, c, u + c * (at.q + 1), beta + c * at.q, tau_sq_inv + c);
-    return 0;
-}
-
-// The force at beta, a half-kick of v, and the energy.
-EXPORT i32 kick_in_prior_coordinates(const PriorCoordinates* coordinates, double angle, const State* state, i64 first,
-                                     i64 last, const Trajectory* trajectory) {
-    const PriorCoordinates& at = *coordinates;
-    for (i64 c = first; c < last; ++c) {
-        const i64 beta_start = c * at.q, start = c * (at.q + 1);
-        kick(at, c, angle, state->beta + beta_start, state->loglik[c], state->score + beta_start, trajectory->u + start,
-             trajectory->v + start, trajectory->force + start, trajectory->energy + c);
+    void to_beta(i64 c, const double* u, const State& state) const {
+        ::to_beta(at, c, u + c * size, state.beta + c * q, state.tau_sq_inv + c);
     }
-    return 0;
-}
 
-// The state of the chains ``first`` to ``last - 1`` after a trajectory of n_steps and its test, in place: ``_trajectory``
-// of ``_mcmc/hmc_prior_coordinates.py``. acceptance : (n_chains,). The numbers are, bit for bit, those of the functions
-// above.
-EXPORT i32 fused_trajectory_in_prior_coordinates(const PriorCoordinates* coordinates, const FusedScoreRows* rows, double angle,
-                                                 i64 n_steps, u32 sweep, const u32* key, const State* state,
-                                                 double* acceptance, i64 first, i64 last) {
-    const i64 q = rows->size, size = last * (q + 1), n = last - first;
-    Scratch<double> memory(3 * size + 2 * last);
-    Proposal proposal(last, 0, q);
-    if (memory.failed() || proposal.memory.failed()) return NO_MEMORY;
-    const Trajectory trajectory = {memory, memory + size, memory + 2 * size, memory + 3 * size};
-    const Trajectory own = of_chain(trajectory, first, q + 1);
-    double* change = trajectory.energy + last;
-    const State& at = proposal.state;
-    i32 status = begin_in_prior_coordinates(coordinates, state, sweep, key, first, last, &trajectory);
-    for (i64 c = first; c < last; ++c) change[c] = -trajectory.energy[c];
-    for (i64 step = 0; step < n_steps && !status; ++step) {
-        kick_and_rotate(angle, own.u, own.v, own.force, n * (q + 1));
-        beta_of_prior_coordinates(coordinates, trajectory.u, first, last, at.beta, at.tau_sq_inv);
-        status = score_at(*rows, at.beta + first * q, n, at.loglik + first, at.score + first * q, step + 1 < n_steps);
-        kick_in_prior_coordinates(coordinates, angle, &at, first, last, &trajectory);
+    void kick(i64 c, double angle, const State& state, const Trajectory& trajectory) const {
+        CONTRACT
+        const Trajectory to = of_chain(trajectory, c, size);
+        const double *anchor = at.anchor, *diagonal = at.diagonal, *sizes = at.size, *u = to.u;
+        const double *beta = state.beta + c * q, *score = state.score + c * q;
+        double *__restrict v = to.v, *__restrict force = to.force;
+        const double level = sum(q, [=](i64 j) { CONTRACT return anchor[j] * beta[j]; });
+        const double squares = sum(q, [=](i64 j) { CONTRACT return diagonal[j] * beta[j] * beta[j]; });
+        for (i64 j = 0; j < q; ++j)  // the gradient of log-likelihood and log fixed prior
+            force[j] = score[j] - level * anchor[j] - diagonal[j] * beta[j];
+        const double of_tau = at.pull_of_tau[c] + pull_back(at, c, u, force);
+        for (i64 j = 0; j < q; ++j) force[j] = -sizes[j] * force[j] - u[j];
+        force[q] = -sizes[q] * of_tau - u[q];
+        for (i64 j = 0; j <= q; ++j) v[j] -= 0.5 * angle * force[j];
+        const double kinetic = sum(q + 1, [=](i64 j) { CONTRACT return v[j] * v[j]; });
+        *to.energy = 0.5 * (kinetic + level * level + squares) - state.loglik[c] + at.prior_energy[c];
     }
-    if (status) return status;
-    for (i64 c = first; c < last; ++c) change[c] += trajectory.energy[c];
-    metropolis(change, {sweep, key[0], key[1]}, at, first, last, 0, q, *state, acceptance);
-    return 0;
-}
+
+    i32 move_scales(i64, const ScaleMoves&, const State&, Key, double&, double*) const { return 0; }  // tau is a coordinate
+};
