@@ -21,7 +21,7 @@ from .group_lines import CovarianceLines, ScaleLines  # noqa: F401 - as are thes
 from .library import function
 from .line_proposals import first_inside, proposals  # noqa: F401 - as are these
 from .mass_matrix import MassMatrix  # noqa: F401 - as is this
-from .passes import Shift, latent_pass, line_pass, pieces_of_X, score_pass  # noqa: F401 - the first is
+from .passes import Shift, latent, line, score  # noqa: F401 - as are these
 from .predict import (  # noqa: F401 - part of what a back end offers
     PREDICTORS_AT_ONCE,
     average_class_probabilities,
@@ -113,84 +113,6 @@ class Watch:
         return flags.any()
 
 
-def latent(X, y, coef, bounds, sweep, key, threads, first_row=0, shift=None, likelihood=PROBIT):
-    """X'z (and 1'z) for the latents z of the likelihood, (n_chains, q); z'z, (n_chains,); float64.
-
-    One pass over X. bounds : edges of the blocks of rows. Sums of blocks are added in pairs, so that the result does
-    not depend on the number of threads. Row i has the random numbers of row first_row + i. shift : ``Shift``, or None.
-    With d linear predictors a row there are d latents, and coef and X'z are (n_chains d, q).
-    """
-    n_blocks, by_columns = len(bounds) - 1, by_column(coef)
-    sums, n_chains = np.zeros((n_blocks, *by_columns.shape)), len(coef) // likelihood.n_predictors
-    squares = np.zeros((n_blocks, n_chains))
-
-    def add_blocks(first, last):
-        for x, rows, edges, blocks in pieces_of_X(X, bounds, first, last):
-            beta, start = by_columns.astype(x.dtype, copy=False), first_row + rows.start
-            terms = shift_record(shift, rows)
-            latent_pass(x, y[rows], beta, edges, start, sweep, key, sums[blocks], squares[blocks], terms, likelihood)
-
-    threads.run(add_blocks, n_blocks)
-    return by_chain(add_pairs(sums), len(coef)), add_pairs(squares)
-
-
-def score(X, y, weight, coef, bounds, threads, shift=None, likelihood=PROBIT, own=None):
-    """Log-likelihood (n_chains,) and its gradient (n_chains, q), float64; one pass over X, blocks as in ``latent``.
-
-    weight : (n,) float64 that multiplies the rows' terms, or (0,) for none. own : parameters of the likelihood
-    (n_chains, k), by which the gradient (n_chains, k) comes third; None for a likelihood without. With d linear
-    predictors a row coef and gradient are (n_chains d, q), those of a chain one after the other.
-    """
-    n_blocks, by_columns = len(bounds) - 1, by_column(coef)
-    sums = np.zeros((n_blocks, *by_columns.shape))
-    logliks = np.zeros((n_blocks, len(coef) // likelihood.n_predictors))
-    own_sums = None if own is None else np.zeros((n_blocks, *own.shape))
-
-    def add_blocks(first, last):
-        for x, rows, edges, blocks in pieces_of_X(X, bounds, first, last):
-            beta, terms = by_columns.astype(x.dtype, copy=False), shift_record(shift, rows)
-            more = () if own is None else (own, own_sums[blocks])
-            score_pass(x, y[rows], weight[rows], beta, edges, sums[blocks], logliks[blocks], terms, likelihood, *more)
-
-    threads.run(add_blocks, n_blocks)
-    answer = add_pairs(logliks), by_chain(add_pairs(sums), len(coef))
-    return answer if own is None else (*answer, add_pairs(own_sums))
-
-
-def line(X, y, weight, coef, direction, steps, bounds, threads, shift=None, likelihood=PROBIT, own=None):
-    """Log-likelihoods at coef + step direction (n_chains, q) for the steps (n_chains, k); (n_chains, k) float64.
-
-    One pass over X, the rest as in ``score``; with d linear predictors coef and direction are (n_chains d, q).
-    """
-    n_blocks = len(bounds) - 1
-    both, logliks = by_column(np.concatenate([coef, direction])), np.zeros((n_blocks, *steps.shape))
-
-    def add_blocks(first, last):
-        for x, rows, edges, blocks in pieces_of_X(X, bounds, first, last):
-            terms = shift_record(shift, rows)
-            line_pass(x, y[rows], weight[rows], both, steps, edges, logliks[blocks], terms, likelihood, own)
-
-    threads.run(add_blocks, n_blocks)
-    return add_pairs(logliks)
-
-
-def shift_record(shift, rows):
-    """The record of a ``Shift`` for a slice of rows, or None."""
-    return None if shift is None else shift.record(rows)
-
-
-def by_column(coef):
-    """coef (m, q) with the chains as the last axis, padded with zeros to a multiple of four; (q, width) float64."""
-    if n_more := -len(coef) % 4:
-        coef = np.concatenate([coef, np.zeros((n_more, coef.shape[1]))])
-    return coef.T.copy()
-
-
-def by_chain(sums, m):
-    """The inverse of ``by_column``, without the padding; (m, q)."""
-    return sums[:, :m].T.copy()
-
-
 def metropolis(change, new, old, key, sweep):
     """``new`` of chains whose change of energy a Metropolis test accepts, else ``old``; and acceptances (n_chains,).
 
@@ -232,13 +154,13 @@ def fused_score(rows, beta):
     if not _one_thread_suffices(rows, 1 if rows.groups is None else _MOST_FUSED_BLOCKS):
         return None
     made, beta = fused_score_rows(rows), np.ascontiguousarray(beta)
-    loglik, score = np.empty(len(beta)), np.empty(beta.shape)
+    loglik, gradient = np.empty(len(beta)), np.empty(beta.shape)
 
     def compute(first, last):
-        _fused_score(made, beta[first:last], last - first, loglik[first:last], score[first:last])
+        _fused_score(made, beta[first:last], last - first, loglik[first:last], gradient[first:last])
 
     _threads_of_chains(rows, beta).run(compute, len(beta))
-    return loglik, score
+    return loglik, gradient
 
 
 def _threads_of_chains(rows, beta, n_steps=1):
@@ -275,14 +197,6 @@ def move_along_lines(beta, lambda_sq_inv, tau_sq_inv, rows, lines, tau_0, key, s
     else:
         rows.threads.run(lambda first, last: fused_line_moves(*inputs, first, last, state), len(beta))
     return out
-
-
-def add_pairs(sums):
-    """The sum over the first axis as a tree of pairs: each node has the same bits wherever it is summed."""
-    while len(sums) > 1:
-        even = len(sums) // 2 * 2
-        sums = np.concatenate([sums[:even:2] + sums[1:even:2], sums[even:]])
-    return sums[0]
 
 
 def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=(), likelihood=PROBIT):

@@ -14,8 +14,8 @@ from ..._utils.memmap import cut, is_on_disk, read_ahead
 from ..constants import FLUSH_ROWS, TILE_BYTES
 from .library import function, record
 
-_latent_pass, _score_pass = function("latent_pass"), function("score_pass")
-_line_pass, _product_pass = function("line_pass"), function("product_pass")
+_latent_pass, _score_pass, _line_pass = function("latent_pass"), function("score_pass"), function("line_pass")
+NO_WEIGHT = np.empty(0)
 _BY_ROW = "offset", "codes", "known", "common", "predictors", "terms"  # fields of ``Shift`` with a number for each row
 _KINDS = {"f": 0, "d": 1}  # by type code; a CSR matrix adds 2, and 2 more if its indices have 64 bits
 
@@ -63,27 +63,89 @@ def pass_rows(y, weight, bounds, shift=None, likelihood=PROBIT, own=None, own_su
     return likelihood.number, *of_rows, shift, own, own_sums, n_own, likelihood.n_predictors
 
 
-def latent_pass(X, y, coef, bounds, first_row, sweep, key, sums, squares, shift=None, likelihood=PROBIT):
-    """Draws latents z and adds to the sums of z_i x_i and of z_i^2."""
-    rows = pass_rows(y, None, bounds, shift, likelihood)
-    _latent_pass(rows_of(X), rows, (coef, *coef.shape), squares.shape[1], first_row, sweep, key, sums, squares)
+def latent(X, y, coef, bounds, sweep, key, threads, first_row=0, shift=None, likelihood=PROBIT):
+    """X'z (and 1'z) for the latents z of the likelihood, (n_chains, q); z'z, (n_chains,); float64.
+
+    One pass over X. bounds : edges of the blocks of rows. Sums of blocks are added in pairs, so that the result does
+    not depend on the number of threads. Row i has the random numbers of row first_row + i. shift : ``Shift``, or None.
+    With d linear predictors a row there are d latents, and coef and X'z are (n_chains d, q).
+    """
+    by_columns, n_chains = by_column(coef), len(coef) // likelihood.n_predictors
+    sums, squares = np.zeros((len(bounds) - 1, *by_columns.shape)), np.zeros((len(bounds) - 1, n_chains))
+
+    def add(inputs, rows, blocks):
+        _latent_pass(*inputs, n_chains, first_row + rows.start, sweep, key, sums[blocks], squares[blocks])
+
+    _add_blocks(add, X, y, NO_WEIGHT, by_columns, bounds, threads, shift, likelihood)
+    return by_chain(add_pairs(sums), len(coef)), add_pairs(squares)
 
 
-def score_pass(X, y, weight, coef, bounds, sums, logliks, shift=None, likelihood=PROBIT, own=None, own_sums=None):
-    """Adds to the log-likelihood and the score. own, own_sums : as in ``PassRows``."""
-    rows = pass_rows(y, or_none(weight), bounds, shift, likelihood, own, own_sums)
-    _score_pass(rows_of(X), rows, (coef, *coef.shape), logliks.shape[1], sums, logliks)
+def score(X, y, weight, coef, bounds, threads, shift=None, likelihood=PROBIT, own=None):
+    """Log-likelihood (n_chains,) and its gradient (n_chains, q), float64; one pass over X, blocks as in ``latent``.
+
+    weight : (n,) float64 that multiplies the rows' terms, or (0,) for none. own : parameters of the likelihood
+    (n_chains, k), by which the gradient (n_chains, k) comes third; None for a likelihood without. With d linear
+    predictors a row coef and gradient are (n_chains d, q), those of a chain one after the other.
+    """
+    by_columns, n_chains = by_column(coef), len(coef) // likelihood.n_predictors
+    sums, logliks = np.zeros((len(bounds) - 1, *by_columns.shape)), np.zeros((len(bounds) - 1, n_chains))
+    own_sums = None if own is None else np.zeros((len(bounds) - 1, *own.shape))
+
+    def add(inputs, rows, blocks):
+        _score_pass(*inputs, n_chains, sums[blocks], logliks[blocks])
+
+    _add_blocks(add, X, y, weight, by_columns, bounds, threads, shift, likelihood, own, own_sums)
+    answer = add_pairs(logliks), by_chain(add_pairs(sums), len(coef))
+    return answer if own is None else (*answer, add_pairs(own_sums))
 
 
-def line_pass(X, y, weight, both, steps, bounds, logliks, shift=None, likelihood=PROBIT, own=None):
-    """Adds to the log-likelihoods at steps along lines."""
-    rows = pass_rows(y, or_none(weight), bounds, shift, likelihood, own)
-    _line_pass(rows_of(X), rows, (both, *both.shape), steps, *steps.shape, logliks)
+def line(X, y, weight, coef, direction, steps, bounds, threads, shift=None, likelihood=PROBIT, own=None):
+    """Log-likelihoods at coef + step direction (n_chains, q) for the steps (n_chains, k); (n_chains, k) float64.
+
+    One pass over X, the rest as in ``score``; with d linear predictors coef and direction are (n_chains d, q).
+    """
+    both, logliks = by_column(np.concatenate([coef, direction])), np.zeros((len(bounds) - 1, *steps.shape))
+
+    def add(inputs, rows, blocks):
+        _line_pass(*inputs, steps, *steps.shape, logliks[blocks])
+
+    _add_blocks(add, X, y, weight, both, bounds, threads, shift, likelihood, own, as_X=False)
+    return add_pairs(logliks)
 
 
-def product_pass(X, weight, vectors, bounds, sums):
-    """Adds X' diag(weight) X vectors to sums, for a CSR matrix X; the other arrays are float64."""
-    _product_pass(rows_of(X), pass_rows(None, or_none(weight), bounds), (vectors, *vectors.shape), sums)
+def _add_blocks(add, X, y, weight, coef, bounds, threads, shift, likelihood, own=None, own_sums=None, as_X=True):
+    """Call add(inputs, rows, blocks) for all pieces of X: the first arguments of a pass, rows and blocks as slices.
+    as_X : whether coefficients, by column, are of X's type in a pass, or float64."""
+
+    def add_pieces(first, last):
+        for x, rows, edges, blocks in pieces_of_X(X, bounds, first, last):
+            beta = coef.astype(x.dtype, copy=False) if as_X else coef
+            of_shift = None if shift is None else shift.record(rows)
+            of_own = None if own_sums is None else own_sums[blocks]
+            of_pass = pass_rows(y[rows], or_none(weight[rows]), edges, of_shift, likelihood, own, of_own)
+            add((rows_of(x), of_pass, (beta, *beta.shape)), rows, blocks)
+
+    threads.run(add_pieces, len(bounds) - 1)
+
+
+def by_column(coef):
+    """coef (m, q) with the chains as the last axis, padded with zeros to a multiple of four; (q, width) float64."""
+    if n_more := -len(coef) % 4:
+        coef = np.concatenate([coef, np.zeros((n_more, coef.shape[1]))])
+    return coef.T.copy()
+
+
+def by_chain(sums, m):
+    """The inverse of ``by_column``, without the padding; (m, q)."""
+    return sums[:, :m].T.copy()
+
+
+def add_pairs(sums):
+    """The sum over the first axis as a tree of pairs: each node has the same bits wherever it is summed."""
+    while len(sums) > 1:
+        even = len(sums) // 2 * 2
+        sums = np.concatenate([sums[:even:2] + sums[1:even:2], sums[even:]])
+    return sums[0]
 
 
 def pieces_of_X(X, bounds, first, last):

@@ -11,8 +11,10 @@ from scipy.sparse import issparse
 
 from ..._utils.memmap import cut
 from ..device import to_host
-from .sparse_passes import quadratic_forms
+from .library import function
+from .passes import rows_of
 
+_quadratic_forms = function("quadratic_forms")
 _NUMBERS_AT_A_TIME = 2**20  # of X, in a block of rows or columns
 
 
@@ -118,6 +120,7 @@ class _SparseColumns:
     def forms(self, L):
         inverse = solve_triangular(L, np.diag(self.root), lower=True, check_finite=False)
         P = inverse.T @ inverse
-        out = quadratic_forms(self.X, P)
+        out = np.empty(len(self.mean))
+        _quadratic_forms(rows_of(self.X.T), P, out)
         ones = P.sum(axis=0)
         return out - 2.0 * self.mean * (self.X.T @ ones) + self.mean**2 * ones.sum()

@@ -10,15 +10,16 @@ from ..._model import PROBIT
 from ..._utils.threads import share_ranges
 from ..centring import centre_gram, uncentred
 from .dense import *  # noqa: F403 - part of what a back end offers
-from .dense import add_pairs, by_chain, by_column, fused_score_rows, sum_of_shards
+from .dense import fused_score_rows, sum_of_shards
 from .library import function
-from .passes import product_pass, score_pass
-from .sparse_passes import column_moments, gram_pass, noise_pass
+from .passes import add_pairs, by_chain, by_column, or_none, pass_rows, rows_of
 
 MOST_FUSED_ROWS = 0  # the core reads CSR rows by passes alone
 SEGMENTED = False  # cutting a CSR matrix would copy its starts of rows
 
 _coefficients_by_column, _add_up_score = function("coefficients_by_column"), function("add_up_score")
+_score_pass, _product_pass, _noise_pass = function("score_pass"), function("product_pass"), function("noise_pass")
+_gram_pass, _column_moments = function("gram_pass"), function("column_moments")
 _NUMBERS_AT_A_TIME = 2**18  # float64 numbers that are computed at a time for a block of rows
 _PREDICTED_ROWS = 512  # rows that share a copy of the coefficients that they need
 
@@ -37,9 +38,9 @@ def fused_score(rows, beta):
     _coefficients_by_column(made, np.ascontiguousarray(beta), n_chains, width, coef)
 
     def add_blocks(first, last):
-        blocks, likelihood = slice(first, last), rows.likelihood
-        sums[blocks] = 0.0
-        score_pass(X, y, weight, coef, bounds[first : last + 1], sums[blocks], logliks[blocks], likelihood=likelihood)
+        sums[first:last] = 0.0
+        of_pass = pass_rows(y, or_none(weight), bounds[first : last + 1], likelihood=rows.likelihood)
+        _score_pass(rows_of(X), of_pass, (coef, q, width), n_chains, sums[first:last], logliks[first:last])
 
     rows.threads.run(add_blocks, n_blocks)
     gradient, inputs = np.empty(beta.shape), (made, sums, n_chains, width)
@@ -53,28 +54,26 @@ def gram_product(X, weight, vectors, bounds, threads):
     weight : (n,) or (0,) for none. q = p or p + 1, with or without the column of ones.
     """
     by_columns = by_column(vectors)
-
-    def add_blocks(edges, sums):
-        product_pass(X, weight, by_columns, edges, sums)
-
-    return _sum(add_blocks, vectors.shape, bounds, threads)
+    return _sum(_product_pass, [(by_columns, *by_columns.shape)], X, weight, vectors.shape, bounds, threads)
 
 
 def gram_noise(X, weight, shape, bounds, key, sweep, purpose, attempt, threads):
     """Gaussian vectors whose covariance is the matrix of ``gram_product``; shape = (n_chains, q)."""
-
-    def add_blocks(edges, sums):
-        noise_pass(X, weight, shape[0], edges, key, sweep, purpose, attempt, sums)
-
-    return _sum(add_blocks, shape, bounds, threads)
-
-
-def _sum(add_blocks, shape, bounds, threads):
-    """Sums over all blocks, (m, q), added in pairs. add_blocks(edges, sums) adds to the sums of some blocks, which have
-    the form of ``by_column``."""
     m, q = shape
+    random = m, attempt, sweep, purpose, key, q, m + -m % 4
+    return _sum(_noise_pass, random, X, weight, shape, bounds, threads)
+
+
+def _sum(add_blocks, given, X, weight, shape, bounds, threads):
+    """Sums over all blocks, (m, q), added in pairs. add_blocks : a pass, which adds to sums of some blocks by column.
+    given : its arguments after the rows."""
+    (m, q), x, weight = shape, rows_of(X), or_none(weight)
     sums = np.zeros((len(bounds) - 1, q, m + -m % 4))
-    threads.run(lambda first, last: add_blocks(bounds[first : last + 1], sums[first:last]), len(sums))
+
+    def add(first, last):
+        add_blocks(x, pass_rows(None, weight, bounds[first : last + 1]), *given, sums[first:last])
+
+    threads.run(add, len(sums))
     return by_chain(add_pairs(sums), m)
 
 
@@ -89,7 +88,7 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=(), 
     stored = sum(np.bincount(X.indices[at : at + _NUMBERS_AT_A_TIME], minlength=p) for at in starts)
     shift = np.where(stored == n, centre, 0.0)
     coef = None if beta is None else uncentred(beta, centre, scale, p)
-    sums = np.zeros((2, q)), np.zeros(2)
+    sums, sizes = np.zeros((2, p)), np.zeros(2)
     edges = np.linspace(0, n, 3).astype(int)
     step = n if beta is None else max(64, _NUMBERS_AT_A_TIME // (4 * max(len(beta), X.nnz // n)))
 
@@ -100,16 +99,18 @@ def gram(X, weight, centre, scale, fit_intercept, threads, beta=None, spare=(), 
             if coef is not None:
                 information = likelihood.information(X[start:stop] @ coef[0].T + coef[1]).mean(axis=1)
                 row_weight = row_weight * information if len(row_weight) else information
-            sums[1][shard] += gram_pass(X, row_weight, shift, start, stop, total, sums[0][shard, :p])
+            inputs = rows_of(X), or_none(row_weight), shift, start, stop, total, total.shape[1]
+            _gram_pass(*inputs, sums[shard], sizes[shard : shard + 1])
 
     H = sum_of_shards(add, q, 2, spare, threads)
-    centre_gram(H, sums[0].sum(axis=0)[:p], sums[1].sum(), centre - shift, scale)
+    centre_gram(H, sums.sum(axis=0), sizes.sum(), centre - shift, scale)
     return H
 
 
 def moments(X, weight):
     """Mean and variance of the columns, weighted; (p,) float64 each, without cancellation. weight : (n,) or (0,)."""
-    mean, square, size = column_moments(X, weight)
+    (mean, square, stored), size = np.empty((3, X.shape[1])), np.empty(1)
+    _column_moments(rows_of(X), or_none(weight), mean, square, stored, size)
     return mean, square / size
 
 

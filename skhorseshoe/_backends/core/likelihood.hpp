@@ -108,29 +108,36 @@ static inline double log_likelihood(i64 n, const double* __restrict eta, const d
     return sum_log_densities<L>(n, work, weight, work + n);
 }
 
-// Replaces eta by w d log p(s eta) / d eta; returns sum w log p(s eta). At most LONGEST_TILE rows.
-template <class L, class R>
-static double score_tile(i64 n_rows, R* __restrict eta, const u8* __restrict y, const double* __restrict weight) {
-    double rest[LONGEST_TILE], factor[LONGEST_TILE];
-    const auto replace = [&](auto weight_of) {
-        SIDE_BY_SIDE
-        for (i64 r = 0; r < n_rows; ++r) {
-            const double t = y[r] ? double(eta[r]) : -double(eta[r]);
-            const LogDensity row = L::at(t);
-            const double slope = row.slope * weight_of(r);
-            rest[r] = row.rest, factor[r] = row.factor;
-            eta[r] = R(y[r] ? slope : -slope);
-        }
-    };
-    if (weight) replace([=](i64 r) { return weight[r]; });
-    else replace([](i64) { return 1.0; });
-    return sum_logs(n_rows, weight, rest, factor);
-}
-
-// What groups of rows ask of the law of a chain, which other likelihoods than of two classes have themselves. own : the
-// likelihood's own parameters of the chain, (n_own,).
-template <class L> struct TwoClasses {
+// The law of a chain, which other likelihoods than of two classes are themselves, as passes and groups of rows ask it. own :
+// the likelihood's own parameters of the chain, (n_own,).
+template <class L> struct TwoClasses : L {
     TwoClasses(const double*, i64) {}
+
+    // Replaces eta by w d log p(s eta) / d eta; returns sum w log p(s eta). At most LONGEST_TILE rows.
+    template <class R>
+    double score(i64 n_rows, i64, R* __restrict eta, const u8* __restrict y, const double* __restrict weight, double*) const {
+        double rest[LONGEST_TILE], factor[LONGEST_TILE];
+        const auto replace = [&](auto weight_of) {
+            SIDE_BY_SIDE
+            for (i64 r = 0; r < n_rows; ++r) {
+                const double t = y[r] ? double(eta[r]) : -double(eta[r]);
+                const LogDensity row = L::at(t);
+                const double slope = row.slope * weight_of(r);
+                rest[r] = row.rest, factor[r] = row.factor;
+                eta[r] = R(y[r] ? slope : -slope);
+            }
+        };
+        if (weight) replace([=](i64 r) { return weight[r]; });
+        else replace([](i64) { return 1.0; });
+        return sum_logs(n_rows, weight, rest, factor);
+    }
+
+    // At most LONGEST_TILE rows.
+    double log_likelihood(i64 n, i64, const double* eta, const double* change, const u8* y, const double* weight,
+                          double step) const {
+        double work[3 * LONGEST_TILE];
+        return ::log_likelihood<L>(n, eta, change, y, weight, step, work);
+    }
 
     // Minus the second derivative of log p by eta, and the first.
     double curvature(double eta, u8 y, double& slope) const {

@@ -152,27 +152,25 @@ def test_offsets_and_effects_of_groups_are_coefficients_of_further_columns(kind,
     effects, slopes = rng.standard_normal((2, n_groups, 2))
     kept = np.empty((2, n, 2), dtype)
     shift = passes.Shift(offset.astype(np.float64), codes, effects, slopes, predictors=kept[0], terms=kept[1])
-    shift = shift.record(slice(None))
     wide = np.column_stack([coef, np.ones(2), effects.T]), np.column_stack([direction, np.zeros(2), slopes.T])
+    close = {"rtol": 1e-10, "atol": 1e-9} if dtype == np.float64 else {"rtol": 1e-4, "atol": 1e-3}
     given = []
-    for rows, ends, own in ((kind(X), (coef, direction), shift), (kind(np.column_stack([X, more])), wide, None)):
-        of_columns, both = cpu.by_column(ends[0]).astype(dtype), cpu.by_column(np.concatenate(ends))
-        gradient, draws, logliks, squares, lines = (np.zeros((2, *shape)) for shape in (
-            of_columns.shape, of_columns.shape, (2,), (2,), steps.shape
-        ))  # fmt: skip
-        passes.latent_pass(rows, y, of_columns, bounds, 5, 9, KEY, draws, squares, own)
+    for rows, (at, along), own in (
+        (kind(X), (coef, direction), shift),
+        (kind(np.column_stack([X, more])), wide, None),
+    ):
+        draws, squares = cpu.latent(rows, y, at, bounds, 9, KEY, ALONE, first_row=5, shift=own)
         latents = kept[1].astype(np.float64)
-        passes.score_pass(rows, y, np.empty(0), of_columns, bounds, gradient, logliks, own)
-        passes.line_pass(rows, y, np.empty(0), both, steps, bounds, lines, own)
-        given.append((draws[:, :p, :2].sum(axis=0), gradient[:, :p, :2], logliks, lines))
+        logliks, gradient = cpu.score(rows, y, np.empty(0), at, bounds, ALONE, shift=own)
+        lines = cpu.line(rows, y, np.empty(0), at, along, steps, bounds, ALONE, shift=own)
+        given.append((draws[:, :p], gradient[:, :p], logliks, lines))
         if own is not None:
-            close = {"rtol": 1e-10, "atol": 1e-9} if dtype == np.float64 else {"rtol": 1e-4, "atol": 1e-3}
-            np.testing.assert_allclose(X.T @ latents, given[0][0], **close)
-            np.testing.assert_allclose((latents**2).sum(axis=0), squares.sum(axis=0), **close)
+            np.testing.assert_allclose(latents.T @ X, given[0][0], **close)
+            np.testing.assert_allclose((latents**2).sum(axis=0), squares, **close)
             np.testing.assert_allclose(X @ coef.T, kept[0], **close)
-            np.testing.assert_allclose(X.T @ kept[1].astype(np.float64), given[0][1].sum(axis=0), **close)
+            np.testing.assert_allclose(kept[1].astype(np.float64).T @ X, given[0][1], **close)
     (latent, *got), (full, *want) = given
-    np.testing.assert_allclose(latent, full - (X.T @ offset)[:, None], **close)  # the offset is off, the effects are in
+    np.testing.assert_allclose(latent, full - X.T @ offset, **close)  # the offset is off, the effects are in
     for one, other in zip(got, want, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-10 if dtype == np.float64 else 1e-4, atol=1e-4)
 

@@ -42,6 +42,11 @@ template <class D, class I> struct CsrRows {
 
     i64 partial_size(i64, i64) const { return 0; }
     template <class W> void flush(i64, W*, double*) const {}
+
+    // use(column, number) for the stored numbers of row i.
+    template <class F> void each_number(i64 i, F use) const {
+        for (i64 k = indptr[i]; k < i64(indptr[i + 1]); ++k) use(i64(indices[k]), data[k]);
+    }
 };
 
 // answer(rows) for rows in CSR form.

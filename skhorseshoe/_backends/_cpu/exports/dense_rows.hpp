@@ -58,6 +58,11 @@ template <class R> struct DenseRows {
         for (i64 k = 0; k < size; ++k) total[k] += double(partial[k]), partial[k] = R(0);
     }
 
+    // use(column, number) for the numbers of row i.
+    template <class F> void each_number(i64 i, F use) const {
+        for (i64 j = 0; j < p; ++j) use(j, x[i * p + j]);
+    }
+
   private:
     // Pointers to N rows. If fewer are left, the last one is repeated.
     template <int N> void find(i64 first, i64 last, const R** row) const {

@@ -48,17 +48,12 @@ static void add_shift(const Shift& shift, i64 d, i64 tile, i64 start, i64 n_rows
     if (shift.codes) add_by_group(shift, shift.effects, tile, start, n_rows, width, eta);
 }
 
-// The same with the likelihood of a pass, answer(likelihood, rows).
-template <class F> static i32 on_likelihood_and_rows(const StoredX& X, const PassRows& pass, F answer) {
-    if (pass.likelihood == ORDERED_PROBIT)
-        return on_rows(X, [&](const auto& rows) { return answer(OrderedProbit(), rows); });
-    if (pass.likelihood == MULTINOMIAL_PROBIT)
-        return on_rows(X, [&](const auto& rows) { return answer(MultinomialProbit(), rows); });
-    if (pass.likelihood == MULTINOMIAL_PROBIT_BY_LAPLACE)
-        return on_rows(X, [&](const auto& rows) { return answer(MultinomialProbitByLaplace(), rows); });
-    return on_likelihood(pass.likelihood, [&](auto law) {
-        return on_rows(X, [&](const auto& rows) { return answer(law, rows); });
-    });
+// answer(law, rows) with the law of chains, of no chain, and rows of any kind.
+template <class F> static i32 on_law_and_rows(const StoredX& X, const PassRows& pass, F answer) {
+    const auto with_rows = [&](auto law) { return on_rows(X, [&](const auto& rows) { return answer(law, rows); }); };
+    if (pass.likelihood == MULTINOMIAL_PROBIT) return with_rows(MultinomialProbit());
+    if (pass.likelihood == MULTINOMIAL_PROBIT_BY_LAPLACE) return with_rows(MultinomialProbitByLaplace());
+    return on_law_of_chains(pass.likelihood, with_rows);
 }
 
 static const Shift NO_SHIFT{};
@@ -99,16 +94,12 @@ static i32 sum_tiles(const Rows& rows, const PassRows& pass, const Coefficients&
     return 0;
 }
 
-// Whether a likelihood is of more than two classes, so that it is made for a pass. work : (work_size(pass),).
-template <class L> constexpr bool HAS_CLASSES = false;
-template <> constexpr bool HAS_CLASSES<OrderedProbit> = true;
-template <bool BY_LAPLACE> constexpr bool HAS_CLASSES<MultinomialProbitBy<BY_LAPLACE>> = true;
-
+// The size of ``work`` of a law.
 static i64 work_size(const PassRows& pass) {
-    return pass.likelihood >= MULTINOMIAL_PROBIT ? MultinomialProbit::work_size(pass.n_predictors) : 3 * LONGEST_TILE;
+    return pass.likelihood >= MULTINOMIAL_PROBIT ? MultinomialProbit::work_size(pass.n_predictors) : 0;
 }
 
-static OrderedProbit law_of_chain(OrderedProbit, const PassRows& pass, i64 c, double*) {
+template <class Law> static Law law_of_chain(Law, const PassRows& pass, i64 c, double*) {
     return {pass.own + c * pass.n_own, pass.n_own};
 }
 
@@ -119,113 +110,88 @@ static MultinomialProbitBy<BY_LAPLACE> law_of_chain(MultinomialProbitBy<BY_LAPLA
 
 // Draws the latents z_i given o_i + x_i beta + u_i, and adds (z_i - o_i) x_i, with the offset o_i and the effect u_i of the
 // group. Row i has the random numbers of row first_row + i. squares : (n_blocks, n_chains), to which the squares of
-// z_i - o_i are added.
-template <class L, class Rows>
-static i32 draw_latents(const Rows& rows, const PassRows& pass, const Coefficients& coef, i64 n_chains, i64 first_row,
-                        Key key, double* sums, double* squares) {
-    typedef typename Rows::number R;
-    const i64 d = pass.n_predictors;
-    const double* offset = shift_of(pass).offset;
-    Scratch<double> work(work_size(pass));
-    if (work.failed()) return NO_MEMORY;
-    typename L::template Latents<R> latents{d, work.data};
-    return sum_tiles<R>(rows, pass, coef, sums, [&](i64 block, i64 start, i64 n_rows, R* z) {
-        for (i64 c = 0; c < n_chains; ++c) {
-            latents.draw(z, rows.tile, pass.y + start, n_rows, first_row + start, u32(c), key);
-            for (i64 a = 0; a < d; ++a, z += rows.tile) {
-                for (i64 r = 0; offset && r < n_rows; ++r) z[r] -= R(offset[(start + r) * d + a]);
-                squares[block * n_chains + c] += sum(n_rows, [=](i64 r) { return double(z[r]) * double(z[r]); });
-            }
-        }
-    });
-}
-
-// Only of a likelihood that has latents.
+// z_i - o_i are added. Only of a likelihood that has latents.
 EXPORT i32 latent_pass(const StoredX* X, const PassRows* pass, const Coefficients* coef, i64 n_chains, i64 first_row,
                        u32 sweep, const u32* key, double* sums, double* squares) {
     const Key of_sweep = {sweep, key[0], key[1]};
-    return on_likelihood_and_rows(*X, *pass, [&](auto law, const auto& rows) {
-        typedef decltype(law) L;
-        if constexpr (L::HAS_LATENTS)
-            return draw_latents<L>(rows, *pass, *coef, n_chains, first_row, of_sweep, sums, squares);
+    const i64 d = pass->n_predictors;
+    const double* offset = shift_of(*pass).offset;
+    Scratch<double> work(work_size(*pass));
+    if (work.failed()) return NO_MEMORY;
+    return on_law_and_rows(*X, *pass, [&](auto law, auto rows) {
+        typedef typename decltype(rows)::number R;
+        if constexpr (decltype(law)::HAS_LATENTS) {
+            typename decltype(law)::template Latents<R> latents{d, work.data};
+            return sum_tiles<R>(rows, *pass, *coef, sums, [&](i64 block, i64 start, i64 n_rows, R* z) {
+                for (i64 c = 0; c < n_chains; ++c) {
+                    latents.draw(z, rows.tile, pass->y + start, n_rows, first_row + start, u32(c), of_sweep);
+                    for (i64 a = 0; a < d; ++a, z += rows.tile) {
+                        for (i64 r = 0; offset && r < n_rows; ++r) z[r] -= R(offset[(start + r) * d + a]);
+                        squares[block * n_chains + c] += sum(n_rows, [=](i64 r) { return double(z[r]) * double(z[r]); });
+                    }
+                }
+            });
+        }
         return i32(0);
     });
 }
 
 // The log-likelihood sum_i w_i log p(y_i, x_i beta) and its gradient. logliks : (n_blocks, n_chains), added to.
-template <class L, class Rows>
-static i32 add_scores(const Rows& rows, const PassRows& pass, const Coefficients& coef, i64 n_chains, double* sums,
-                      double* logliks) {
-    typedef typename Rows::number R;
-    Scratch<double> work(work_size(pass));
-    if (work.failed()) return NO_MEMORY;
-    return sum_tiles<R>(rows, pass, coef, sums, [&](i64 block, i64 start, i64 n_rows, R* eta) {
-        const double* weight = pass.weight ? pass.weight + start : nullptr;
-        for (i64 c = 0; c < n_chains; ++c, eta += pass.n_predictors * rows.tile) {
-            const i64 at = block * n_chains + c;
-            if constexpr (HAS_CLASSES<L>) {
-                const L law = law_of_chain(L(), pass, c, work);
-                double* own_sums = pass.own_sums ? pass.own_sums + at * pass.n_own : nullptr;
-                logliks[at] += law.score(n_rows, rows.tile, eta, pass.y + start, weight, own_sums);
-            } else logliks[at] += score_tile<L>(n_rows, eta, pass.y + start, weight);
-        }
-    });
-}
-
 EXPORT i32 score_pass(const StoredX* X, const PassRows* pass, const Coefficients* coef, i64 n_chains, double* sums,
                       double* logliks) {
-    return on_likelihood_and_rows(*X, *pass, [&](auto law, const auto& rows) {
-        return add_scores<decltype(law)>(rows, *pass, *coef, n_chains, sums, logliks);
+    Scratch<double> work(work_size(*pass));
+    if (work.failed()) return NO_MEMORY;
+    return on_law_and_rows(*X, *pass, [&](auto law, auto rows) {
+        typedef typename decltype(rows)::number R;
+        return sum_tiles<R>(rows, *pass, *coef, sums, [&](i64 block, i64 start, i64 n_rows, R* eta) {
+            const double* weight = pass->weight ? pass->weight + start : nullptr;
+            for (i64 c = 0; c < n_chains; ++c, eta += pass->n_predictors * rows.tile) {
+                const i64 at = block * n_chains + c;
+                double* own_sums = pass->own_sums ? pass->own_sums + at * pass->n_own : nullptr;
+                const auto of_one = law_of_chain(law, *pass, c, work);
+                logliks[at] += of_one.score(n_rows, rows.tile, eta, pass->y + start, weight, own_sums);
+            }
+        });
     });
 }
 
 // The log-likelihoods at beta + step d. both : like coef, but float64, for 2 n_chains chains: beta, then the
 // direction d of each. Arithmetic is in float64, since rounding would change draws for rows in another place. steps :
 // (n_chains, n_steps). logliks : (n_blocks, n_chains, n_steps), added to.
-template <class L, class Rows>
-static i32 add_lines(const Rows& rows, const PassRows& pass, const Coefficients& both, const double* steps, i64 n_chains,
-                     i64 n_steps, double* logliks) {
-    Scratch<double> eta(both.width * rows.tile), work(work_size(pass));
-    if (eta.failed() || work.failed()) return NO_MEMORY;
-    const Shift& shift = shift_of(pass);
-    PassRows unshifted = pass;
-    unshifted.shift = nullptr;
-    for_tiles(rows, unshifted, both, eta.data, [&](i64 block, i64 start, i64 n_rows) {
-        const double* weight = pass.weight ? pass.weight + start : nullptr;
-        const i64 size = pass.n_predictors * rows.tile;  // of the linear predictors of a chain
-        add_shift(shift, pass.n_predictors, rows.tile, start, n_rows, n_chains * pass.n_predictors, eta.data);
-        if (shift.slopes) add_by_group(shift, shift.slopes, rows.tile, start, n_rows, n_chains, eta + n_chains * size);
-        for (i64 c = 0; c < n_chains; ++c) {
-            double *at_beta = eta + c * size, *change = eta + (n_chains + c) * size;
-            for (i64 k = 0; k < n_steps; ++k) {
-                const double step = steps[c * n_steps + k];
-                double& loglik = logliks[(block * n_chains + c) * n_steps + k];
-                if constexpr (HAS_CLASSES<L>) {
-                    const L law = law_of_chain(L(), pass, c, work);
-                    loglik += law.log_likelihood(n_rows, rows.tile, at_beta, change, pass.y + start, weight, step);
-                } else loglik += log_likelihood<L>(n_rows, at_beta, change, pass.y + start, weight, step, work);
-            }
-        }
-    });
-    return 0;
-}
-
 EXPORT i32 line_pass(const StoredX* X, const PassRows* pass, const Coefficients* both, const double* steps, i64 n_chains,
                      i64 n_steps, double* logliks) {
-    return on_likelihood_and_rows(*X, *pass, [&](auto law, const auto& rows) {
-        return add_lines<decltype(law)>(rows, *pass, *both, steps, n_chains, n_steps, logliks);
+    const Shift& shift = shift_of(*pass);
+    const i64 d = pass->n_predictors;
+    PassRows unshifted = *pass;
+    unshifted.shift = nullptr;
+    Scratch<double> work(work_size(*pass));
+    if (work.failed()) return NO_MEMORY;
+    return on_law_and_rows(*X, *pass, [&](auto law, auto rows) {
+        Scratch<double> eta(both->width * rows.tile);
+        if (eta.failed()) return NO_MEMORY;
+        for_tiles(rows, unshifted, *both, eta.data, [&](i64 block, i64 start, i64 n_rows) {
+            const double* weight = pass->weight ? pass->weight + start : nullptr;
+            const i64 size = d * rows.tile;  // of the linear predictors of a chain
+            add_shift(shift, d, rows.tile, start, n_rows, n_chains * d, eta.data);
+            if (shift.slopes) add_by_group(shift, shift.slopes, rows.tile, start, n_rows, n_chains, eta + n_chains * size);
+            for (i64 c = 0; c < n_chains; ++c) {
+                const double *at_beta = eta + c * size, *change = eta + (n_chains + c) * size;
+                const auto of_one = law_of_chain(law, *pass, c, work);
+                for (i64 k = 0; k < n_steps; ++k)
+                    logliks[(block * n_chains + c) * n_steps + k] += of_one.log_likelihood(
+                        n_rows, rows.tile, at_beta, change, pass->y + start, weight, steps[c * n_steps + k]);
+            }
+        });
+        return i32(0);
     });
 }
 
 // X' diag(w) X vectors of rows in CSR form, of (X, 1) where q = p + 1. vectors : like coef, but float64.
-template <class Rows>
-static i32 multiply_by_gram(const Rows& rows, const PassRows& pass, const Coefficients& vectors, double* sums) {
-    return sum_tiles<double>(rows, pass, vectors, sums, [&](i64, i64 start, i64 n_rows, double* eta) {
-        for (i64 c = 0; pass.weight && c < vectors.width; ++c)
-            for (i64 r = 0; r < n_rows; ++r) eta[c * rows.tile + r] *= pass.weight[start + r];
-    });
-}
-
 EXPORT i32 product_pass(const StoredX* X, const PassRows* pass, const Coefficients* vectors, double* sums) {
-    return on_csr_rows(*X, [&](const auto& rows) { return multiply_by_gram(rows, *pass, *vectors, sums); });
+    return on_csr_rows(*X, [&](const auto& rows) {
+        return sum_tiles<double>(rows, *pass, *vectors, sums, [&](i64, i64 start, i64 n_rows, double* eta) {
+            for (i64 c = 0; pass->weight && c < vectors->width; ++c)
+                for (i64 r = 0; r < n_rows; ++r) eta[c * rows.tile + r] *= pass->weight[start + r];
+        });
+    });
 }

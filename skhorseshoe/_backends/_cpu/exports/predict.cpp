@@ -119,27 +119,25 @@ EXPORT i32 linear_predictors(const double* X, i32 is_single, const void* coef, i
 
 // Averages of P(y = 0) and P(y = 1) over the draws, eta (n_rows, n_draws), out (n_rows, 2). Both are summed, so that a
 // small probability keeps its relative accuracy.
-template <class L> static i32 average(const double* eta, i64 n_rows, i64 n_draws, double* out) {
-    constexpr i64 DRAWS = 256;  // number of draws whose probabilities are computed at a time
-    double smaller[DRAWS];
-    for (i64 i = 0; i < n_rows; ++i) {
-        double lower = 0.0, upper = 0.0;
-        for (i64 start = 0; start < n_draws; start += DRAWS) {
-            const double* __restrict t = eta + i * n_draws + start;
-            const i64 n = least(DRAWS, n_draws - start);
-            SIDE_BY_SIDE
-            for (i64 s = 0; s < n; ++s) smaller[s] = L::smaller(t[s]);
-            lower += sum(n, [&](i64 s) { return t[s] > 0.0 ? smaller[s] : 1.0 - smaller[s]; });
-            upper += sum(n, [&](i64 s) { return t[s] > 0.0 ? 1.0 - smaller[s] : smaller[s]; });
-        }
-        out[2 * i] = lower / double(n_draws);
-        out[2 * i + 1] = upper / double(n_draws);
-    }
-    return 0;
-}
-
 EXPORT i32 average_probabilities(i32 likelihood, const double* eta, i64 n_rows, i64 n_draws, double* out) {
-    return on_likelihood(likelihood, [&](auto law) { return average<decltype(law)>(eta, n_rows, n_draws, out); });
+    return on_likelihood(likelihood, [=](auto law) {
+        constexpr i64 DRAWS = 256;  // number of draws whose probabilities are computed at a time
+        double smaller[DRAWS];
+        for (i64 i = 0; i < n_rows; ++i) {
+            double lower = 0.0, upper = 0.0;
+            for (i64 start = 0; start < n_draws; start += DRAWS) {
+                const double* __restrict t = eta + i * n_draws + start;
+                const i64 n = least(DRAWS, n_draws - start);
+                SIDE_BY_SIDE
+                for (i64 s = 0; s < n; ++s) smaller[s] = law.smaller(t[s]);
+                lower += sum(n, [&](i64 s) { return t[s] > 0.0 ? smaller[s] : 1.0 - smaller[s]; });
+                upper += sum(n, [&](i64 s) { return t[s] > 0.0 ? 1.0 - smaller[s] : smaller[s]; });
+            }
+            out[2 * i] = lower / double(n_draws);
+            out[2 * i + 1] = upper / double(n_draws);
+        }
+        return 0;
+    });
 }
 
 // How far left of the largest eta the nodes that all classes share begin, and P(y = k) below which it is computed by itself,

@@ -1,7 +1,7 @@
 // Groups of rows: sums over their rows, moves of their effects, and log-likelihoods given the linear predictors that a
 // pass has stored (``Shift`` of rows.hpp). Groups and the rows of each have a fixed order, so that sums have the same
 // bits for any number of threads.
-#include "csr_rows.hpp"
+#include "any_rows.hpp"
 #include "group_effects.hpp"
 #include "on_likelihood.hpp"
 #include "row_groups.hpp"
@@ -62,11 +62,15 @@ struct RowTerms {
           slope(groups.slope ? groups.slope[row] : 1.0) {}
 };
 
-// Gathered rows: eta_i without effects, weights if rows have them, y_i, and slopes.
+// Gathered rows: eta_i without effects, weights if rows have them, y_i, and slopes; and (MOST_PLACES + 2) n numbers for their
+// log-densities.
 struct GatheredRows {
-    double *eta, *weight;
-    u8* y;
-    double* slope;
+    Scratch<double> numbers;
+    Scratch<u8> y;
+    double *eta, *weight, *slope, *work;
+    explicit GatheredRows(i64 n)
+        : numbers((5 + MOST_PLACES) * n), y(n), eta(numbers), weight(eta + n), slope(weight + n), work(slope + n) {}
+    bool failed() const { return numbers.failed() || y.failed(); }
 };
 
 // Gathers the rows of a group, chain by chain, from index ``at`` on.
@@ -120,11 +124,9 @@ EXPORT i32 group_logliks_on_grid(const RowGroups* row_groups, const GivenPredict
     const RowGroups& groups = *row_groups;
     i64 n_most = 0;
     for (i64 g = first; g < last; ++g) n_most = largest(n_most, groups.starts[g + 1] - groups.starts[g]);
-    Scratch<double> numbers((5 + MOST_PLACES) * n_most);
-    Scratch<u8> y(n_most);
-    if (numbers.failed() || y.failed()) return NO_MEMORY;
-    const GatheredRows rows = {numbers, numbers + n_most, y, numbers + 2 * n_most};
-    double *work = numbers + 3 * n_most, *places = work + 2 * n_most;
+    const GatheredRows rows(n_most);
+    if (rows.failed()) return NO_MEMORY;
+    double* places = rows.work + 2 * n_most;
     with_laws(groups, *given, [&](auto law_of, auto* by_row) {
         const auto law = law_of(0);
         for (i64 g = first; g < last; ++g) {
@@ -133,7 +135,7 @@ EXPORT i32 group_logliks_on_grid(const RowGroups* row_groups, const GivenPredict
             for (i64 j = 0; j < k; ++j) {
                 const i64 at = (g - first) * k + j;
                 for (i64 i = 0; i < n; ++i) law.place(rows.eta[i] + rows.slope[i] * u[at], rows.y[i], n, places + i);
-                logliks[at] = law.sum_log_densities(n, n, places, groups.weight ? rows.weight : nullptr, work);
+                logliks[at] = law.sum_log_densities(n, n, places, groups.weight ? rows.weight : nullptr, rows.work);
             }
         }
     });
@@ -142,18 +144,15 @@ EXPORT i32 group_logliks_on_grid(const RowGroups* row_groups, const GivenPredict
 
 // Memory for effects that move together: those of some groups in all chains.
 struct MovingEffects {
-    Scratch<double> numbers;
+    GatheredRows rows;
     Scratch<Effect> effects;
     Scratch<i64> active;
-    Scratch<u8> y;
-    GatheredRows rows;
-    double *work, *width, *values;
+    Scratch<double> width, values;
     i64 n_rows;
-    MovingEffects(i64 n_effects, i64 n_rows)
-        : numbers((5 + MOST_PLACES) * n_rows + 2 * n_effects), effects(n_effects), active(n_effects), y(n_rows),
-          rows{numbers, numbers + n_rows, y, numbers + 2 * n_rows}, work(numbers + 3 * n_rows), width(work + (2 + MOST_PLACES) * n_rows),
-          values(width + n_effects), n_rows(n_rows) {}
-    bool failed() const { return numbers.failed() || effects.failed() || active.failed() || y.failed(); }
+    MovingEffects(i64 n, i64 n_rows) : rows(n_rows), effects(n), active(n), width(n), values(n), n_rows(n_rows) {}
+    bool failed() const {
+        return rows.failed() || effects.failed() || active.failed() || width.failed() || values.failed();
+    }
 };
 
 struct EffectLaw {  // filled by Python
@@ -185,7 +184,7 @@ static void move_effects_of_groups(const RowGroups& groups, const GivenPredictor
     const double* weight = groups.weight ? moving.rows.weight : nullptr;
     const EffectRows rows = {moving.rows.eta, moving.rows.y, weight, moving.rows.slope};
     with_laws(groups, given, [&](auto law_of, auto*) {
-        move_effects(rows, law_of, n_effects, moving.effects, moving.width, moving.n_rows, moving.active, moving.work,
+        move_effects(rows, law_of, n_effects, moving.effects, moving.width, moving.n_rows, moving.active, moving.rows.work,
                      moving.values);
     });
     for (i64 k = 0; k < n_effects; ++k) effects[first * n_chains + k] = moving.effects[k].current;
@@ -259,28 +258,14 @@ EXPORT i32 scaled_logliks(const RowGroups* row_groups, const GivenPredictors* gi
     return 0;
 }
 
-// Adds weight_i (x_i, 1) of n rows to the sums (n_groups, p + 1) of their groups.
-template <class R>
-static i32 add_dense_rows(const R* X, i64 n, i64 p, const i32* codes, const double* weight, double* sums) {
-    for (i64 i = 0; i < n; ++i) {
-        double* __restrict group_sums = sums + codes[i] * (p + 1);
-        const R* __restrict x = X + i * p;
-        for (i64 j = 0; j < p; ++j) group_sums[j] += weight[i] * double(x[j]);
-        group_sums[p] += weight[i];
-    }
-    return 0;
-}
-
+// Adds weight_i (x_i, 1) of rows to the sums (n_groups, p + 1) of their groups.
 EXPORT i32 add_rows_by_group(const StoredX* X, const i32* codes, const double* weight, double* sums) {
-    const i64 n = X->n, p = X->p;
-    if (X->kind == 0) return add_dense_rows(static_cast<const float*>(X->data), n, p, codes, weight, sums);
-    if (X->kind == 1) return add_dense_rows(static_cast<const double*>(X->data), n, p, codes, weight, sums);
-    return on_csr_rows(*X, [&](const auto& rows) {
-        for (i64 i = 0; i < n; ++i) {
-            double* group_sums = sums + codes[i] * (p + 1);
-            for (i64 k = rows.indptr[i]; k < i64(rows.indptr[i + 1]); ++k)
-                group_sums[rows.indices[k]] += weight[i] * double(rows.data[k]);
-            group_sums[p] += weight[i];
+    return on_rows(*X, [&](const auto& rows) {
+        for (i64 i = 0; i < rows.n; ++i) {
+            double* group_sums = sums + codes[i] * (rows.p + 1);
+            const double w = weight[i];
+            rows.each_number(i, [=](i64 j, double x) { group_sums[j] += w * x; });
+            group_sums[rows.p] += w;
         }
         return 0;
     });

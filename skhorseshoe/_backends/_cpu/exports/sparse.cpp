@@ -4,31 +4,25 @@
 #include "random.hpp"
 
 // X' diag(w)^(1/2) e, e ~ N(0, I), over blocks of rows; the arguments are as in ``passes.cpp``.
-template <class Rows>
-static i32 add_noise(const Rows& rows, const PassRows& pass, i64 n_chains, u32 attempt, u32 purpose, Key key, i64 q,
-                     i64 width, double* sums) {
-    Scratch<double> e(width * rows.tile);
-    if (e.failed()) return NO_MEMORY;
-    memset(e.data, 0, sizeof(double) * width * rows.tile);
-    for (i64 block = 0; block < pass.n_blocks; ++block)
-        for (i64 start = pass.bounds[block]; start < pass.bounds[block + 1]; start += rows.tile) {
-            const i64 n_rows = least(rows.tile, pass.bounds[block + 1] - start);
-            for (i64 c = 0; c < n_chains; ++c)
-                for (i64 r = 0; r < n_rows; ++r) {
-                    const u64 row = u64(start + r);
-                    const double noise = normal(Stream(key, u32(c), purpose, row), u32(row), attempt);
-                    e[c * rows.tile + r] = pass.weight ? noise * sqrt(pass.weight[row]) : noise;
-                }
-            rows.add_weighted_rows(e.data, q, width, start, n_rows, e.data, sums + block * q * width);
-        }
-    return 0;
-}
-
 EXPORT i32 noise_pass(const StoredX* X, const PassRows* pass, i64 n_chains, u32 attempt, u32 sweep, u32 purpose,
                       const u32* key, i64 q, i64 width, double* sums) {
     const Key of_sweep = {sweep, key[0], key[1]};
     return on_csr_rows(*X, [&](const auto& rows) {
-        return add_noise(rows, *pass, n_chains, attempt, purpose, of_sweep, q, width, sums);
+        Scratch<double> e(width * rows.tile);
+        if (e.failed()) return NO_MEMORY;
+        memset(e.data, 0, sizeof(double) * width * rows.tile);
+        for (i64 block = 0; block < pass->n_blocks; ++block)
+            for (i64 start = pass->bounds[block]; start < pass->bounds[block + 1]; start += rows.tile) {
+                const i64 n_rows = least(rows.tile, pass->bounds[block + 1] - start);
+                for (i64 c = 0; c < n_chains; ++c)
+                    for (i64 r = 0; r < n_rows; ++r) {
+                        const u64 row = u64(start + r);
+                        const double noise = normal(Stream(of_sweep, u32(c), purpose, row), u32(row), attempt);
+                        e[c * rows.tile + r] = pass->weight ? noise * sqrt(pass->weight[row]) : noise;
+                    }
+                rows.add_weighted_rows(e.data, q, width, start, n_rows, e.data, sums + block * q * width);
+            }
+        return i32(0);
     });
 }
 
@@ -55,44 +49,31 @@ EXPORT i32 gram_pass(const StoredX* X, const double* row_weight, const double* s
     });
 }
 
-struct Moments {
-    double *mean, *square, *stored, *size;
-};
-
-// Means in a first pass, squares about them in a second one.
-template <class Rows> static void add_moments(const Rows& rows, const double* row_weight, const Moments& out) {
-    const auto weight = [=](i64 i) { return row_weight ? row_weight[i] : 1.0; };
-    double* shift = out.square;  // until the second pass
-    *out.size = 0.0;
-    for (i64 j = 0; j < rows.p; ++j) out.mean[j] = out.stored[j] = shift[j] = 0.0;
-    for (i64 i = 0; i < rows.n; ++i) {
-        const double w = weight(i);
-        *out.size += w;
-        for (i64 k = rows.indptr[i]; k < i64(rows.indptr[i + 1]); ++k) {
-            const i64 j = rows.indices[k];
-            if (out.stored[j] == 0.0) shift[j] = rows.data[k];
-            out.stored[j] += w;
-            out.mean[j] += w * (rows.data[k] - shift[j]);
-        }
-    }
-    for (i64 j = 0; j < rows.p; ++j) {
-        out.mean[j] = out.mean[j] / *out.size + shift[j] * (out.stored[j] / *out.size);
-        out.square[j] = (*out.size - out.stored[j]) * out.mean[j] * out.mean[j];
-    }
-    for (i64 i = 0; i < rows.n; ++i)
-        for (i64 k = rows.indptr[i]; k < i64(rows.indptr[i + 1]); ++k) {
-            const double deviation = rows.data[k] - out.mean[rows.indices[k]];
-            out.square[rows.indices[k]] += weight(i) * (deviation * deviation);
-        }
-}
-
 // Weighted mean and sum of squares about it of every column, (p,) each, overwritten, as are the weight of its stored
 // numbers and the sum of the weights, size : (1,). A column is summed about the first number stored in it, so that one
-// whose numbers are all alike has no variance, not even by rounding.
+// whose numbers are all alike has no variance, not even by rounding. Means in a first pass, squares in a second one.
 EXPORT i32 column_moments(const StoredX* X, const double* row_weight, double* mean, double* square, double* stored,
                           double* size) {
     return on_csr_rows(*X, [&](const auto& rows) {
-        add_moments(rows, row_weight, {mean, square, stored, size});
+        const auto weight = [=](i64 i) { return row_weight ? row_weight[i] : 1.0; };
+        double* shift = square;  // until the second pass
+        *size = 0.0;
+        for (i64 j = 0; j < rows.p; ++j) mean[j] = stored[j] = shift[j] = 0.0;
+        for (i64 i = 0; i < rows.n; ++i) {
+            const double w = weight(i);
+            *size += w;
+            rows.each_number(i, [=](i64 j, double x) {
+                if (stored[j] == 0.0) shift[j] = x;
+                stored[j] += w;
+                mean[j] += w * (x - shift[j]);
+            });
+        }
+        for (i64 j = 0; j < rows.p; ++j) {
+            mean[j] = mean[j] / *size + shift[j] * (stored[j] / *size);
+            square[j] = (*size - stored[j]) * mean[j] * mean[j];
+        }
+        for (i64 i = 0; i < rows.n; ++i)
+            rows.each_number(i, [=](i64 j, double x) { square[j] += weight(i) * ((x - mean[j]) * (x - mean[j])); });
         return 0;
     });
 }

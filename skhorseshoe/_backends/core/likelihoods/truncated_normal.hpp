@@ -75,11 +75,14 @@ HD Standard standard(u32 first, u32 second) {
     return {e, minus_log_unit(second), radius * angle.cosine, radius * angle.sine};
 }
 
+// 1 / rate of the exponential proposal, which is mean + rate.
+template <class R> HD R inverse_rate_of(R mean) { CONTRACT return R(2) / (root(mean * mean + R(4)) - mean); }
+
 // A proposal of the branch for this mean; not positive if it is rejected.
 template <class R> HD R propose(R mean, const Standard& variates) {
     CONTRACT
     const R one = mean + R(variates.along), other = mean + R(variates.across), gaussian = one > R(0) ? one : other;
-    const R inverse_rate = R(2) / (root(mean * mean + R(4)) - mean);  // = mean + rate
+    const R inverse_rate = inverse_rate_of(mean);
     const R z = R(variates.exponential) * inverse_rate, d = z - inverse_rate;
     const R exponential = R(0.5) * d * d < R(variates.log_u) ? z : R(-1);
     return mean > R(GAUSSIAN_ABOVE) ? gaussian : exponential;
@@ -94,6 +97,5 @@ template <class R> HD R truncated_normal(R mean, const Stream& stream, u32 row, 
         z = propose(mean, standard(w.v[2], w.v[3]));
         if (z > R(0)) return z;
     }
-    const R inverse_rate = R(2) / (root(mean * mean + R(4)) - mean);
-    return largest(mean, inverse_rate);
+    return largest(mean, inverse_rate_of(mean));
 }
