@@ -15,30 +15,6 @@ class HostRows(np.ndarray):
     """An X of the host that does not fit into the memory of the GPU."""
 
 
-class Conveyor:
-    """Rows on their way to the GPU: through pinned memory into one of two buffers, while it computes on the other."""
-
-    def __init__(self, dtype):
-        self.stream = cp.cuda.Stream(non_blocking=True)
-        self.dtype, self.slots, self.current = dtype, [], 0
-
-    def reserve(self, size):
-        """Make buffers for ``size`` numbers, unless they are large enough."""
-        if not self.slots or self.slots[0].pinned.size < size:
-            self.stream.synchronize()
-            self.slots = []
-            self.slots = [_Slot(size, self.dtype) for _ in range(2)]
-
-    def bring(self, rows):
-        """Rows of the host on the GPU, for kernels that are queued on the current stream until ``done`` is called."""
-        self.current = 1 - self.current
-        return self.slots[self.current].load(rows, self.stream)
-
-    def done(self):
-        """Announces that all kernels that read the last rows are queued."""
-        self.slots[self.current].used.record()
-
-
 class _Slot:
     """A buffer of the GPU and a pinned one of the host."""
 
@@ -60,12 +36,13 @@ class _Slot:
 
 
 class Streamed:
-    """The rows of a ``HostRows`` as passes read them, part by part; all chains share a part."""
+    """The rows of a ``HostRows`` as passes read them, part by part, each for all chains: through pinned memory into one
+    of two buffers, while the GPU computes on the other."""
 
     def __init__(self, X):
         self.X = X.view(np.ndarray)
         self.shape, self.dtype = X.shape, X.dtype
-        self.conveyor = Conveyor(X.dtype)
+        self.stream, self.slots = cp.cuda.Stream(non_blocking=True), []
 
     def __len__(self):
         return len(self.X)
@@ -82,11 +59,15 @@ class Streamed:
         n_blocks = len(edges) - 1
         per_part = max(_LEAST_BLOCKS_OF_A_PART, PART_BYTES * n_blocks // max(1, self.X.nbytes))
         cuts = [(b, min(b + per_part, n_blocks)) for b in range(0, n_blocks, per_part)]
-        n_rows = max(edges[end] - edges[b] for b, end in cuts)
-        self.conveyor.reserve(n_rows * self.shape[1])
+        size = max(edges[end] - edges[b] for b, end in cuts) * self.shape[1]
+        if not self.slots or self.slots[0].pinned.size < size:
+            self.stream.synchronize()
+            self.slots = []  # freed before the next ones are made
+            self.slots = [_Slot(size, self.dtype) for _ in range(2)]
         for b, end in cuts:
-            yield (b, end), edges[b], self.conveyor.bring(self.X[edges[b] : edges[end]])
-            self.conveyor.done()
+            self.slots.reverse()
+            yield (b, end), edges[b], self.slots[0].load(self.X[edges[b] : edges[end]], self.stream)
+            self.slots[0].used.record()
 
 
 def gpu_array(values):
