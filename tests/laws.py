@@ -397,9 +397,11 @@ def fused_of_many(move):
 
     def moved(*arguments):
         line_rows, coef, uniform, hold_uniforms, first, last, state = arguments
-        own, y = record("FusedLineRows", line_rows.given), line_rows.given["of_pass"][1]
+        fields = line_rows.given["source"].given
+        source, y = record("FusedScoreRows", fields), fields["of_pass"][1]
+        own = record("FusedLineRows", line_rows.given | {"source": source})
         for c in range(first, last):
-            own.of_pass.y = y.ctypes.data + c * y.strides[0]
+            source.of_pass.y = y.ctypes.data + c * y.strides[0]
             move(own, coef, uniform, hold_uniforms, c, c + 1, state)
 
     return moved

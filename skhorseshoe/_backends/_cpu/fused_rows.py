@@ -11,7 +11,6 @@ from .passes import Shift, or_none, pass_rows, rows_of
 fused_line_moves = function("fused_line_moves")
 _of_scores = WeakKeyDictionary()  # by ``Rows``, their ``FusedScoreRows``
 _of_lines = WeakKeyDictionary()  # by ``Rows``: their ``FusedLineRows``, and what these are of
-_SHARED = "X", "of_pass", "pull", "curvature", "n_followed"  # fields of both
 
 
 def fused_score_rows(rows):
@@ -54,15 +53,15 @@ def fused_line_rows(rows, lines, tau_0, beta):
     made, is_own, *last = _of_lines.get(rows, (None, False, None, None, None))
     if last[0] is not lines or last[1] is not source or last[2] != tau_0:
         shift = None if has_groups or rows.offset is None else Shift(rows.offset).record(slice(None))
-        of_rows = source.given if has_groups else _fields(rows, shift)
+        given = source if has_groups else record("FusedScoreRows", _fields(rows, shift))
         (number, unit), (centre, anchor, diagonal) = lines.for_fused
-        is_own, q = has_groups and not of_rows["translated"], len(unit)
+        is_own, q = has_groups and not given.given["translated"], len(unit)
         if is_own:  # an array by the sampler's coefficients
             number, unit, centre = np.arange(float(q)), np.ones(q), np.zeros(q)
-        moves, fields = np.array(kinds(lines)), {name: of_rows[name] for name in _SHARED}
-        fields |= {"number": number, "unit": unit, "centre": centre, "anchor": anchor, "diagonal": diagonal}
-        fields |= {"widths": lines.widths, "square": lines.square, "kinds": moves, "n_moves": len(moves)}
-        fields |= {"n_splits": lines.n_splits, "p": len(lines.square), "q": q, "tau_0": tau_0}
+        moves = np.array(kinds(lines))
+        fields = {"source": given, "number": number, "unit": unit, "centre": centre, "anchor": anchor}
+        fields |= {"diagonal": diagonal, "widths": lines.widths, "square": lines.square, "kinds": moves}
+        fields |= {"n_moves": len(moves), "n_splits": lines.n_splits, "p": len(lines.square), "q": q, "tau_0": tau_0}
         made = record("FusedLineRows", fields)
         _of_lines[rows] = made, is_own, lines, source, tau_0
     return made, np.ascontiguousarray(beta if is_own else rows.columns.of_X(beta))

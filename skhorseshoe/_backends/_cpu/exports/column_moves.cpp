@@ -72,7 +72,7 @@ struct RowTile {
 };
 
 template <class L, class Rows>
-static i32 set_predictors(const Rows& rows, const ColumnMoves& all, const double* coef, i64 width, Predictors& at) {
+static i32 set_predictors(const Rows& rows, const ColumnMoves& all, const double* coef, i64 width, const Predictors& at) {
     Scratch<double> predictors(width * rows.tile);
     if (predictors.failed()) return NO_MEMORY;
     RowTile tile;
@@ -151,20 +151,6 @@ static void move_column(const Column<D, I>& column, const ColumnMoves& all, i64 
     }
 }
 
-template <class L, class Rows, class Columns>
-static i32 move_all(const Rows& rows, Columns& columns, const ColumnMoves& all, const double* coef, i64 width,
-                    const i64* chosen, i64 n_chosen, i64 first, i64 last, Key key, const ChainsOfColumns& chains) {
-    const i64 m = last - first;
-    Scratch<AtRow> predictors(rows.n * m), changed(rows.n);
-    if (predictors.failed() || changed.failed() || columns.failed()) return NO_MEMORY;
-    Predictors at = {predictors, m};
-    RowTile tile;
-    if (const i32 status = set_predictors<L>(rows, all, coef, width, at)) return status;
-    for (i64 k = 0; k < n_chosen; ++k)
-        move_column<L>(columns(all.place[chosen[k]]), all, chosen[k], first, key, chains, at, changed, tile);
-    return 0;
-}
-
 template <class D> static DenseColumns<D> columns_of(const DenseRows<D>& rows, const StoredX&) {
     return DenseColumns<D>(rows);
 }
@@ -182,10 +168,18 @@ EXPORT i32 move_columns(i32 likelihood, const StoredX* X, const StoredX* by_colu
     const Key of_sweep = {sweep, key[0], key[1]};
     const ChainsOfColumns chains = {beta + first * all->q, lambda_sq_inv + first * all->p, tau_sq_inv + first, along + first};
     return on_likelihood(likelihood, [&](auto law) {
+        typedef decltype(law) L;
         return on_rows(*X, [&](const auto& rows) {
+            const i64 m = last - first;
             auto columns = columns_of(rows, *by_column);
-            return move_all<decltype(law)>(rows, columns, *all, static_cast<const double*>(coef->values), coef->width,
-                                           chosen, n_chosen, first, last, of_sweep, chains);
+            Scratch<AtRow> predictors(rows.n * m), changed(rows.n);
+            if (predictors.failed() || changed.failed() || columns.failed()) return NO_MEMORY;
+            const Predictors at = {predictors, m};
+            RowTile tile;
+            const i32 status = set_predictors<L>(rows, *all, static_cast<const double*>(coef->values), coef->width, at);
+            for (i64 k = 0; k < n_chosen && !status; ++k)
+                move_column<L>(columns(all->place[chosen[k]]), *all, chosen[k], first, of_sweep, chains, at, changed, tile);
+            return status;
         });
     });
 }

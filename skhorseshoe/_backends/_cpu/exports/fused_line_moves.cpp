@@ -5,18 +5,15 @@
 #include "fused_line_slice.hpp"
 
 #include "four_chains.hpp"
+#include "fused_score.hpp"
 #include "on_likelihood.hpp"
 #include "proposal.hpp"
-#include "rows.hpp"
 
 constexpr i64 PATIENCE = 2;  // log-likelihoods beyond one a move after which a chain computes no bounds in this sweep
 
-// Rows, prior and moves; ``FusedScoreRows`` has the same rows for the score alone.
+// Rows, prior and moves.
 struct FusedLineRows {  // filled by Python
-    StoredX X;
-    PassRows of_pass;
-    const double *pull, *curvature;  // as of ``FusedScoreRows``, with n_followed
-    i64 n_followed;
+    const FusedScoreRows* source;
     const double* number;      // (q,) the column of X of each coefficient
     const double* unit;        // (q,) by which the column is divided; 1 for the intercept
     const double* centre;      // (q,) which is subtracted from the column
@@ -34,22 +31,25 @@ struct FusedLineRows {  // filled by Python
 
 // use(X) with the rows as numbers of their type.
 template <class F> static void with_numbers(const FusedLineRows& rows, F use) {
-    if (rows.X.kind == 1) use(static_cast<const double*>(rows.X.data));
-    else use(static_cast<const float*>(rows.X.data));
+    if (rows.source->X.kind == 1) use(static_cast<const double*>(rows.source->X.data));
+    else use(static_cast<const float*>(rows.source->X.data));
 }
 
 constexpr i64 CHAINS = 4;  // number of chains that share a reading of X
+constexpr i64 N_UNIFORMS = 3 + LINE_PROPOSALS;  // of a move
 
 // Scratch of each of CHAINS chains, and scratch that they use one after the other.
 struct Work {
     double *eta, *change, *along, *coef_of_X, *terms;
     double *three, *derivatives, *coef;
-    static i64 chain_size(const FusedLineRows& rows) { return 2 * rows.X.n + 2 * rows.q + rows.p; }
-    static i64 size(const FusedLineRows& rows) { return CHAINS * chain_size(rows) + 6 * rows.X.n + CHAINS * rows.q; }
+    static i64 chain_size(const FusedLineRows& rows) { return 2 * rows.source->X.n + 2 * rows.q + rows.p; }
+    static i64 size(const FusedLineRows& rows) {
+        return CHAINS * chain_size(rows) + 6 * rows.source->X.n + CHAINS * rows.q;
+    }
     Work(double* at, i64 c, const FusedLineRows& rows)
-        : eta(at + c * chain_size(rows)), change(eta + rows.X.n), along(change + rows.X.n), coef_of_X(along + rows.q),
-          terms(coef_of_X + rows.q), three(at + CHAINS * chain_size(rows)), derivatives(three + 3 * rows.X.n),
-          coef(derivatives + 3 * rows.X.n) {}
+        : eta(at + c * chain_size(rows)), change(eta + rows.source->X.n), along(change + rows.source->X.n),
+          coef_of_X(along + rows.q), terms(coef_of_X + rows.q), three(at + CHAINS * chain_size(rows)),
+          derivatives(three + 3 * rows.source->X.n), coef(derivatives + 3 * rows.source->X.n) {}
 };
 
 // out[c] = (X, 1) coef_c for four chains; the parts of the sums are those of ``sum``. coef : (q, 4).
@@ -76,13 +76,13 @@ static void multiply(const R* __restrict X, i64 n, i64 p, i64 q, const double* _
 
 // out = factor (x - centre), with x a column of (X, 1).
 static void take_column(const FusedLineRows& rows, i64 column, double factor, double centre, double* __restrict out) {
-    const i64 p = rows.X.p;
+    const i64 p = rows.source->X.p;
     if (column >= p) {
-        for (i64 i = 0; i < rows.X.n; ++i) out[i] = 1.0;
+        for (i64 i = 0; i < rows.source->X.n; ++i) out[i] = 1.0;
         return;
     }
     with_numbers(rows, [&](auto* X) {
-        for (i64 i = 0; i < rows.X.n; ++i) out[i] = factor * (double(X[i * p + column]) - centre);
+        for (i64 i = 0; i < rows.source->X.n; ++i) out[i] = factor * (double(X[i * p + column]) - centre);
     });
 }
 
@@ -106,10 +106,10 @@ struct PriorAlong {
 // Adds those of effects, where coefficient j moves by ``change``, and ``along`` is the line or null for that coefficient alone.
 static void add_effects(const FusedLineRows& rows, i64 chain, const double* beta, i64 j, double change, const double* along,
                         PriorAlong& prior) {
-    const i64 k = rows.n_followed, held = rows.q - k, i = j - held;
+    const i64 k = rows.source->n_followed, held = rows.q - k, i = j - held;
     if (i < 0 || change == 0.0) return;
-    const double* row = rows.curvature + (chain * k + i) * k;
-    prior.slope += change * (rows.pull[chain * k + i] + sum(k, [=](i64 l) { return row[l] * beta[held + l]; }));
+    const double* row = rows.source->curvature + (chain * k + i) * k;
+    prior.slope += change * (rows.source->pull[chain * k + i] + sum(k, [=](i64 l) { return row[l] * beta[held + l]; }));
     prior.curvature += change * (along ? sum(k, [=](i64 l) { return row[l] * along[held + l]; }) : change * row[i]);
 }
 
@@ -141,14 +141,14 @@ template <class L> struct MovingChain {
     MovingChain(const FusedLineRows& rows, i64 chain, Work work, const State& state)
         : rows(rows), chain(chain), work(work), beta(state.beta + chain * rows.q),
           lambda_sq_inv(state.lambda_sq_inv + chain * rows.p), tau_sq_inv(state.tau_sq_inv + chain),
-          line{rows.X.n, work.eta, work.change, rows.of_pass.y, rows.of_pass.weight} {
-        for (i64 i = 0; rows.of_pass.shift && i < rows.X.n; ++i) work.eta[i] += shift(i);
+          line{rows.source->X.n, work.eta, work.change, rows.source->of_pass.y, rows.source->of_pass.weight} {
+        for (i64 i = 0; rows.source->of_pass.shift && i < rows.source->X.n; ++i) work.eta[i] += shift(i);
         for (i64 j = 0; j < rows.q; ++j) anchored += rows.anchor[j] * beta[j];
     }
 
     // The offset of a row and what its groups add.
     double shift(i64 i) const {
-        const Shift& by = *rows.of_pass.shift;
+        const Shift& by = *rows.source->of_pass.shift;
         const double offset = by.offset ? by.offset[i] : 0.0;
         return by.codes ? offset + by.effects[by.codes[i] * by.n_chains + chain] : offset;
     }
@@ -187,8 +187,8 @@ template <class L> struct MovingChain {
     void move_all(i64 move, const double* u) {
         const i64 q = rows.q;
         if (is_along_eta) {
-            memcpy(work.change, work.eta, sizeof(double) * rows.X.n);
-            for (i64 i = 0; rows.of_pass.shift && i < rows.X.n; ++i) work.change[i] -= shift(i);
+            memcpy(work.change, work.eta, sizeof(double) * rows.source->X.n);
+            for (i64 i = 0; rows.source->of_pass.shift && i < rows.source->X.n; ++i) work.change[i] -= shift(i);
         }
         i64 n_moved = 0;
         for (i64 k = 0; k < q; ++k) n_moved += work.along[k] != 0.0;
@@ -211,7 +211,7 @@ template <class L> struct MovingChain {
 #endif
         const double step = line_slice<L>(line, density, bounds, width, u, &loglik, &n_evaluations, work.three);
 #ifndef PLANT_OLD_PREDICTORS
-        for (i64 i = 0; i < rows.X.n; ++i) line.eta[i] += step * line.change[i];
+        for (i64 i = 0; i < rows.source->X.n; ++i) line.eta[i] += step * line.change[i];
 #endif
         anchored += step * prior.pull;
         return step;
@@ -223,14 +223,13 @@ static void multiply(const FusedLineRows& rows, const double* const* coef, i64 m
                      double* const* out) {
     for (i64 j = 0; j < rows.q; ++j)
         for (i64 c = 0; c < CHAINS; ++c) by_column[CHAINS * j + c] = c < m ? coef[c][j] : 0.0;
-    with_numbers(rows, [&](auto* X) { multiply(X, rows.X.n, rows.X.p, rows.q, by_column, out); });
+    with_numbers(rows, [&](auto* X) { multiply(X, rows.source->X.n, rows.source->X.p, rows.q, by_column, out); });
 }
 
 // The moves of m <= CHAINS chains, with random numbers ``uniform`` and ``hold_uniforms``.
 template <class L>
 static void move_chains(const FusedLineRows& rows, MovingChain<L>* chains, i64 m, const double* uniform,
                         const double* hold_uniforms, double* const* change) {
-    constexpr i64 N_UNIFORMS = 3 + LINE_PROPOSALS;
     const double *coef_of_X[CHAINS], *u = uniform;
     for (i64 move = 0; move < rows.n_moves; ++move, u += N_UNIFORMS) {
         const auto uniforms_of = [&](i64 c) { return u + c * rows.n_moves * N_UNIFORMS; };
@@ -251,35 +250,31 @@ static void move_chains(const FusedLineRows& rows, MovingChain<L>* chains, i64 m
     }
 }
 
-template <class L>
-static i32 move_along_lines(const FusedLineRows& rows, const double* coef, const double* uniform,
-                            const double* hold_uniforms, i64 first, i64 last, const State& state) {
-    const i64 p = rows.p, q = rows.q;
-    Scratch<double> scratch(Work::size(rows));
-    if (scratch.failed()) return NO_MEMORY;
-    for (i64 next = first; next < last; next += CHAINS) {
-        const i64 m = least(CHAINS, last - next);
-        const double* coefs[CHAINS];
-        double *eta[CHAINS], *change[CHAINS];
-        for (i64 c = 0; c < CHAINS; ++c) {
-            const Work work(scratch, c, rows);
-            coefs[c] = coef + (next + least(c, m - 1)) * q, eta[c] = work.eta, change[c] = work.change;
-        }
-        multiply(rows, coefs, m, Work(scratch, 0, rows).coef, eta);
-        const auto chain = [&](i64 c) { return MovingChain<L>(rows, next + least(c, m - 1), Work(scratch, c, rows), state); };
-        MovingChain<L> chains[CHAINS] = {chain(0), chain(1), chain(2), chain(3)};
-        move_chains(rows, chains, m, uniform + next * rows.n_moves * (3 + LINE_PROPOSALS),
-                    hold_uniforms ? hold_uniforms + next * rows.n_splits * p : nullptr, change);
-    }
-    return 0;
-}
-
 // Moves the chains first to last - 1, in place.
 // coef : (n_chains, q) of X's own columns. uniform, hold_uniforms : of ``line_moves.random_numbers``, the latter null
 // without splits.
-EXPORT i32 fused_line_moves(const FusedLineRows* rows, const double* coef, const double* uniform,
+EXPORT i32 fused_line_moves(const FusedLineRows* line_rows, const double* coef, const double* uniform,
                             const double* hold_uniforms, i64 first, i64 last, const State* state) {
-    return on_likelihood(rows->of_pass.likelihood, [&](auto law) {
-        return move_along_lines<decltype(law)>(*rows, coef, uniform, hold_uniforms, first, last, *state);
+    const FusedLineRows& rows = *line_rows;
+    const i64 p = rows.p, q = rows.q;
+    Scratch<double> scratch(Work::size(rows));
+    if (scratch.failed()) return NO_MEMORY;
+    return on_likelihood(rows.source->of_pass.likelihood, [&](auto law) {
+        typedef MovingChain<decltype(law)> Chain;
+        for (i64 next = first; next < last; next += CHAINS) {
+            const i64 m = least(CHAINS, last - next);
+            const double* coefs[CHAINS];
+            double *eta[CHAINS], *change[CHAINS];
+            for (i64 c = 0; c < CHAINS; ++c) {
+                const Work work(scratch, c, rows);
+                coefs[c] = coef + (next + least(c, m - 1)) * q, eta[c] = work.eta, change[c] = work.change;
+            }
+            multiply(rows, coefs, m, Work(scratch, 0, rows).coef, eta);
+            const auto chain = [&](i64 c) { return Chain(rows, next + least(c, m - 1), Work(scratch, c, rows), *state); };
+            Chain chains[CHAINS] = {chain(0), chain(1), chain(2), chain(3)};
+            move_chains(rows, chains, m, uniform + next * rows.n_moves * N_UNIFORMS,
+                        hold_uniforms ? hold_uniforms + next * rows.n_splits * p : nullptr, change);
+        }
+        return 0;
     });
 }

@@ -1,4 +1,4 @@
-// Rows in an array whose score fused calls compute; ``FusedLineRows`` has the same rows for line moves.
+// Rows in an array that fused calls read.
 #pragma once
 #include "rows.hpp"
 

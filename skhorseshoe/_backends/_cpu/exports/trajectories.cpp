@@ -1,7 +1,7 @@
-// Trajectories of split Hamiltonian Monte Carlo of the chains ``first`` to ``last - 1``: the parts of a leapfrog step, and all of
-// a sweep in one call, for rows in an array and few columns, where the calls of Python would take much of the time. The numbers
-// are the same, bit for bit. Arrays (n_chains, ...) have all chains and are overwritten. A matrix that is not positive definite
-// is reported by the number of its minor.
+// Trajectories of split Hamiltonian Monte Carlo of the chains ``first`` to ``last - 1``: the parts of a leapfrog step, and all
+// of a sweep in one call, for rows in an array and few columns, where the calls of Python would take much of the time. The
+// numbers are the same, bit for bit. Arrays (n_chains, ...) have all chains and are overwritten. A matrix that is not
+// positive definite is reported by the number of its minor.
 #include "diagonal_mass_matrix.hpp"
 #include "fused_score.hpp"
 #include "mass_matrix.hpp"

@@ -90,23 +90,17 @@ HD double log_density_of_tau(const Team& team, const double* beta, i64 p, i64 d,
     return log_tau + log_half_cauchy(ratio * ratio) - p * log_tau + terms;
 }
 
-// tau^-2 from a log-density of log tau: a slice step, with the interval stepped out and then shrunk.
-template <class Density> HD double draw_tau(double tau_sq_inv, const Density& log_density, const Stream& stream) {
+// tau^-2 given beta, lambda integrated out: a slice step, with the interval stepped out and then shrunk.
+template <class Team>
+HD double draw_tau_given_beta(const Team& team, const double* beta, i64 p, double tau_sq_inv, double tau_0,
+                              const Stream& stream, i64 d = 1) {
+    const auto log_density = [&](double log_tau) { return log_density_of_tau(team, beta, p, d, log_tau, tau_0); };
     const double current = -0.5 * log(tau_sq_inv), level = log_density(current) - exponential(stream, 0);
     double low = current - TAU_WIDTH * uniform(stream, 1), high = low + TAU_WIDTH;
     while (low > -FARTHEST && log_density(low) > level) low -= TAU_WIDTH;
     while (high < FARTHEST && log_density(high) > level) high += TAU_WIDTH;
     const auto uniform_of = [&](u32 attempt) { return uniform(stream, 2, attempt); };
     return exp(-2.0 * shrink_slice(current, level, low, high, log_density, uniform_of));
-}
-
-// tau^-2 given beta, lambda integrated out.
-template <class Team>
-HD double draw_tau_given_beta(const Team& team, const double* beta, i64 p, double tau_sq_inv, double tau_0,
-                              const Stream& stream, i64 d = 1) {
-    const auto of_one = [&](double log_tau) { return log_density_of_tau(team, beta, p, 1, log_tau, tau_0); };
-    const auto of_several = [&](double log_tau) { return log_density_of_tau(team, beta, p, d, log_tau, tau_0); };
-    return d == 1 ? draw_tau(tau_sq_inv, of_one, stream) : draw_tau(tau_sq_inv, of_several, stream);
 }
 
 // x = lambda_j^-2 given beta_j and tau, by rejection for y = 1 + x, whose density is proportional to e^(-b y) / y above 1.
