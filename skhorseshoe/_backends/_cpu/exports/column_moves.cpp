@@ -1,7 +1,7 @@
 // Moves of a coefficient with its local scale, one column after the other. Only the rows change in which the column is not
 // zero, so X is read by columns too. All chains share each read; what a chain computes does not depend on the others.
-#include "any_rows.hpp"
 #include "column_moves.hpp"
+#include "dense_rows.hpp"
 #include "export.hpp"
 #include "on_likelihood.hpp"
 

@@ -1,9 +1,9 @@
-// The operations of passes on rows in an array.
+// The operations of passes on rows in an array, and the choice between these and rows in CSR form.
 //
 // Arithmetic is done in X's own type; sums are added in float64 after at most FLUSH_ROWS rows, so that their error does
 // not grow with the number of rows.
 #pragma once
-#include "four_chains.hpp"
+#include "csr_rows.hpp"
 
 constexpr i64 SHORT_ROW = 2048;   // largest size in bytes of rows that are prefetched
 constexpr int ROWS_PER_LOAD = 8;  // rows that share each load of numbers of four chains
@@ -105,3 +105,10 @@ template <class R> struct DenseRows {
         store_four(partial + p * width, total);
     }
 };
+
+// answer(rows) for rows in an array or in CSR form.
+template <class F> static i32 on_rows(const StoredX& X, F answer) {
+    if (X.kind == 0) return answer(DenseRows<float>(X.data, X.n, X.p));
+    if (X.kind == 1) return answer(DenseRows<double>(X.data, X.n, X.p));
+    return on_csr_rows(X, answer);
+}

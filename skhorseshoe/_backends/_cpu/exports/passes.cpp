@@ -4,7 +4,7 @@
 // or derived from them, and the sums over rows. Rows, in an array or in CSR form, are passed as by ``rows_of`` of Python.
 //
 // coef : in X's type. sums : (n_blocks, q, width), added to.
-#include "any_rows.hpp"
+#include "dense_rows.hpp"
 #include "export.hpp"
 #include "fused_score.hpp"
 #include "on_likelihood.hpp"

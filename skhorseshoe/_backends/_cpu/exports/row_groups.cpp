@@ -1,7 +1,7 @@
 // Groups of rows: sums over their rows, moves of their effects, and log-likelihoods given the linear predictors that a
 // pass has stored (``Shift`` of rows.hpp). Groups and the rows of each have a fixed order, so that sums have the same
 // bits for any number of threads.
-#include "any_rows.hpp"
+#include "dense_rows.hpp"
 #include "group_effects.hpp"
 #include "on_likelihood.hpp"
 #include "row_groups.hpp"
