@@ -1,6 +1,5 @@
 """What tests of the samplers share: draws from the joint law, known answers, comparisons that know their error."""
 
-import operator
 import os
 import tracemalloc
 from functools import partial
@@ -9,7 +8,6 @@ from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import sparse, stats
 from scipy.special import log_ndtr
@@ -191,25 +189,6 @@ def agree(ours, theirs, level=4.0):
     error = np.hypot(mcse_mean(ours), mcse_mean(theirs))
     apart = abs(ours.mean(axis=(0, 1)) - theirs.mean(axis=(0, 1)))
     assert (apart <= level * error).all(), f"differences {apart}, errors {error}"
-
-
-def effect_by_hand(model, X, column, high, low=None, weight=None, compare=operator.sub):
-    """A marginal effect on the rows that have a value, under each draw; (n_draws,).
-
-    high, low : values, or functions of the column; None for the column as it is. compare : of two average
-    probabilities.
-    """
-    clf, has = model[-1], X[column].notna().to_numpy()
-    coef = clf.coef_draws_.reshape(-1, clf.n_features_in_).astype(float)
-    ends = []
-    for value in (high, low):
-        new = X.loc[has, column]
-        if value is not None:
-            new = value(new) if callable(value) else pd.Series([value] * len(new), new.index, new.dtype)
-        seen = model[:-1].transform(X[has].assign(**{column: new}))
-        ends.append(stats.norm.cdf(np.asarray(seen) @ coef.T + clf.intercept_draws_.ravel()))
-    w = np.ones(len(X)) if weight is None else weight
-    return compare(*(np.average(end, axis=0, weights=w[has]) for end in ends))
 
 
 def all_draws(model):

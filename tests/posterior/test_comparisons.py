@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from laws import effect_by_hand
+from by_hand import COMPARED, effect_by_hand
 from scipy.stats import norm
 from sklearn.compose import make_column_transformer
 from sklearn.impute import SimpleImputer
@@ -18,12 +18,6 @@ from skhorseshoe._model import phi_series
 from skhorseshoe._posterior import average_changes, column_changes, input_rows
 from skhorseshoe.inspection import at_least, marginal_effects, number_needed_to_treat, summary
 from skhorseshoe.plotting import EffectsDisplay
-
-COMPARED = {
-    "difference": operator.sub,
-    "ratio": operator.truediv,
-    "odds_ratio": lambda high, low: high / (1 - high) / (low / (1 - low)),
-}
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from laws import effect_by_hand
+from by_hand import effect_by_hand
 from scipy.sparse import csr_array
 from scipy.stats import norm
 from sklearn.compose import make_column_transformer

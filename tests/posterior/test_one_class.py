@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from by_hand import COMPARED
 from matplotlib import pyplot as plt
 from matplotlib.text import Text
 from sklearn.compose import make_column_transformer
@@ -15,12 +16,6 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from skhorseshoe import HorseshoeProbitClassifier, inspection, plotting, sets
 from skhorseshoe._backends._cpu import predict as cpu
 from skhorseshoe._posterior import average_changes
-
-COMPARED = {
-    "difference": lambda p, q: p - q,
-    "ratio": lambda p, q: p / q,
-    "odds_ratio": lambda p, q: p / (1 - p) / (q / (1 - q)),
-}
 
 
 @pytest.fixture(scope="module")
