@@ -19,12 +19,12 @@ FITS = {
     "gibbs": {"sampler": "gibbs"},
     "pxda": {"sampler": "pxda", "fit_intercept": False},
     "hmc": {"sampler": "hmc"},
-    "hmc, no burn-in": {"sampler": "hmc", "burn_in": 0, "n_iter": 12},
+    "hmc, no burn-in": {"sampler": "hmc", "burn_in": 0, "n_iter": 6},
     "gibbs, other columns": {"sampler": "gibbs", **OTHER_COLUMNS},
     "hmc, all options": {"sampler": "hmc", "slab_scale": 2.0, "class_weight": {0: 0.5, 1: 1.7}, **OTHER_COLUMNS},
     "hmc, nothing shrunk": {"sampler": "hmc", "unpenalized": [True] * 8},
     "gibbs, nothing shrunk": {"sampler": "gibbs", "unpenalized": [True] * 8},
-    "hmc, 17 chains": {"sampler": "hmc", "fit_intercept": False, "n_chains": 17, "burn_in": 10, "n_iter": 5},
+    "hmc, 17 chains": {"sampler": "hmc", "fit_intercept": False, "n_chains": 17, "burn_in": 5, "n_iter": 2},
     "gibbs, conjugate gradients": {"sampler": "gibbs", **ITERATIVE},
     "pxda, conjugate gradients": {"sampler": "pxda", **ITERATIVE},
 }
@@ -37,7 +37,7 @@ def test_chains_are_those_of_the_cpu(fit, dtype, one_gpu, problem, short_fit, si
     if "gradients" in fit:
         sizes(columns_of_a_cholesky_factor=0)
     X, y = problem
-    params = {"burn_in": 20, "n_iter": 5, **FITS[fit]}
+    params = {"burn_in": 10, "n_iter": 3, **FITS[fit]}
     ours, theirs = (short_fit(X.astype(dtype), y, device=device, **params) for device in ("cuda", "cpu"))
     assert (ours.device_, theirs.device_) == ("cuda:0", "cpu")
     tolerance = 1e-4 if dtype == "float64" else 1e-2  # rounding grows from sweep to sweep, float32's from 1e-7
@@ -47,13 +47,13 @@ def test_chains_are_those_of_the_cpu(fit, dtype, one_gpu, problem, short_fit, si
 
 @pytest.mark.parametrize("sampler", ["hmc", "pxda"])
 def test_an_automatic_burn_in_is_that_of_the_cpu(sampler, one_gpu, problem, short_fit, extended, stop_at, tmp_path):
-    extended(20, 20)
-    length = {"burn_in": "auto", "n_iter": 5}
+    extended(14, 12)
+    length = {"burn_in": "auto", "n_iter": 2}
     ours, theirs = (short_fit(*problem, device=device, sampler=sampler, **length) for device in ("cuda", "cpu"))
-    assert ours.burn_in_ == theirs.burn_in_ > 20
+    assert ours.burn_in_ == theirs.burn_in_ > 14
     np.testing.assert_allclose(all_draws(ours), all_draws(theirs), rtol=1e-4, atol=1e-4)
     params = {"device": "cuda", "sampler": sampler, "checkpoint": tmp_path, "checkpoint_interval": 0, **length}
-    stop_at(13, ArithmeticError())  # while it looks at the chains
+    stop_at(7, ArithmeticError())  # while it looks at the chains
     with pytest.raises(ArithmeticError):
         short_fit(*problem, **params)
     ours = short_fit(*problem, **params)
