@@ -153,8 +153,14 @@ def test_errors_are_seen(error, seed, monkeypatch):
     assert least_p(np.random.default_rng(seed), 1, 2.0, TAUS["of the slab"], directions) < 1e-6
 
 
-@pytest.mark.parametrize("near", [False, True], ids=["together", "one at a time"])
-@pytest.mark.parametrize("ops", [cpu, planted(metropolis=always_accepted)], ids=["as it is", "without the test"])
+UNTESTED = planted(metropolis=always_accepted)
+
+
+@pytest.mark.parametrize(
+    ("ops", "near"),
+    [(cpu, False), (cpu, True), (UNTESTED, False), pytest.param(UNTESTED, True, marks=pytest.mark.slow)],
+    ids=["together", "one at a time", "together without the test", "one at a time without the test"],
+)
 def test_rows_that_notice_a_shift_are_asked(ops, near, seed):
     how = {"pull": 4.0, "ops": ops, "near": near, "n_sweeps": 48 if near else 12}
     p = least_p(np.random.default_rng(seed), 1, 2.0, TAUS["of the slab"], **how)
