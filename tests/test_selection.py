@@ -37,7 +37,7 @@ def fitted(noisy, short_fit):
     return short_fit(*noisy[:2], n_iter=500, burn_in=200)
 
 
-@parametrize_with_checks([HorseshoeSelector(clone(SHORT).set_params(n_iter=20, burn_in=20))])
+@parametrize_with_checks([HorseshoeSelector(clone(SHORT).set_params(n_iter=10, burn_in=10, n_chains=2))])
 def test_common_check(estimator, check):
     check(estimator)
 
