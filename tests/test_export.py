@@ -189,9 +189,16 @@ def levels(seed):
     return pd.DataFrame(X | {"smokes": rng.random(120) < 0.4, "asked": pd.array(rng.random(120) < 0.5, "boolean")})
 
 
-@pytest.mark.parametrize("names", [["ward"], ["code", "smokes", "asked", "site", "grade"]])
-@pytest.mark.parametrize("rare", [{}, {"min_frequency": 15}, {"max_categories": 2}])
-@pytest.mark.parametrize("drop", [None, "first"])
+OTHERS = ["code", "smokes", "asked", "site", "grade"]
+RARE = [{}, {"min_frequency": 15}, {"max_categories": 2}]
+GATHERED = [(names, rare, drop) for names in (["ward"], OTHERS) for rare in RARE for drop in (None, "first")]
+# The site is text as well.
+GATHERED = [
+    pytest.param(*one, marks=[pytest.mark.slow] * (len(one[0]) < 2 and one[1:] != ({}, None))) for one in GATHERED
+]
+
+
+@pytest.mark.parametrize(("names", "rare", "drop"), GATHERED)
 @pytest.mark.parametrize("unknown", ["error", "ignore", "infrequent_if_exist"])
 @pytest.mark.filterwarnings("ignore:Found unknown categories", "ignore:.*a weighted sum of these")
 def test_levels_that_are_rare_or_new(unknown, drop, rare, names, seed):

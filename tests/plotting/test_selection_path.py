@@ -75,7 +75,7 @@ def test_many_summaries_stay_on_the_page(n_supports):
 
 
 @pytest.mark.parametrize(
-    "radius", [2.0, 1e3, *(pytest.param(radius, marks=pytest.mark.slow) for radius in (1e-3, 14.0))]
+    "radius", [1e3, *(pytest.param(radius, marks=pytest.mark.slow) for radius in (1e-3, 2.0, 14.0))]
 )
 @pytest.mark.parametrize(
     ("n_supports", "largest", "size", "fewest"),
