@@ -32,7 +32,7 @@ def small_windows(sizes):
 
 
 @pytest.mark.parametrize(("dtype", "params"), [
-    ("float32", {"sampler": "hmc", "class_weight": "balanced", "standardize": True, "unpenalized": [1], "burn_in": 20,
+    ("float32", {"sampler": "hmc", "class_weight": "balanced", "standardize": True, "unpenalized": [1], "burn_in": 10,
                  "prior_scale": {0: 0.5, 1: 3.0}}),
     ("float64", {"sampler": "pxda", "n_jobs": 3}),
     ("float16", {"sampler": "gibbs", "fit_intercept": False, "n_jobs": 1}),
@@ -41,7 +41,7 @@ def test_the_draws_are_those_of_rows_in_memory(dtype, params, long_problem, smal
     X, y = long_problem[0][:9000].astype(dtype), long_problem[1][:9000]
     assert len(Rows(X, y, True, cpu, Threads(1)).bounds) > 3
     file = on_disk(X, tmp_path)
-    params = {"n_iter": 5, "burn_in": 5, **params}
+    params = {"n_iter": 2, "burn_in": 3, **params}
     want, got = short_fit(X, y, **params), short_fit(file, y, **params)
     np.testing.assert_array_equal(got.coef_draws_, want.coef_draws_)
     np.testing.assert_array_equal(got.shrinkage_, want.shrinkage_)

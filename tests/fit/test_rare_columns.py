@@ -59,7 +59,8 @@ def followed(model, X, y):
 
 
 @pytest.mark.parametrize(("how", "events"), [
-    *(("StandardScaler", events) for events in EVENTS), *((how, "all") for how in UNITS),
+    *(("StandardScaler", events) for events in EVENTS),
+    *(pytest.param(how, "all", marks=[pytest.mark.slow] * (how == "MaxAbsScaler")) for how in UNITS),
 ])  # fmt: skip
 def test_who_follows_the_warning_has_a_bounded_coefficient(how, events, seed):
     X, y = table(EVENTS[events], seed)

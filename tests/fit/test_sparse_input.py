@@ -100,8 +100,9 @@ def test_what_a_model_says_of_an_empty_column_is_what_it_says_of_a_constant_one(
     np.testing.assert_allclose(model.predict_proba(X), model.predict_proba(sparse.csr_array(X)))
 
 
-@pytest.mark.parametrize("dtype", [np.float64, np.int8, bool])
-@pytest.mark.parametrize("params", [{}, {"fit_intercept": False, "sampler": "gibbs"}, {"unpenalized": [3]}])
+@pytest.mark.parametrize(("dtype", "params"), [
+    (np.float64, {}), (np.int8, {"fit_intercept": False, "sampler": "gibbs"}), (bool, {"unpenalized": [3]}),
+])  # fmt: skip
 def test_rows_of_zeros_are_fitted_as_an_array_of_them_is(dtype, params):
     y, zeros = np.arange(N) % 3 > 0, sparse.csr_array((N, P), dtype=dtype)
     dense, model = (fit(rows, y, n_iter=200, burn_in=100, **params) for rows in (zeros.toarray(), zeros))
