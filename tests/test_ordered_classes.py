@@ -36,6 +36,11 @@ def fit(y, **how):
     return HorseshoeProbitClassifier(**{**FAST, "n_iter": 20, "burn_in": 10, **how}).fit(X, y)
 
 
+@pytest.fixture(scope="module")
+def brief():
+    return fit(Y, ordered=True)
+
+
 @pytest.mark.parametrize(
     ("ordered", "y"),
     [
@@ -48,26 +53,25 @@ def fit(y, **how):
         (np.array(LEVELS), Y.astype(str).tolist()),
     ],
 )
-def test_every_way_to_give_the_order_gives_the_same_fit(model, ordered, y):
-    other = HorseshoeProbitClassifier(ordered=ordered, **FAST).fit(X, y)
-    np.testing.assert_array_equal(other.coef_draws_, model.coef_draws_)
+def test_every_way_to_give_the_order_gives_the_same_fit(brief, ordered, y):
+    other = fit(y, ordered=ordered)
+    np.testing.assert_array_equal(other.coef_draws_, brief.coef_draws_)
     assert other.ordered_classes_.tolist() == LEVELS
     assert other.classes_.tolist() == sorted(LEVELS)  # as scikit-learn's scorers need them
 
 
 @pytest.mark.parametrize("kind", [int, float, "int8", "Int64"])
-def test_numbers_are_in_their_order(model, kind):
-    y = pd.Series(Y.cat.codes).astype(kind)
-    other = HorseshoeProbitClassifier(ordered=True, **FAST).fit(X, y)
-    np.testing.assert_array_equal(other.coef_draws_, model.coef_draws_)
-    np.testing.assert_array_equal(other.predict(X), [LEVELS.index(label) for label in model.predict(X)])
+def test_numbers_are_in_their_order(brief, kind):
+    other = fit(pd.Series(Y.cat.codes).astype(kind), ordered=True)
+    np.testing.assert_array_equal(other.coef_draws_, brief.coef_draws_)
+    np.testing.assert_array_equal(other.predict(X), [LEVELS.index(label) for label in brief.predict(X)])
 
 
 @pytest.mark.parametrize("ordered", [True, ["bad", "good"]])
 def test_two_classes_are_the_binary_fit(ordered):
     y = np.where(Z > 0, "good", "bad")
     y = pd.Categorical(y, ["bad", "good"], ordered=True) if ordered is True else y
-    two, binary = (HorseshoeProbitClassifier(ordered=given, **FAST).fit(X, y) for given in (ordered, False))
+    two, binary = (fit(y, ordered=given) for given in (ordered, False))
     np.testing.assert_array_equal(two.coef_draws_, binary.coef_draws_)
     assert not hasattr(two, "ordered_classes_")
     assert two.predict_proba(X).shape == (240, 2)
@@ -196,10 +200,9 @@ def test_weights_count_rows_and_class_weights_are_those_of_their_class():
     ]
     np.testing.assert_allclose(*spreads, rtol=0.15)
     by_class = {"low": 3.0, "mid": 1.0, "high": 2.0, "top": 1.0}
-    one, other = (
-        HorseshoeProbitClassifier(**FAST, ordered=True, class_weight=by_class).fit(X, Y),
-        HorseshoeProbitClassifier(**FAST, ordered=True).fit(X, Y, sample_weight=np.array([by_class[y] for y in Y])),
-    )
+    short = {**FAST, "n_iter": 20, "burn_in": 10, "ordered": True}
+    one = HorseshoeProbitClassifier(**short, class_weight=by_class).fit(X, Y)
+    other = HorseshoeProbitClassifier(**short).fit(X, Y, sample_weight=np.array([by_class[y] for y in Y]))
     np.testing.assert_array_equal(one.coef_draws_, other.coef_draws_)
 
 
@@ -209,7 +212,7 @@ def test_a_column_of_the_top_class_alone_is_told(said):
     model = HorseshoeProbitClassifier(ordered=True, n_iter=20, burn_in=10)
     texts = said(model, X_top.astype(float), Y, "slab_scale")
     assert texts
-    assert all("Column 'e'" in text and "'f'" not in text for text in texts)
+    assert all(text.startswith("Column 'e': ") for text in texts)  # of so few draws the worst R-hat may be that of 'f'
 
 
 def test_separation_is_that_of_ordered_classes(said):

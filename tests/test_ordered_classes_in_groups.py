@@ -171,7 +171,9 @@ def test_several_factors_have_effects_of_their_own():
 
 def test_two_classes_in_order_are_the_binary_fit():
     two, binary = (
-        HorseshoeProbitClassifier(**{**FAST, "ordered": ordered}).fit(X, Z > 0, groups=PATIENT)
+        HorseshoeProbitClassifier(**{**FAST, "n_iter": 20, "burn_in": 30, "ordered": ordered}).fit(
+            X, Z > 0, groups=PATIENT
+        )
         for ordered in (True, False)
     )
     for name in ("coef_draws_", "group_scale_draws_", "group_effect_draws_"):

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from skhorseshoe import HorseshoeProbitClassifier, HorseshoeSelector
 
 HALVES = np.arange(0, 300, 2), np.arange(1, 300, 2)
-SHORT = HorseshoeProbitClassifier(n_iter=50, burn_in=60, n_chains=2, random_state=0)
+SHORT = HorseshoeProbitClassifier(n_iter=25, burn_in=30, n_chains=2, random_state=0)
 
 
 @pytest.fixture(scope="module")
