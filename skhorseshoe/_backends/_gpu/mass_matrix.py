@@ -21,7 +21,7 @@ class MassMatrix:
         self.b = None if b is None else cp.asarray(b)
         self.cholesky = Cholesky(self.H)
         self.cholesky_factors, self.spare = cp.empty((2, n_chains, q, q))
-        self.mean = self.log_norm = self.reference = None
+        self.mean = self.log_norm = self.quadratic = None
         self.columns = self.at = self.units = None  # columns whose lambda_j move, on the host and here; unit vectors
 
     def set_reference(self, H, b):
@@ -31,7 +31,7 @@ class MassMatrix:
 
     def begin(self, reference, state, key, same_scales=False):
         """As ``cpu.MassMatrix.begin``."""
-        beta, self.reference = state.beta, reference
+        beta, self.quadratic = state.beta, reference[:3]  # without this mass matrix, which would make a cycle
         n_chains, q = beta.shape
         if not same_scales:
             self._set(state.lambda_sq_inv, state.tau_sq_inv)
@@ -55,10 +55,11 @@ class MassMatrix:
 
     def _with_force(self, u, v, angle, beta, loglik, score):
         """The ``Trajectory`` with the force L^-1 grad U at beta, after a half-kick of v unless the angle is None."""
-        reference, centred = self.reference, beta - self.reference.point
-        pull = centred @ reference.information
-        U = (centred * (reference.score - pull / 2)).sum(axis=1) - loglik
-        force = self.cholesky.solve(self.cholesky_factors, reference.score - pull - score)
+        point, score_there, information = self.quadratic
+        centred = beta - point
+        pull = centred @ information
+        U = (centred * (score_there - pull / 2)).sum(axis=1) - loglik
+        force = self.cholesky.solve(self.cholesky_factors, score_there - pull - score)
         v = v if angle is None else v - angle / 2 * force
         return Trajectory(u, v, force, U + (u**2 + v**2).sum(axis=1) / 2)
 
