@@ -20,6 +20,8 @@ from .contrasts import absolute_deviations
 from .indicator_sets import level_sums
 from .row_pairs import times_label
 
+# of a row, where columns are weighted by it: where classes are separated all may be 0 in floats, and there is no mean
+LEAST_INFORMATION = 1e-150
 _MAX_BLOCKS = 64  # there are more only if blocks would be larger than ``_LARGE_BLOCK``
 _LARGE_BLOCK = 2**28  # elements read in a block
 _MAX_SUMS = 2**20  # most numbers in the sums of all blocks, for a chain
@@ -143,7 +145,7 @@ class Segment(NamedTuple):
 
         ops.each_block(self.X, coef, threads, _BYTES_AT_A_TIME, put)
         weight *= ops.to_host(self.weight) if len(self.weight) else 1.0
-        return self._replace(weight=ops.to_device(weight)).moments(ops, threads)
+        return self._replace(weight=ops.to_device(weight.clip(LEAST_INFORMATION))).moments(ops, threads)
 
     def deviations(self, ops, threads, centre):
         """Sums of the distances of columns from a centre (p,), by weight; (p,)."""

@@ -19,7 +19,7 @@ from .column_checks import OneSidedColumns, evidence, far_out, find_one_sided, s
 from .columns import Columns
 from .contrasts import contrast_of
 from .indicator_sets import confirmed
-from .row_blocks import ADD, Segment, block_bounds, collapse
+from .row_blocks import ADD, LEAST_INFORMATION, Segment, block_bounds, collapse
 from .row_pairs import facts_beside
 from .separation import COMPLETE, WITHIN, separates_within, separation
 
@@ -190,7 +190,7 @@ class Rows:
         if self.offset is None:
             size, _, mean, variance = self._total(Segment.information_moments, *c.coefficients(self.ops.to_host(beta)))
         else:
-            rows = self._all_rows._replace(weight=self.row_information(beta))
+            rows = self._all_rows._replace(weight=self.row_information(beta).clip(LEAST_INFORMATION))
             size, _, mean, variance = self._total(Segment.moments, rows=rows)
         away = (mean - c.centre) / c.unit
         if not c.fit_intercept:

@@ -4,10 +4,16 @@ import numpy as np
 import pytest
 from laws import peak_memory
 from scipy.optimize import linprog
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_array, csr_matrix
+from sklearn.exceptions import ConvergenceWarning
 
+from skhorseshoe import HorseshoeProbitClassifier
+from skhorseshoe._backends._cpu import dense as cpu
+from skhorseshoe._backends._cpu import sparse as sparse_cpu
 from skhorseshoe._data import separation as module
+from skhorseshoe._data.rows import Rows
 from skhorseshoe._data.separation import COMPLETE, NONE, QUASI, separates_within, separation
+from skhorseshoe._utils.threads import Threads
 
 
 def of(X, y, fit_intercept=True):
@@ -125,3 +131,31 @@ def test_ordered_classes_are_separated_by_parallel_planes_in_their_order(fit_int
         assert of(X, y, fit_intercept) == of(csr_matrix(X), y, fit_intercept) == want
         seen.add(want)
     assert len(seen) == 3
+
+
+@pytest.mark.parametrize("given", [{}, {"offset": np.zeros(40)}], ids=["plain", "offset"])
+@pytest.mark.parametrize("kind", ["array", "sparse"])
+def test_rows_that_tell_nothing_far_out_have_a_diagonal_all_the_same(kind, given):
+    """The information of each row is 0 in floats there: columns weighted by it would have no mean."""
+    X = np.random.default_rng(0).integers(0, 2, (40, 3)).astype(float)
+    X[:2, 0] = 0, 1
+    ops, held = (cpu, X) if kind == "array" else (sparse_cpu, csr_array(X))
+    rows = Rows(held, X[:, 0] > 0, True, ops, Threads(1), **given)
+    diagonal, centre, size = rows.information_diagonal(np.array([[2000.0, 0, 0, -1000.0]]))
+    assert (diagonal >= 0).all()
+    assert diagonal.max() < 1e-100
+    assert 0 < size < 1e-100
+    assert np.isfinite(centre).all()
+
+
+@pytest.mark.filterwarnings("ignore:Column 'x0'")
+def test_separated_classes_leave_shrinkage_a_number():
+    """Of a table whose chains have a diagonal mass matrix, and go far out."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((400, 100)) < 0.08).astype(float)
+    X[:, 0] = rng.random(400) < 0.4
+    clf = HorseshoeProbitClassifier(n_iter=5, burn_in=100, n_jobs=1, random_state=0)
+    with pytest.warns(ConvergenceWarning, match="separate"):
+        clf.fit(csr_array(X), X[:, 0] > 0)
+    assert "tau_step" not in clf.tuning_
+    assert ((clf.shrinkage_ >= 0) & (clf.shrinkage_ <= 1)).all()
