@@ -9,6 +9,7 @@ which takes a few microseconds.
 """
 
 import mmap
+import os
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -18,12 +19,14 @@ import numpy as np
 WINDOW = 2**22  # bytes to read ahead, for each thread that computes
 NUMBERS_AT_A_TIME = 2**20  # elements of X to read at a time
 _ROWS_AT_A_TIME = 32  # rows to pick from all over a file before their pages leave the process
+_SHARED = "joblib_memmapping_folder_"  # how joblib begins the name of the folder of arrays that its processes share
 _PAGE = mmap.PAGESIZE
 _LARGE_PAGE = 2**21  # bytes that the system may map at a touch; it would map all of one that is released in part again
 
 
 def is_on_disk(X):
-    """Whether X is an ``np.memmap``, or a view of one."""
+    """Whether X is an ``np.memmap``, or a view of one, but for what joblib hands to its processes: that is an array of
+    the caller's, and draws must not depend on which process fits."""
     return _file_of(X) is not None
 
 
@@ -132,7 +135,9 @@ def _mapping(file):
 
 
 def _file_of(X):
-    """The ``np.memmap`` that X is or is a view of, or None."""
+    """The ``np.memmap`` of rows on disk that X is or is a view of, or None."""
     while X is not None and not isinstance(X, np.memmap):
         X = getattr(X, "base", None)
-    return X if X is not None and isinstance(getattr(X, "base", None), (mmap.mmap, np.memmap)) else None
+    if X is None or not isinstance(getattr(X, "base", None), (mmap.mmap, np.memmap)):
+        return None
+    return None if os.path.basename(os.path.dirname(X.filename or "")).startswith(_SHARED) else X

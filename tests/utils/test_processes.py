@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 
 import joblib
@@ -146,6 +147,25 @@ def test_a_task_in_a_process_of_joblib_has_its_share(free_of_thread_settings):
     share = max(1, joblib.cpu_count() // 2)
     counts = Parallel(n_jobs=2, backend="loky")(delayed(count_threads)(n) for n in (None, 1, 99, -1))
     assert counts == [share, 1, share, share]
+
+
+def fit_and_see(X, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = HorseshoeProbitClassifier(n_iter=5, burn_in=100, n_jobs=1, random_state=0).fit(X, y)
+    return isinstance(X, np.memmap), sorted(model.tuning_), bits(model)
+
+
+def test_draws_are_the_same_where_joblib_shares_the_rows_with_its_processes(seed):
+    """It maps large arrays into memory. Columns hardly correlate, which are not sampled on disk as in memory."""
+    rng = np.random.default_rng(seed)
+    X = (rng.random((300, 210)) < 0.5).astype(float)
+    y = X[:, 0] + rng.standard_normal(300) > 0.5
+    *_, here, want = fit_and_see(X, y)
+    for is_mapped, tuned, got in Parallel(n_jobs=2, backend="loky", max_nbytes=1000)([delayed(fit_and_see)(X, y)] * 2):
+        assert is_mapped
+        assert tuned == here == ["acceptance", "n_steps", "step"]
+        assert got == want
 
 
 @pytest.mark.filterwarnings("error")
