@@ -75,7 +75,7 @@ class ColumnChanger:
             active = [i for i in self._outputs if k < len(self._changes[i].states) and i not in told]
             if not active:
                 return
-            changed = block
+            changed = self._X.copied(block)
             for i in active:
                 changed = self._changes[i].put(self._X, changed, rows, k)
             columns, values = self._moved(changed, base)
@@ -113,7 +113,7 @@ class ColumnChanger:
             old = np.column_stack([X.values(j)[rows] for j in change.columns])
             return np.array(change.columns), change.values(X, rows, k) - old
         try:
-            return self._moved(change.put(X, block, rows, k), base)
+            return self._moved(change.put(X, X.copied(block), rows, k), base)
         except ValueError as error:
             raise ValueError(
                 f"The model takes the rows as they are, but not with column {change.name!r} changed: leave it out of "

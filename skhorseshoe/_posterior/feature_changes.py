@@ -48,7 +48,7 @@ class Number(NamedTuple):
         return new[:, None]
 
     def put(self, X, block, rows, k):
-        """A block, the rows of X at these places, in state k."""
+        """A block, the rows of X at these places, in state k; in place, as ``InputRows.changed``."""
         return X.changed(block, self.columns[0], self.values(X, rows, k, block)[:, 0])
 
 
@@ -69,7 +69,7 @@ class Category(NamedTuple):
         return np.column_stack([X.values(j)[self._places(rows, k)] for j in self.columns])
 
     def put(self, X, block, rows, k):
-        """A block, the rows of X at these places, in state k."""
+        """A block, the rows of X at these places, in state k; in place, as ``InputRows.changed``."""
         return X.taken(block, self.columns, self._places(rows, k))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -122,8 +123,14 @@ class InputRows:
             labels = labels.tolist()
         return (codes, labels) if (codes >= 0).all() else (np.where(codes < 0, len(labels), codes), [*labels, None])
 
+    @staticmethod
+    def copied(block):
+        """A block whose columns ``changed`` and ``taken`` may replace."""
+        return block.copy(deep=False) if hasattr(block, "isetitem") else copy(block)
+
     def changed(self, block, j, values):
-        """A block with these values (n,) in column j."""
+        """A block with these values (n,) in column j, in place if its kind can be: copies of all columns for each of
+        many would take their square."""
         if issparse(block):
             places = np.arange(block.shape[0]), np.full(block.shape[0], j)
             return block + type(block)((values - self.values(j, block), places), shape=block.shape)
@@ -133,19 +140,16 @@ class InputRows:
             values = cast if ((cast == values) | is_missing).all() else values
             values = np.where(is_missing, column, values) if column.dtype.kind == "O" else values
         if isinstance(block, np.ndarray):
-            block = block.copy()
             block[:, j] = values
             return block
         if is_polars(block):
             return block.with_columns(type(block[:, j])(self.names[j], values.tolist()))  # finds the type of objects
-        block = block.copy(deep=False)
         block.isetitem(j, values)
         return block
 
     def taken(self, block, columns, places):
-        """A block whose values in some columns are those of X at these places (n,)."""
+        """A block whose values in some columns are those of X at these places (n,), in place as ``changed``."""
         if isinstance(block, np.ndarray):
-            block = block.copy()
             block[:, columns] = self.X[np.ix_(places, columns)]
             return block
         if issparse(block):
@@ -154,7 +158,6 @@ class InputRows:
             return block
         if is_polars(block):
             return block.with_columns([self.X[:, j].gather(places) for j in columns])
-        block = block.copy(deep=False)
         for j in columns:
             block.isetitem(j, self.X.iloc[:, j].take(places).set_axis(block.index))  # an array of text would lose None
         return block
