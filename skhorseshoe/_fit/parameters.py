@@ -104,6 +104,8 @@ def validated(model):
             f"max_draws={max_draws} keeps too few draws to tell when target_ess={target}{automatic} is reached: as few "
             f"as {fewest} of each of {params.n_chains} chains. Raise max_draws to {enough} or more, or leave it out."
         )
+    if params.checkpoint == "":
+        raise ValueError("checkpoint='' names no folder: give its path ('.' is the current one), or None for none.")
     if params.checkpoint is not None and params.warm_start:
         raise ValueError("checkpoint and warm_start=True cannot be combined: raise n_iter and fit again to go on.")
     return params

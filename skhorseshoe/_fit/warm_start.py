@@ -20,8 +20,8 @@ def earlier(model):
     saved = vars(model).get("_saved_run")  # which the copy of a model for a callback does not have
     if saved is None:
         warn(
-            "warm_start=True finds no chains to go on with, since the last fit has kept none, as one without "
-            "warm_start=True does. So this fit starts anew, without its draws."
+            "warm_start=True finds no chains to go on with: a fit without warm_start=True keeps none, nor does a model "
+            "that is made of a fitted one. So this fit starts anew, without its draws."
         )
         return None
     draws = {name: getattr(model, f"{name}_draws_") for name in STORED}

@@ -223,6 +223,7 @@ def test_a_parameter_out_of_range_is_named(name, value):
     ({"target_ess": 5000, "n_iter": 1249, "max_draws": 1249}, "1249 of each of 4 chains. Raise max_draws to 1250 "),
     ({"n_iter": "auto", "max_draws": 199}, r"target_ess=400 \(n_iter='auto'\).* Raise max_draws to 200 "),
     ({"checkpoint": "run", "warm_start": True}, "checkpoint and warm_start=True"),
+    ({"checkpoint": ""}, "checkpoint='' names no folder"),
     ({"class_weight": {0: 1, 2: 3}}, r"class_weight has the class 2, .* \[0, 1\]"),
     ({"sampler": "gibbs", "sample_weight": 0.5}, "must be integers. Use sampler='hmc'"),
     ({"class_weight": {0: 0.0, 1: 1.0}}, "class_weight=.* must be positive and finite"),
