@@ -234,7 +234,7 @@ def _in_lines(shown):
     and names still differ. Otherwise columns continue below; pandas would leave some out."""
     width = max(pd.get_option("display.width") or 0, get_terminal_size((_WIDTH, 24)).columns)
     tables = [*product((str, _closer), (shown, shown.drop(columns="lfsr", errors="ignore")))]
-    tables += [(_closer, shown.drop(columns="sd"))] if "prior" in shown else []
+    tables += [(_closer, shown.drop(columns="sd", errors="ignore"))] if "prior" in shown else []
     for (spaced, table), letters in product(tables, (None, *_LETTERS)):
         with pd.option_context("display.max_columns", None, "display.width", 10**6):
             text = spaced(repr(table) if letters is None else _narrow(table, letters))

@@ -230,10 +230,10 @@ def ranks_of(seed, sampler, n=14, has_groups=False):
     key = rng.integers(2**32, size=2, dtype=np.uint32)
     draws = ended(rows, sampler, 400, SLAB, WIDE, n_chains=8, key=key).draws
     first = -draws.intercept[..., None]
-    drawn = np.concatenate([first, first + draws.of_blocks[0].own], axis=2)
+    drawn = np.concatenate([first, first + draws.of_blocks[0].kept], axis=2)
     ours = [draws.coef[..., 0], draws.coef[..., 1], draws.global_scale, *np.moveaxis(drawn, 2, 0)]
     ours += [*np.moveaxis(np.diff(drawn, axis=2), 2, 0)]
-    ours += [draws.of_blocks[1].scale, draws.of_blocks[1].effects[..., 0]] if has_groups else []
+    ours += [draws.of_blocks[1].kept, draws.of_blocks[1].effects[..., 0]] if has_groups else []
     return ranks(ours, [*coef, tau, *cuts, *np.diff(cuts), *more], EACH, rng)
 
 

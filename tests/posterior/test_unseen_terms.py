@@ -52,6 +52,7 @@ def test_many_levels_of_which_the_data_say_nothing_are_no_claim(few_events):
     frame = terms.summary(model, X)
     assert frame.loc["ward", ["probability", "prior"]].min() > 0.8
     assert frame.loc[["z0", "z1", "z2"], "prior"].max() < 0.5
+    assert "prior" in str(frame.drop(columns="sd").rename(index={"ward": 90 * "w"}))  # printed also without a column
     chosen = HorseshoeSelector(model, rule="fsr", prefit=True, terms="auto").fit(X, y)
     kept = {name for name, columns in chosen.terms_.items() if chosen.get_support()[columns].all()}
     assert kept == {"region", "z0"}
