@@ -192,7 +192,8 @@ def _refuse_times(table):
     found = [("X", dtype)] if getattr(dtype, "kind", None) in ("m", "M") else []
     columns = zip(table.names, table.types, strict=True)
     found += [(f"Column {name!r}", dtype) for name, dtype in columns if dtype.startswith(_TIME_TYPES)]
-    for what, dtype in found:
+    if found:
+        what, dtype = found[0]
         raise ValueError(f"{what} holds dates or durations (its dtype is {dtype}), not numbers. {TIMES_CURE}")
 
 
