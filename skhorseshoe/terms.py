@@ -198,9 +198,10 @@ def summary(
         least, is_single = effects.for_columns(term.columns), term.root is None
         term = term._replace(root=effects.scale[term.columns] * np.eye(1)) if is_single else term
         size = claims.size_of(model.coef_draws_, term)  # of several classes, over these
-        wrong = claims.wrong_size(size, least)
-        if is_single:  # a claim has a sign, and is as sure as draws of the size can tell, 1 / ess
-            wrong = max(alone[term.columns[0]], claims.wrong_size(size, -np.inf))
+        ess = ess_bulk(size)
+        # A single column is claimed with a sign, and no claim is surer than draws of the size can tell.
+        wrong = claims.wrong_size(size, -np.inf if is_single else least, ess)
+        wrong = max(wrong, alone[term.columns[0]]) if is_single else wrong
         prior = (claims.unseen_size(model, term) > least).mean() / (1 + is_single) if has_prior else None
         table.append(
             {
@@ -210,7 +211,7 @@ def summary(
                 **{name: values[0] for name, values in described(size[..., None], level).items()},
                 "probability": 1 - wrong,
                 "prior": prior,
-                "ess": ess_bulk(size),
+                "ess": ess,
                 "rhat": rhat(size),
             }
         )

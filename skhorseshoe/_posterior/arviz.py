@@ -17,7 +17,7 @@ from .._version import __version__
 from . import predict
 from .classes import cut_names, cut_points, is_ordered, is_several
 from .grouped_prediction import by_factor, covariances_of, evenly, is_grouped, scale_draws, slopes_of
-from .shrunk_columns import prior_sd_of_free
+from .shrunk_columns import sd_where_free
 from .summary import listed
 
 
@@ -109,7 +109,7 @@ def log_prior(model, max_draws):
             terms[f"group_scale{of(name)}"] = log(2 / pi / scale) + log_half_cauchy((s / scale) ** 2)
     if free.any():
         square = coef[..., free] ** 2 if d == 1 else (coef[..., free] ** 2).sum(axis=2)
-        terms["unpenalized"] = log_normal(square, prior_sd_of_free(model), d)
+        terms["unpenalized"] = log_normal(square, sd_where_free(model)[free], d)
     if model._fit_facts["fit_intercept"]:
         square = (intercept + coef @ mean) ** 2
         name = "intercept" if d == 1 else "intercepts"  # of all classes together

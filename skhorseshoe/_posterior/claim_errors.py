@@ -136,9 +136,9 @@ def size_of(draws, term):
     return high - low
 
 
-def wrong_size(size, effect):
-    """The probability that a size is not beyond ``effect``, as far as its draws can tell."""
-    return float(at_least_one_in_ess((size <= effect).mean(), ess_bulk(size), size.size, most=1.0))
+def wrong_size(size, effect, ess):
+    """The probability that a size is not beyond ``effect``, as far as its draws can tell. ess : of these."""
+    return float(at_least_one_in_ess((size <= effect).mean(), ess, size.size, most=1.0))
 
 
 def prob_term_wrong(model, term, effect):
@@ -149,8 +149,8 @@ def prob_term_wrong(model, term, effect):
     speak against, would count as one that matters.
     """
     size = size_of(model.coef_draws_, term)
-    wrong, unseen = wrong_size(size, effect), unseen_size(model, term)
-    if unseen is None or not model.shrinkage_[term.columns].all():
+    wrong = wrong_size(size, effect, ess_bulk(size))
+    if not model.shrinkage_[term.columns].all() or (unseen := unseen_size(model, term)) is None:
         return wrong
     small, small_before = prob_small(size, effect), prob_small(unseen, effect)
     if small == 1 or not 0 < small_before < 0.5:
