@@ -23,7 +23,7 @@ from ._posterior import terms as _terms
 from ._posterior.category_levels import levels_of_input, of_level_columns
 from ._posterior.classes import refuse_several
 from ._posterior.fitted_rows import warn_of_other_rows
-from ._posterior.grouped_prediction import is_of_several, on_average, population
+from ._posterior.grouped_prediction import on_average, population
 from ._posterior.input_rows import input_names
 from ._posterior.mixin import level_of
 from ._posterior.pipeline import named, prepared, unwrap
@@ -148,11 +148,11 @@ def summary(
     frame : pandas.DataFrame
         Indexed by term, the largest first. Columns: n_columns, mean, sd and the ends of the equal-tailed interval of
         the size, probability (that the size is above ``effect``, at most 1 - 1 / ess), prior (what that would be if the
-        data said nothing of the term: of coefficients from the prior under each draw of tau; not of several classes
-        without an order), ess (bulk) and rhat. Of a term of one column probability is that of the claim of the rule
-        "fsr", that the effect is beyond ``effect`` on its more probable side: of a level of a category the effect
-        beside the other levels, while the size in the row is by its coefficient alone. With "levels" also per:
-        "levels", where the size is the largest difference between two levels, or "sd".
+        data said nothing of the term: of coefficients from the prior under each draw of tau; not of a model that was
+        made of one of several classes without an order), ess (bulk) and rhat. Of a term of one column probability is
+        that of the claim of the rule "fsr", that the effect is beyond ``effect`` on its more probable side: of a level
+        of a category the effect beside the other levels, while the size in the row is by its coefficient alone. With
+        "levels" also per: "levels", where the size is the largest difference between two levels, or "sd".
 
     Raises
     ------
@@ -192,7 +192,7 @@ def summary(
         seen_rows = device.to_host(validation.check_X(classifier, prepared(steps, X), reset=False))
         rows = seen_rows, None if sample_weight is None else check_weights(sample_weight, seen_rows)
         warn_of_other_rows(classifier, *rows)
-    effects, has_prior = claims.least_effects(model, effect, rows and rows[0]), not is_of_several(model)
+    effects = claims.least_effects(model, effect, rows and rows[0])
     alone, table = claims.prob_columns_wrong(model, effects.least, effects.scale), []
     for term in _terms.with_roots(asked, model, rows, effects.has_levels):
         least, is_single = effects.for_columns(term.columns), term.root is None
@@ -202,7 +202,6 @@ def summary(
         # A single column is claimed with a sign, and no claim is surer than draws of the size can tell.
         wrong = claims.wrong_size(size, -np.inf if is_single else least, ess)
         wrong = max(wrong, alone[term.columns[0]]) if is_single else wrong
-        prior = (claims.unseen_size(model, term) > least).mean() / (1 + is_single) if has_prior else None
         table.append(
             {
                 "term": term.name,
@@ -210,11 +209,12 @@ def summary(
                 "per": "levels" if effects.has_levels[term.columns].all() else "sd",
                 **{name: values[0] for name, values in described(size[..., None], level).items()},
                 "probability": 1 - wrong,
-                "prior": prior,
+                "prior": claims.prior_probability(model, term, least),
                 "ess": ess,
                 "rhat": rhat(size),
             }
         )
+    has_prior = table[0]["prior"] is not None
     columns = ["n_columns", "mean", "sd", *interval_headings(level), "probability"]
     columns += [*["prior"] * has_prior, "ess", "rhat"]
     columns[1:1] = ["per"] if (has_levels := effects.between_levels is not None) else []

@@ -123,7 +123,8 @@ def _said_before_data(rows, fixed, tau_0):
     mean = columns.mean_of_X[which] * columns.fit_intercept
     X, weight = rows.weighted_sample(MOST_ROWS)
     unit, sd = columns.unit[which], columns.sd[: columns.n_shrunk][moves]
-    predictors, n_relevant = before_data(tau_0, slabs, X[:, which], mean, unit, sd, EFFECT)
+    d = rows.likelihood.n_predictors
+    predictors, n_relevant = before_data(tau_0, slabs, X[:, which], mean, unit, sd, EFFECT, d)
     share = share_certain(predictors, rows.likelihood, weight)
     return {"share_certain": share, "n_relevant": float(np.median(n_relevant))}
 

@@ -91,28 +91,37 @@ def _quantiles_of_tau(tau_0, log_x, log_density, shares):
     return tau_0 * np.exp(np.interp(shares * density.sum(), below, fine))
 
 
-def draws_of_prior(tau_0, slabs, n, rng):
+def draws_of_prior(tau_0, slabs, n, rng, d=1):
     """Yields n draws of the coefficients, one for each of n equal shares of the law of tau; blocks (k, p) of them.
 
-    slabs : (p,), inf for none.
+    slabs : (p,), inf for none. Of d coefficients of a column one is drawn.
     """
-    taus = _quantiles_of_tau(tau_0, *_on_grid(tau_0, slabs), (np.arange(n) + 0.5) / n)
+    taus = _quantiles_of_tau(tau_0, *_on_grid(tau_0, slabs, d), (np.arange(n) + 0.5) / n)
     for some in cut(0, n, max(1, _NUMBERS_AT_A_TIME // max(1, len(slabs)))):
-        yield draws_given_tau(taus[some], slabs, rng)
+        scales = scales_given_tau(taus[some], slabs, rng, d)
+        yield scales * rng.standard_normal(scales.shape)
 
 
-def draws_given_tau(tau, slabs, rng):
-    """A draw (k, p) of the coefficients for each tau (k,).
+def scales_given_tau(tau, slabs, rng, d=1):
+    """A draw (k, p) of the standard deviations of the coefficients for each tau (k,).
 
-    Given tau, a = tau / c and a uniform u, the standard deviation of a coefficient is tau tan(u arccos a) /
-    sqrt(1 - a^2), or tau tanh(u arccosh a) / sqrt(a^2 - 1) where a > 1: that is lambda with the slab's factor,
-    integrated and inverted. slabs : (p,), inf for none.
+    Given tau, a = tau / c and a uniform u, that of a single one is tau tan(u arccos a) / sqrt(1 - a^2), or
+    tau tanh(u arccosh a) / sqrt(a^2 - 1) where a > 1: that is lambda with the slab's factor, integrated and inverted.
+    With d > 1 the factor has a power, and some are drawn again. slabs : (p,), inf for none.
     """
-    tau = tau[:, None]
-    a, u = tau / slabs, rng.random((len(tau), len(slabs)))
-    root = np.sqrt(np.abs(a - 1)) * np.sqrt(a + 1)
-    angle = np.where(a < 1, np.tan(u * np.arctan2(root, a)), np.tanh(u * np.arcsinh(root)))
-    return tau * np.divide(angle, root, out=u, where=root > 0) * rng.standard_normal(u.shape)
+    tau, slabs = np.broadcast_arrays(tau[:, None], slabs)
+    sd, left = np.empty(tau.shape), np.ones(tau.shape, bool)
+    while left.any():
+        a, u = tau[left] / slabs[left], rng.random(left.sum())
+        root = np.sqrt(np.abs(a - 1)) * np.sqrt(a + 1)
+        angle = np.where(a < 1, np.tan(u * np.arctan2(root, a)), np.tanh(u * np.arcsinh(root)))
+        drawn = tau[left] * np.divide(angle, root, out=u, where=root > 0)
+        sd[left] = drawn
+        if d == 1:
+            break
+        share = np.maximum(1 - (drawn / slabs[left]) ** 2, 0.0) ** ((d - 1) / 2)
+        left[left] = rng.random(len(drawn)) >= share
+    return sd
 
 
 def each_slab(slab_scale, p):

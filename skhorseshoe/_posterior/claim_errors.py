@@ -150,9 +150,10 @@ def prob_term_wrong(model, term, effect):
     """
     size = size_of(model.coef_draws_, term)
     wrong = wrong_size(size, effect, ess_bulk(size))
-    if not model.shrinkage_[term.columns].all() or (unseen := unseen_size(model, term)) is None:
+    if not model.shrinkage_[term.columns].all() or (unseen := unseen_draws(model, term.columns)) is None:
         return wrong
-    small, small_before = prob_small(size, effect), prob_small(unseen, effect)
+    small_before = prob_small(size_of(unseen, term._replace(columns=slice(None))), effect)
+    small = prob_small(size, effect)
     if small == 1 or not 0 < small_before < 0.5:
         return wrong
     odds = small / (1 - small) * (1 - small_before) / small_before
@@ -169,10 +170,15 @@ def prob_small(size, effect):
     return ndtr((np.log(effect) - middle) / (middle - low))
 
 
-def unseen_size(model, term):
-    """Draws of a term's size if the data said nothing of it, by ``unseen_draws``; None if that is unknown."""
-    draws = unseen_draws(model, term.columns)
-    return None if draws is None else size_of(draws, term._replace(columns=slice(None)))
+def prior_probability(model, term, effect):
+    """The probability that the size of a term's effect is beyond ``effect``, or of a single column that its effect is
+    on one side, if the data said nothing of it; None if that is unknown."""
+    unseen, is_single = unseen_draws(model, term.columns), len(term.columns) == 1
+    if unseen is None:
+        return None
+    if is_single and has_sizes(model):  # on the side of a direction, which are alike: that of the first class
+        unseen = unseen[:, :, :1] / np.sqrt(1 - 1 / unseen.shape[2])
+    return (size_of(unseen, term._replace(columns=slice(None))) > effect).mean() / (1 + is_single)
 
 
 def column_intervals(model, level):

@@ -5,7 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from .._mcmc.prior import WIDE
-from .._model.horseshoe import draws_given_tau, each_slab
+from .._model.horseshoe import each_slab, scales_given_tau
+from .._model.multinomial_probit import simplex
+from .classes import has_sizes
 from .grouped_prediction import evenly, is_of_several
 
 _UNSEEN, _FEWEST = 2**22, 400  # numbers to draw of columns that are not seen; fewest draws of many columns
@@ -27,7 +29,7 @@ def shrunk_columns(model, among=None):
     unit = np.where(sd > 0, sd, size) if model._fit_facts["standardize"] else np.ones(len(sd))
     unit = unit / prior.get("prior_scale", 1.0)
     among = np.arange(len(sd)) if among is None else among
-    at = among[(model.shrinkage_[among] > 0) & (model.coef_draws_[..., among] != 0).any(axis=(0, 1))]
+    at = among[(model.shrinkage_[among] > 0) & (model.coef_draws_[..., among] != 0).reshape(-1, len(among)).any(axis=0)]
     return ShrunkColumns(at, unit[at], size[at] / unit[at], each_slab(prior["slab_scale"], len(sd))[at])
 
 
@@ -46,15 +48,19 @@ def _spread(model):
 
 
 def unseen_draws(model, columns):
-    """Draws of coefficients (n_chains, m, k) as they would be if the data said nothing of these columns: of the prior,
-    under evenly spaced draws of tau. None of several classes without an order."""
-    if is_of_several(model):
+    """Draws of coefficients (n_chains, m, k), of several classes (n_chains, m, K, k), as they would be if the data said
+    nothing of these columns: of the prior, under evenly spaced draws of tau. None of one class of several."""
+    if is_of_several(model) and not has_sizes(model):
         return None
-    shrunk, most = shrunk_columns(model, columns), max(_FEWEST, _UNSEEN // len(columns))
+    contrasts = simplex(len(model.classes_)) if has_sizes(model) else np.ones((1, 1))
+    shrunk, most = shrunk_columns(model, columns), max(_FEWEST, _UNSEEN // (contrasts.shape[1] * len(columns)))
     tau, rng = evenly(model.global_scale_draws_, most), np.random.default_rng(_SEED)
-    draws = np.zeros((tau.size, len(columns)))
-    draws[:, np.isin(columns, shrunk.places)] = draws_given_tau(tau.ravel(), shrunk.slabs, rng) / shrunk.unit
-    if (is_free := model.shrinkage_[columns] == 0).any():
-        draws[:, is_free] = sd_where_free(model)[columns[is_free]] * rng.standard_normal((tau.size, is_free.sum()))
+    scales = np.zeros((tau.size, len(columns)))
+    is_shrunk = np.isin(columns, shrunk.places)
+    scales[:, is_shrunk] = scales_given_tau(tau.ravel(), shrunk.slabs, rng, len(contrasts)) / shrunk.unit
+    is_free = model.shrinkage_[columns] == 0
+    scales[:, is_free] = sd_where_free(model)[columns[is_free]]
+    draws = scales[:, None] * rng.standard_normal((tau.size, len(contrasts), len(columns)))
     root = getattr(model, "_averaged_by", np.ones(model.global_scale_draws_.shape))
-    return draws.reshape(*tau.shape, -1) / evenly(root, most)[..., None]
+    draws = (contrasts.T @ draws).reshape(*tau.shape, -1, len(columns)) / evenly(root, most)[..., None, None]
+    return draws if has_sizes(model) else draws[:, :, 0]

@@ -132,14 +132,16 @@ def test_a_model_remembers_its_prior(short_fit):
     assert f"{odd.inclusion_score_[[0, 2, 3]].sum():.1f} of 3 shrunk coefficients" in odd.summary().attrs["header"]
 
 
+@pytest.mark.parametrize("d", [1, 3])
 @pytest.mark.parametrize(("tau_0", "slabs"), [(0.5, [0.3, np.inf, 2.0]), (40.0, [1.0, 1.0, 5.0]), (1.0, [np.inf] * 3)])
-def test_draws_of_the_prior_have_its_law(tau_0, slabs, seed):
-    """That of half-Cauchy scales, of which the slab keeps a draw with the probability exp(-beta^2 / 2 c^2)."""
+def test_draws_of_the_prior_have_its_law(tau_0, slabs, d, seed):
+    """That of half-Cauchy scales, of which the slab keeps d coefficients of a column with probability
+    exp(-|beta|^2 / 2 c^2)."""
     rng, n = np.random.default_rng(seed), 400_000
     tau = tau_0 * abs(rng.standard_cauchy((n, 1)))
-    beta = tau * rng.standard_cauchy((n, 3)) * rng.standard_normal((n, 3))
-    theirs = abs(beta[rng.random(n) < np.exp(-((beta / slabs) ** 2).sum(axis=1) / 2)])
-    ours = abs(np.vstack(list(draws_of_prior(tau_0, np.array(slabs), 20_000, rng))))
+    beta = tau * rng.standard_cauchy((n, 3)) * rng.standard_normal((d, n, 3))
+    theirs = abs(beta[0][rng.random(n) < np.exp(-((beta / slabs) ** 2).sum(axis=(0, 2)) / 2)])
+    ours = abs(np.vstack(list(draws_of_prior(tau_0, np.array(slabs), 20_000, rng, d))))
     for one, two in zip((*ours.T, ours.max(axis=1)), (*theirs.T, theirs.max(axis=1)), strict=True):
         error = np.sqrt(0.25 / len(one) + 0.25 / len(two))
         for at in np.quantile(one, [0.1, 0.5, 0.9]):

@@ -11,20 +11,22 @@ ROWS = 200
 
 
 @pytest.mark.parametrize(
-    ("params", "has_groups"),
+    ("params", "n_classes", "has_groups"),
     [
-        ({}, False),
-        ({"slab_scale": 0.5, "prior_scale": {"z0": 0.05, "ward_a": 4.0}}, False),
-        ({"slab_scale": 2, "unpenalized": ["z1"], "standardize": True}, False),
-        ({"slab_scale": 1, "ordered": True, "prior_scale": {"z1": 0.01}, "unpenalized": ["z1"]}, False),
-        ({"slab_scale": 1, "fit_intercept": False}, True),
+        ({}, 2, False),
+        ({"slab_scale": 0.5, "prior_scale": {"z0": 0.05, "ward_a": 4.0}}, 2, False),
+        ({"slab_scale": 2, "unpenalized": ["z1"], "standardize": True}, 2, False),
+        ({"slab_scale": 1, "ordered": True, "prior_scale": {"z1": 0.01}, "unpenalized": ["z1"]}, 3, False),
+        ({"slab_scale": 1, "fit_intercept": False}, 2, True),
+        ({"slab_scale": 0.5, "prior_scale": {"z0": 0.05, "ward_a": 4.0}, "unpenalized": ["z1"]}, 3, False),
+        ({"slab_scale": 0.3, "expected_nonzero": 2}, 12, False),
     ],
 )
-def test_rows_without_weight_leave_each_probability_at_its_prior(params, has_groups):
+def test_rows_without_weight_leave_each_probability_at_its_prior(params, n_classes, has_groups):
     rng = np.random.default_rng(3)
     ward, z = rng.choice(list("abcdefgh"), ROWS), rng.normal(5, 10, (ROWS, 3))
     X = pd.get_dummies(pd.DataFrame({"ward": ward, **{f"z{j}": z[:, j] for j in range(3)}}), dtype=float)
-    y, weight = rng.integers(3 if "ordered" in params else 2, size=ROWS), np.full(ROWS, 1e-8)
+    y, weight = rng.integers(n_classes, size=ROWS), np.full(ROWS, 1e-8)
     model = HorseshoeProbitClassifier(n_iter=500, burn_in=200, random_state=1, **params)
     model.fit(X, y, sample_weight=weight, groups=np.arange(ROWS) % 30 if has_groups else None)
     asked = {"both": ["z0", "z2"], "ward": [name for name in X if name.startswith("ward")]}
