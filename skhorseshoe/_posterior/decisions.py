@@ -15,6 +15,7 @@ from .._data.labels import is_second
 from .._utils.errstate import guarded
 from .classes import event_of, refuse_classes, shown_classes
 from .estimates import interval
+from .fitted_rows import warn_of_seen_rows
 from .grouped_prediction import is_grouped, matched_groups
 from .mixin import level_of
 from .pipeline import prepared, unwrap
@@ -116,6 +117,7 @@ def net_benefit(
         means = draws.mean(axis=0)
     else:
         values = acts * np.where(is_second(y, p, classifier)[:, None], 1, -odds)
+        warn_of_seen_rows(classifier, arguments["X"], counts)
         warn_of_rows_alone(classifier, matched, "intervals are")
         codes, _, within, told = units = units_of(matched, counts)
         totals, draws, means = np.column_stack([np.ones(len(p)), values]) * within[:, None], [], share @ values
@@ -187,6 +189,7 @@ def calibration(
     classifier, matched, arguments = matched_rows(model, X, y, groups, offset, new_groups, "calibration", True)
     p = classifier.predict_proba(**arguments)[:, 1]
     y, counts = is_second(y, p, classifier), row_counts(X, sample_weight, len(p))
+    warn_of_seen_rows(classifier, arguments["X"], counts)
     warn_of_rows_alone(classifier, matched, "intervals are")
     frame = calibration_of(p, y, units_of(matched, counts), level_of(classifier, level), random_state)
     if frame is None:

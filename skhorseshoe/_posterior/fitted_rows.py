@@ -69,6 +69,16 @@ def warn_of_other_rows(model, X, weight, so=_SIZES):
         warn(f"X and sample_weight must be those of the fit, and these are others: {why}. {so}")
 
 
+def warn_of_seen_rows(model, X, counts):
+    """Warn if rows with counts (n,), as ``predict_proba`` takes them, are those of the fit."""
+    counts = counts.astype(np.float64)
+    if not (_other_number(model, counts) or _other_moments(model, *_moments(model._check_rows(X), counts)[0])):
+        warn(
+            "These are the rows that the model was fitted on. Its probabilities suit them better than rows that it has "
+            "not seen: to judge it, hold rows out of the fit, as by train_test_split."
+        )
+
+
 def _other_number(model, counts):
     """What tells rows with these weights (n,) from those of the fit, in words; or None."""
     of_fit = model._fitted_rows

@@ -14,6 +14,7 @@ from .._posterior import estimates
 from .._posterior.claim_errors import check_share
 from .._posterior.classes import shown_classes
 from .._posterior.decisions import calibration_of, matched_rows, round_limit
+from .._posterior.fitted_rows import warn_of_seen_rows
 from .._posterior.mixin import level_of
 from .._posterior.predictive_check import drawn, outcomes_of_groups, whole_counts
 from .._posterior.resampling import row_counts, units_of, warn_of_rows_alone
@@ -245,6 +246,7 @@ class PosteriorCalibrationDisplay(AxesDisplay):
         counts = whole_counts(row_counts(X, sample_weight, len(proba)))
         predicted, place = np.unique(proba[counts > 0], return_inverse=True)
         y, n = is_second(y, proba, classifier), np.bincount(place, counts[counts > 0]).astype(np.int64)
+        warn_of_seen_rows(classifier, arguments["X"], counts)
         warn_of_rows_alone(classifier, matched, "band is")
         if matched is not None:
             outcomes = outcomes_of_groups(classifier, arguments, n_draws, matched, rng, counts)

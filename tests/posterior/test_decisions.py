@@ -1,5 +1,8 @@
 """Net benefit and calibration of predicted probabilities, with draws of the population or of the posterior."""
 
+import warnings
+from functools import partial
+
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
@@ -191,3 +194,18 @@ def test_calibration_is_found_however_far_it_is(n, shift, seed):
         gradient = weights * (y - expit(free @ design.T)) @ design
         np.testing.assert_allclose(gradient, 0.0, atol=1e-5 * n)
         assert np.isfinite(found.draws.to_numpy()).all()
+
+
+def test_rows_of_the_fit_are_told(model, grouped, rows):
+    X, y = rows
+    curve, told = partial(net_benefit, thresholds=THRESHOLDS), "^These are the rows that the model was fitted on"
+    for ask in (curve, calibration, DecisionCurveDisplay.from_estimator, PosteriorCalibrationDisplay.from_estimator):
+        for seen, also in ((model, {}), (grouped, {"groups": np.arange(300) % 30, "new_groups": False})):
+            with pytest.warns(UserWarning, match=told):
+                ask(seen, X[::-1], y[::-1], **also)
+    plt.close("all")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        net_benefit(model, X)
+        calibration(model, X[1:], y[1:])
+        calibration(model, X + 1e-3, y)

@@ -23,8 +23,7 @@ def short():
     return HorseshoeProbitClassifier(n_iter=60, burn_in=60, random_state=0)
 
 
-@pytest.fixture(scope="module")
-def rows(seed):
+def patients(seed):
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(rng.standard_normal((N, 3)), columns=["age", "dose", "crp"])
     score = X["age"] + 0.5 * rng.standard_normal(N // 2)[PATIENT] + 0.5 * rng.standard_normal(10)[HOSPITAL]
@@ -32,18 +31,24 @@ def rows(seed):
 
 
 @pytest.fixture(scope="module")
-def plain(rows):
-    return short().fit(*rows)
+def rows(seed):
+    """That the models have not seen."""
+    return patients(seed)
 
 
 @pytest.fixture(scope="module")
-def by_hospital(rows):
-    return short().fit(*rows, groups=HOSPITAL)
+def plain(seed):
+    return short().fit(*patients(seed + 1))
 
 
 @pytest.fixture(scope="module")
-def of_both(rows):
-    return short().fit(*rows, groups={"patient": PATIENT, "hospital": HOSPITAL})
+def by_hospital(seed):
+    return short().fit(*patients(seed + 1), groups=HOSPITAL)
+
+
+@pytest.fixture(scope="module")
+def of_both(seed):
+    return short().fit(*patients(seed + 1), groups={"patient": PATIENT, "hospital": HOSPITAL})
 
 
 @pytest.mark.parametrize("ask", JUDGES.values(), ids=JUDGES)
