@@ -303,7 +303,9 @@ template <bool BY_LAPLACE> struct MultinomialProbitBy {
     void put_slopes(i64 n, i64 stride, const u8* __restrict y, const double* weight, const double* total,
                     R* __restrict out) const {
         double of_y[SIDE] = {}, of_last[SIDE] = {}, sum[SIDE] = {}, unit[SIDE];
-        for (i64 r = 0; r < n; ++r) unit[r] = (weight ? weight[r] : 1.0) / total[r];
+        for (i64 r = 0; r < n; ++r) unit[r] = 1.0 / total[r];
+        if (weight)  // a masked load from a null pointer would take longer than all the rest
+            for (i64 r = 0; r < n; ++r) unit[r] *= weight[r];
         for (i64 l = 0; l < d; ++l)
             for (i64 r = 0; r < n; ++r) {
                 double& slope = slopes()[l * SIDE + r];
