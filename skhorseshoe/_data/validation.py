@@ -97,7 +97,9 @@ def check_column_labels(estimator, table, reset):
             estimator._column_labels = labels
         return
     known = getattr(estimator, "_column_labels", labels)
-    if labels == known or labels is None or (is_text and known == [*range(len(known))]):  # scikit-learn checks text
+    if labels is None or labels == known or (is_text and known == [*range(len(known))]):  # scikit-learn checks text
+        return
+    if len(labels) != len(known):  # as scikit-learn checks too, in ``transform`` later
         return
     j = next(j for j, pair in enumerate(zip(labels, known, strict=True)) if pair[0] != pair[1])
     raise ValueError(

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skhorseshoe import inspection
+from skhorseshoe import HorseshoeSelector, inspection
 from skhorseshoe.sets import correlated_sets, credible_sets
 
 RNG = np.random.default_rng(0)
@@ -56,13 +56,17 @@ def test_labels_are_shown_as_they_are(labels, fit):
 
 
 @every_kind
-def test_columns_in_another_order_are_refused(labels, fit):
+def test_columns_in_another_order_or_number_are_refused(labels, fit):
     model, frame = fit(labels), pd.DataFrame(A, columns=labels)
     assert np.array_equal(model.predict_proba(frame), model.predict_proba(A))
     other = frame.set_axis([-1.5, *range(5)], axis=1)
     for moved in (frame[labels[::-1]], frame[labels[[0, 2, 1, 3, 4, 5]]], other):
         with pytest.raises(ValueError, match=r"not those of fit, or are in another order: number . is .* was .* in"):
             model.predict(moved)
+    selector = HorseshoeSelector(model, rule="interval", prefit=True).fit(frame)
+    for other in (frame[labels[:4]], pd.DataFrame(np.hstack([A, A]))):
+        with pytest.raises(ValueError, match=r"has (4|12) features"):
+            selector.transform(other)
 
 
 def test_a_number_is_no_place_where_labels_are_numbers(fit):
