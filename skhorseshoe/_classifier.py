@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 
 from ._data.input_table import is_dask, refuse_dask, warn_if_reordered
-from ._data.labels import check_labels
+from ._data.labels import check_labels, is_second
 from ._fit import fit as _fit
 from ._fit.data import RowArguments
 from ._fit.parameters import CONSTRAINTS, validated
@@ -392,8 +392,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         """
         if not is_dask(X, y, sample_weight):
             warn_if_reordered(X, y=y, sample_weight=sample_weight)
-            labels, predicted = check_labels(y), self.predict(X, groups, offset, new_groups)
-            return accuracy_score(labels, predicted, sample_weight=sample_weight)
+            labels = is_second(y, X, self) if hasattr(self, "_outcomes") else check_labels(y)
+            return accuracy_score(labels, self.predict(X, groups, offset, new_groups), sample_weight=sample_weight)
         refuse_dask(X, groups=groups, offset=offset)
         from ._data.dask_input import accuracy  # fetches predictions, whose number may be unknown
 

@@ -10,6 +10,9 @@ import pandas as pd
 import pytest
 from scipy.sparse import csr_array
 from sklearn.datasets import load_iris
+from sklearn.ensemble import VotingClassifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import get_scorer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import check_estimator
@@ -70,7 +73,6 @@ def test_probabilities_are_those_of_the_draws(model):
 
 def test_one_class_against_another_is_a_model_of_two(model):
     pair = inspection.against(model, "elm", "ash")
-    assert pair.classes_.tolist() == ["ash", "elm"]
     difference = model.coef_draws_[:, :, 1] - model.coef_draws_[:, :, 0]
     np.testing.assert_allclose(pair.coef_draws_, difference / np.sqrt(2))
     eta = X.to_numpy() @ difference.reshape(-1, 4).T
@@ -98,6 +100,17 @@ def test_one_class_against_another_is_a_model_of_two(model):
             inspection.against(model, *labels)
     with pytest.raises(ValueError, match="this model has two"):
         inspection.against(pair, "elm", "ash")
+
+
+def test_scikit_learn_reads_the_labels_of_a_pair(model):
+    """Its scorers and wrappers take ``classes_`` to be sorted, also where positive coefficients favour the first."""
+    rows, labels = X[Y != "oak"], Y[Y != "oak"]
+    for label, other in (("elm", "ash"), ("ash", "elm")):
+        pair = inspection.against(model, label, other)
+        y = pair.classes_[(labels == label).astype(int)]
+        assert get_scorer("roc_auc")(pair, rows, y) > 0.8
+        voting = VotingClassifier([("pair", FrozenEstimator(pair))], voting="soft").fit(rows, y)
+        assert voting.score(rows, y) == pair.score(rows, y) > 0.7
 
 
 def test_summaries_have_sizes_and_one_class(model):

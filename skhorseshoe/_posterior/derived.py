@@ -238,7 +238,8 @@ def against(model: Model, label: Any, other: Any) -> Model:
     Returns
     -------
     model : HorseshoeProbitClassifier or Pipeline
-        With ``classes_`` (other, label); a Pipeline with the steps before the classifier, if there are any.
+        Its labels are False and True, ``other`` and ``label``; a Pipeline with the steps before the classifier, if
+        there are any.
 
     Raises
     ------
@@ -252,8 +253,8 @@ def against(model: Model, label: Any, other: Any) -> Model:
     >>> from skhorseshoe.inspection import against
     >>> X, y = load_iris(return_X_y=True)
     >>> model = HorseshoeProbitClassifier(standardize=True, random_state=0).fit(X, y)
-    >>> against(model, 2, 1).classes_.tolist()
-    [1, 2]
+    >>> against(model, 2, 1).predict(X[[60, 120]]).tolist()  # whether it is class 2
+    [False, True]
     """
     return _behind_its_steps(model, _against, label, other)
 
@@ -274,7 +275,9 @@ def _against(model, label, other):
         (coef[:, :, k] - coef[:, :, other_k]) / np.sqrt(2).astype(coef.dtype),
         (intercept[..., k] - intercept[..., other_k]) / np.sqrt(2),
     )
-    two.classes_ = model.classes_[[other_k, k]]
+    two.classes_ = np.array([False, True])  # scikit-learn takes classes_ to be sorted, as (other, label) may not be
+    two._outcomes = tuple(f"y = {printable(model.classes_[place])}" for place in (other_k, k))
+    two._favours = two._outcomes[1]
     two._derived = f"of {label!r} against {other!r} within a model of several classes"
     two._others_excluded = True
     return two

@@ -190,6 +190,8 @@ def test_what_one_class_does_not_tell_is_refused(fit, problem, fitted):
             ask(one, X)
     with pytest.raises(ValueError, match="the log score of a row"):
         inspection.loo(one, X, y == middle)
+    with pytest.raises(ValueError, match="y must be True or False for each row"):  # 1 is equal to True
+        one.score(X, y)
     others = [inspection.at_least(model, 1)] if middle == 1 else [inspection.against(model, "elm", "ash")]
     for each in [*others, *(inspection.one_vs_rest(model, label) for label in model.classes_)]:
         with pytest.raises(ValueError, match=r"to_arviz takes no model of .* the prior is that of all classes"):
