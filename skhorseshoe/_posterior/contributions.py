@@ -15,7 +15,7 @@ import pandas as pd
 from .._utils.arrays import dense
 from .._utils.errstate import guarded
 from .._utils.memory import check_matrices
-from .._utils.names import level_of_name, names_of
+from .._utils.names import levels_of_names, names_of
 from . import predict
 from . import terms as _terms
 from .category_levels import levels_of_rows
@@ -312,7 +312,7 @@ def _values_of(term, model, origins, X, rows):
     indicators = _terms.indicator_sets_by_columns(model).get(tuple(columns))
     if indicators is not None and all(len(origins[j].inputs) < 2 for j in columns):  # else of several categories
         names = _terms.names_before(columns, origins, X.names, names_of(model))
-        levels, level = [level_of_name(name, term.name) for name in names], levels_of_rows(rows, indicators)
+        levels, level = levels_of_names(names, term.name), levels_of_rows(rows, indicators)
         of_level = np.vstack([np.eye(len(columns)), np.zeros(len(columns))])[level]  # the last one where none is
         distance = abs((rows[:, columns] - indicators.base) / indicators.step - of_level).max(axis=1)
         return np.where(distance < _NEAR, np.array([*levels, "none"], object)[level], "mixed")

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping
 from difflib import get_close_matches
 from numbers import Integral, Real
+from operator import ne
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,6 +14,7 @@ import pandas as pd
 # Rows of tables that belong to no column.
 RESERVED = "(intercept)", "(global scale)", "(group scale)", "(total)", "(probability)"
 _BETWEEN = "_-=.: /|"  # letters that separate the name of a category from that of a level
+_SEPARATOR = re.compile(r" ?(([_=.:/|])\2*|-) ?| ?")  # of names, where a level may be -1
 _LABELS = "feature_names_in_", "_column_labels"  # attributes of a model that may hold the labels of its columns
 _PLAIN = str | bool | int | float | None
 
@@ -119,7 +121,7 @@ def name_of_levels(names):
     prefix = first[:n]
     at = max(map(prefix.rfind, _BETWEEN))
     if at > 0:
-        return prefix[:at]
+        return prefix[:at].rstrip(_BETWEEN) or prefix[:at]
     if len(prefix) > 1 and all(text[len(prefix) :].isdigit() for text in texts) and not prefix[-1].isdigit():
         return prefix
     return title_of(texts[0], len(texts))
@@ -131,11 +133,12 @@ def beginnings_of(name):
     return [text[:at] for at in range(1, len(text)) if text[at] in _BETWEEN]
 
 
-def level_of_name(name, category):
-    """The level of a level column, from its name and that of its category: "b" from ward_b and ward."""
-    text = _one_text(name)
-    suffix = text.removeprefix(str(category))
-    return (suffix[1:] if suffix[:1] and suffix[0] in _BETWEEN and suffix != text else suffix) or text
+def levels_of_names(names, category):
+    """The levels of level columns, from their names and that of their category: "b" from ward_b and ward."""
+    texts = [*map(_one_text, names)]
+    suffixes = [text.removeprefix(str(category)) for text in texts]
+    start = min(_SEPARATOR.match(suffix).end() for suffix in suffixes) if all(map(ne, suffixes, texts)) else 0
+    return [suffix[start:] or text for suffix, text in zip(suffixes, texts, strict=True)]
 
 
 def _one_text(name):

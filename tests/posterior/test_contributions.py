@@ -172,10 +172,10 @@ def test_a_term_of_several_inputs_has_their_values_side_by_side(patients, short_
     np.testing.assert_allclose(parts.loc[["pca0", "pca1"], "value"].astype(float), rotated.transform(X[:1])[0])
 
 
-@pytest.mark.parametrize("form", [pd.DataFrame, csr_array])
-def test_level_columns_are_one_term_and_its_value_the_level(form, clinic, short_fit):
+@pytest.mark.parametrize(("form", "between"), [*((pd.DataFrame, sep) for sep in ("_", "__", " - ")), (csr_array, "_")])
+def test_level_columns_are_one_term_and_its_value_the_level(form, between, clinic, short_fit):
     X, y = clinic
-    dummies = pd.get_dummies(X[["ward", "age"]], dtype=float)
+    dummies = pd.get_dummies(X[["ward", "age"]], prefix_sep=between, dtype=float)
     rows = form(dummies)
     model = short_fit(rows, y)
     frame = contributions(model, rows[:5])
