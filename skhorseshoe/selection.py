@@ -36,10 +36,9 @@ __all__ = ["HorseshoeSelector"]
 class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin, BaseEstimator):
     """Select columns by the posterior of a `HorseshoeProbitClassifier`.
 
-    Columns that the classifier is told not to shrink (``unpenalized``) are always kept.
-
-    The user guide, "Which columns matter", gives the error rates of the rules. With metadata routing,
-    ``sample_weight`` is requested on the classifier, as with scikit-learn's ``SelectFromModel``.
+    Columns that the classifier is told not to shrink (``unpenalized``) are always kept. The user guide, "Which columns
+    matter", gives the error rates of the rules. With metadata routing, ``sample_weight`` is requested on the
+    classifier, as with scikit-learn's ``SelectFromModel``.
 
     Parameters
     ----------
@@ -237,6 +236,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         sample_weight: Weights = None,
         groups: Labels = None,
         offset: Offsets = None,
+        **aliases: Any,
     ) -> Self:
         """Fit the classifier, unless ``prefit``, and select columns.
 
@@ -254,6 +254,8 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             coefficients as they are averaged over groups: divided by sqrt(1 + s^2), draw by draw.
         offset : array-like of shape (n_samples,) or None, default=None
             Offsets of the rows, as for the classifier; not with a ``cv``.
+        **aliases : array-like
+            The same by other names, under which the classifier requests them, with metadata routing.
 
         Returns
         -------
@@ -276,22 +278,24 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             Those of the classifier, with ``cv`` one more of each for all folds together; of other rows than the fit's.
         """
         model = self._classifier()
-        rules.check_rule(self.rule, X, self.effect, None if self.prefit or sample_weight is not None else y, model)
         metadata = {"sample_weight": sample_weight, "groups": groups, "offset": offset}
         metadata = {name: values for name, values in metadata.items() if values is not None}
-        if get_config()["enable_metadata_routing"]:
-            metadata = process_routing(self, "fit", **metadata).estimator.fit
+        if get_config()["enable_metadata_routing"] and (aliases or not self.prefit):
+            metadata = process_routing(self, "fit", **metadata, **aliases).estimator.fit
+        elif aliases:
+            raise TypeError(f"fit() got an unexpected keyword argument {next(iter(aliases))!r}")
+        rules.check_rule(self.rule, X, self.effect, None if self.prefit or "sample_weight" in metadata else y, model)
         if self.prefit:
             check_is_fitted(model)
             warn_if_reordered(X, y=y, **metadata)
         if self._has_folds() and "offset" in metadata:
             raise ValueError("cv takes no offset: leave cv out, or give the offset as an unpenalized column of X.")
+        weight, groups, offset = map(metadata.get, ("sample_weight", "groups", "offset"))
         splits = dss_cv.splits_of(self.cv, X, y, groups) if self._has_folds() else []  # before a long fit
         with selection_task(self, X, y, len(splits)) as task:
             if not self.prefit:
                 with task(model := clone(model)):
                     model.fit(X, y, **metadata)
-            weight, groups, offset = map(metadata.get, ("sample_weight", "groups", "offset"))
             judged = self._judged(averaged := population(model), X, y, weight)
             support, rank, facts = self._select(averaged, judged, X, y, weight, offset)
             if splits:
@@ -326,9 +330,7 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         check_column_labels(self, X, reset=False)
         if self.support_.any():
             return super().transform(X)
-        words = (
-            "keeps no column, and the next step of a Pipeline needs one: min_features=1 keeps the first by the rule."
-        )
+        words = "keeps no column; the next step of a Pipeline needs one: min_features=1 keeps the first by the rule."
         warn_once(f"rule={self.rule!r} {words}", UserWarning, "no column")
         with catch_warnings():
             filterwarnings("ignore", "No features were selected")  # that warning names no cure

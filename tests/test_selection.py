@@ -295,6 +295,13 @@ def test_weights_are_routed_to_the_classifier_and_to_the_rule(seed):
         ignores = clone(SHORT).set_fit_request(sample_weight=False)
         with pytest.raises(TypeError, match="sample_weight"):
             HorseshoeSelector(ignores).fit(X, y, sample_weight=first)
+        fitted = clone(longer).fit(X, y, first)
+        for model in (fitted, make_pipeline(fitted)):  # whose fit is not called again
+            assert list(select(model, X, y, sample_weight=first).get_support()[:2]) == [True, False]
+        renamed = HorseshoeSelector(clone(longer).set_fit_request(sample_weight="first")).fit(X, y, first=first)
+        assert list(renamed.get_support()[:2]) == [True, False]
+    with pytest.raises(TypeError, match="unexpected keyword argument 'first'"):
+        HorseshoeSelector(longer).fit(X, y, first=first)
     assert not hasattr(HorseshoeSelector, "set_fit_request")
     legacy = make_pipeline(HorseshoeSelector(longer), LogisticRegression())
     legacy.fit(X, y, horseshoeselector__sample_weight=first)
