@@ -135,7 +135,10 @@ def of_classes(class_weight, classes, y, weight):
     unknown = [label for label in by_label if label not in classes]
     if unknown and len(by_label) - len(unknown) < len(classes):  # a class of y has no weight
         raise ValueError(f"class_weight has the class {unknown[0]!r}, but the classes of y are {classes.tolist()}.")
-    weights = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weight)
+    if class_weight == "balanced":
+        weights = compute_class_weight(class_weight, classes=classes, y=y, sample_weight=weight)
+    else:  # of which scikit-learn would look for the number 1 where a label is the text "1"
+        weights = np.array([by_label.get(label, 1) for label in classes.tolist()], np.float64)
     if not ((weights > 0) & np.isfinite(weights)).all():
         raise ValueError(f"class_weight={class_weight} must be positive and finite for each class.")
     return weights

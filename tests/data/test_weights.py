@@ -75,6 +75,8 @@ def test_class_weights_multiply_those_of_the_rows(data):
     assert np.array_equal(all_draws(by_class), by_row)
     factor = np.where(y, weight.sum() / weight[y].sum() / 2, weight.sum() / weight[~y].sum() / 2)
     same_total = all_draws(short_model(sampler="hmc").fit(X, y, sample_weight=weight * factor))
+    of_text = short_model(sampler="hmc", class_weight={"0": 2.0, "1": 0.5}).fit(X, np.where(y, "1", "0"), weight)
+    assert np.array_equal(all_draws(of_text), all_draws(by_class))
     balanced = all_draws(short_model(sampler="hmc", class_weight="balanced").fit(X, y, sample_weight=weight))
     np.testing.assert_allclose(balanced[:, :3], same_total[:, :3])
 
