@@ -10,6 +10,7 @@ from sklearn.metrics import accuracy_score
 
 from ._data.input_table import is_dask, refuse_dask, warn_if_reordered
 from ._data.labels import check_labels, is_second
+from ._data.weights import check_weights
 from ._fit import fit as _fit
 from ._fit.data import RowArguments
 from ._fit.parameters import CONSTRAINTS, validated
@@ -381,10 +382,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
 
         Parameters
         ----------
-        X, y, sample_weight : see ``fit``
-            The rows, their labels and what they weigh.
-        groups, offset, new_groups : see ``predict_proba``
-            As for that.
+        X, y, sample_weight, groups, offset, new_groups : see ``fit`` and ``predict_proba``
+            The rows, their labels, what they weigh, and what predictions of them take.
 
         Returns
         -------
@@ -393,7 +392,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         if not is_dask(X, y, sample_weight):
             warn_if_reordered(X, y=y, sample_weight=sample_weight)
             labels = is_second(y, X, self) if hasattr(self, "_outcomes") else check_labels(y)
-            return accuracy_score(labels, self.predict(X, groups, offset, new_groups), sample_weight=sample_weight)
+            weight = None if sample_weight is None else check_weights(sample_weight, labels)
+            return accuracy_score(labels, self.predict(X, groups, offset, new_groups), sample_weight=weight)
         refuse_dask(X, groups=groups, offset=offset)
         from ._data.dask_input import accuracy  # fetches predictions, whose number may be unknown
 

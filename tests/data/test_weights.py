@@ -81,6 +81,15 @@ def test_class_weights_multiply_those_of_the_rows(data):
     np.testing.assert_allclose(balanced[:, :3], same_total[:, :3])
 
 
+def test_score_takes_weights_as_fit_does(data):
+    X, y, weight = data
+    model = short_model().fit(X, y)
+    assert model.score(X, y, 2) == pytest.approx(model.score(X, y))
+    for bad, words in ((weight - 1.5, "Negative values"), (np.ma.array(weight, mask=y), "masked array")):
+        with pytest.raises(ValueError, match=words):
+            model.score(X, y, bad)
+
+
 def test_weights_that_leave_no_row_are_told():
     """Where scikit-learn does not tell it, as before 1.8."""
     with pytest.raises(ValueError, match="y has no rows without"):
