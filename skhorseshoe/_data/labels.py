@@ -47,8 +47,12 @@ def check_labels(y, name="y"):
 
 
 def nullable_type(y):
-    """NumPy's type for nullable pandas labels, which scikit-learn makes floats; None for other labels."""
-    dtype = getattr(_dtype_of(y), "numpy_dtype", None)
+    """NumPy's type for labels of pandas that scikit-learn makes floats, nullable ones and categories of booleans; None
+    for other labels."""
+    dtype = _dtype_of(y)
+    if isinstance(dtype, pd.CategoricalDtype):
+        return np.dtype(bool) if pd.api.types.is_bool_dtype(dtype.categories) else None
+    dtype = getattr(dtype, "numpy_dtype", None)
     return dtype if dtype is not None and dtype.kind in "biu" else None
 
 

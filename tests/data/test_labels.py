@@ -47,6 +47,7 @@ CLASSES = {
         np.array(["a", "b"])[Y]), ["a", "b"]),
     "large numbers": ([[2**63, 2**63 + 1][i] for i in Y], [2**63, 2**63 + 1]),
     "truth values and numbers": ([[False, 1][i] for i in Y], [0, 1]),
+    "categories of truth values": (pd.Categorical(Y == 1), [False, True]),
 }  # fmt: skip
 
 
@@ -55,7 +56,7 @@ CLASSES = {
 def test_labels_that_differ_are_classes_that_differ(labels, classes):
     with pytest.warns(UserWarning, match="have not converged"):
         model = fit(labels)
-    assert model.classes_.tolist() == classes
+    assert list(map(repr, model.classes_.tolist())) == list(map(repr, classes))
     assert np.isin(model.predict(X), model.classes_).all()
     assert 0 < model.score(X, labels) < 1
 
