@@ -118,7 +118,7 @@ def net_benefit(
     else:
         values = acts * np.where(is_second(y, p, classifier)[:, None], 1, -odds)
         warn_of_seen_rows(classifier, arguments["X"], counts)
-        warn_of_rows_alone(classifier, matched, "intervals are")
+        warn_of_rows_alone(classifier, matched)
         codes, _, within, told = units = units_of(matched, counts)
         totals, draws, means = np.column_stack([np.ones(len(p)), values]) * within[:, None], [], share @ values
         totals = np.array([np.bincount(codes, column) for column in totals.T]).T
@@ -190,7 +190,7 @@ def calibration(
     p = classifier.predict_proba(**arguments)[:, 1]
     y, counts = is_second(y, p, classifier), row_counts(X, sample_weight, len(p))
     warn_of_seen_rows(classifier, arguments["X"], counts)
-    warn_of_rows_alone(classifier, matched, "intervals are")
+    warn_of_rows_alone(classifier, matched)
     frame = calibration_of(p, y, units_of(matched, counts), level_of(classifier, level), random_state)
     if frame is None:
         raise ValueError(

@@ -132,7 +132,8 @@ def predictive_check(
     Warns
     -----
     UserWarning
-        If the model was fitted with groups, and none are given, or ``new_groups`` does not say whether they are new.
+        If the model was fitted with groups, and none are given or not those of every factor, or ``new_groups`` does not
+        say whether they are new.
 
     Examples
     --------
@@ -157,7 +158,7 @@ def predictive_check(
     n = np.bincount(codes, counts, len(labels))
     proba = classifier.predict_proba(**arguments)[:, 1]
     y = is_second(y, codes, classifier)
-    warn_of_rows_alone(classifier, matched, "band is")
+    warn_of_rows_alone(classifier, matched, is_band=True)
     repeated = _repeated(classifier, arguments, matched, codes, counts, len(labels), n_draws, rng) / n
     shares = {"observed": np.bincount(codes, y * counts) / n, "predicted": np.bincount(codes, proba * counts) / n}
     band = interval(repeated[None], level)

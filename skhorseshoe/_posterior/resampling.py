@@ -10,7 +10,7 @@ from .._data.input_table import warn_if_reordered
 from .._data.weights import check_some_weights
 from .._utils.names import printable
 from .._utils.warn import warn
-from .grouped_prediction import is_grouped
+from .grouped_prediction import by_factor, is_grouped
 
 N_DRAWS = 1000
 _NUMBERS_HELD = 2**22  # of draws times rows
@@ -18,6 +18,10 @@ _LEAST_GROUPS = 5  # from which on the interval is near its level
 _ALONE = (
     "This model was fitted with groups. Without groups= each row is taken for a new group of its own: if rows belong "
     "together, the {} too narrow. Give groups=, a label for each row."
+)
+_LEFT_OUT = (
+    "{} is not given, so that each row is taken for a new group of that factor: if rows belong together by it, the "
+    "band is too narrow. Give the labels of all factors of the fit."
 )
 _ONE = (
     "{} one label in these rows, and one does not tell how much such groups differ. So {} within it: the intervals are "
@@ -81,7 +85,12 @@ def units_of(matched, counts):
     return Units(codes, (np.bincount(codes, counts) > 0).astype(float), counts, told)
 
 
-def warn_of_rows_alone(classifier, matched, what):
-    """Warn if a model with groups gets rows without. what : is too narrow then, in words."""
+def warn_of_rows_alone(classifier, matched, is_band=False):
+    """Warn if a model with groups gets rows without. is_band : whether labels of every factor are needed, since the
+    outcomes are drawn with effects of each; else whole groups of one are drawn."""
     if matched is None and is_grouped(classifier):
-        warn(_ALONE.format(what))
+        warn(_ALONE.format("band is" if is_band else "intervals are"))
+    elif matched is not None and is_band:
+        names = [*by_factor(classifier, "groups_")]
+        if left_out := [name for k, name in enumerate(names) if k not in matched.given]:
+            warn(_LEFT_OUT.format(called(left_out[0])))

@@ -234,8 +234,9 @@ class PosteriorCalibrationDisplay(AxesDisplay):
             Weights of the rows, whole numbers: a row of weight w counts as w rows, whose outcomes are drawn one by one.
         groups, offset, new_groups : see ``HorseshoeProbitClassifier.predict_proba``
             The groups of the rows, and their offsets. Rows of one group share its effect, also if the fit has not seen
-            the group, so the band is wider the fewer groups there are. Without ``groups`` a model with groups takes
-            each row for a new group of its own: if rows belong together, the band is too narrow, and a warning says so.
+            the group, so the band is wider the fewer groups there are. Without ``groups``, or those of some factor, a
+            model with groups takes each row for a new group of its own: if rows belong together, the band is too
+            narrow, and a warning says so.
             The label of the axis says how many groups the fit has seen.
         """
         classifier, matched, arguments = matched_rows(estimator, X, y, groups, offset, new_groups)
@@ -247,7 +248,7 @@ class PosteriorCalibrationDisplay(AxesDisplay):
         predicted, place = np.unique(proba[counts > 0], return_inverse=True)
         y, n = is_second(y, proba, classifier), np.bincount(place, counts[counts > 0]).astype(np.int64)
         warn_of_seen_rows(classifier, arguments["X"], counts)
-        warn_of_rows_alone(classifier, matched, "band is")
+        warn_of_rows_alone(classifier, matched, is_band=True)
         if matched is not None:
             outcomes = outcomes_of_groups(classifier, arguments, n_draws, matched, rng, counts)
         else:

@@ -108,6 +108,21 @@ def repeated(X, y, weight, **by_row):
     return X.iloc[again], y[again], {name: values[again] for name, values in by_row.items()}
 
 
+@pytest.mark.parametrize(
+    "ask", [predictive_check, PosteriorCalibrationDisplay.from_estimator], ids=["check", "display"]
+)
+def test_a_band_without_labels_of_a_factor_is_said_to_be_too_narrow(ask, of_both, rows):
+    """Outcomes have an effect of each factor, which rows of a factor without labels do not share."""
+    of = {"by": HOSPITAL} if ask is predictive_check else {}
+    for left_out, groups in ("patient", {"hospital": HOSPITAL}), ("hospital", {"patient": PATIENT}):
+        with pytest.warns(UserWarning, match=rf"^groups\['{left_out}'\] is not given.* the band is too narrow"):
+            ask(of_both, *rows, groups=groups, new_groups=True, **of)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ask(of_both, *rows, groups={"patient": PATIENT, "hospital": HOSPITAL}, new_groups=True, **of)
+    plt.close("all")
+
+
 @pytest.fixture(scope="module")
 def weight(seed):
     return np.random.default_rng(seed + 1).integers(0, 4, N)
