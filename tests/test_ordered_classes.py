@@ -156,6 +156,17 @@ def test_a_summary_has_the_cut_points_and_says_what_is_favoured(model):
     assert frame["rhat"].max() < 1.1
 
 
+def test_the_intercept_is_the_first_cut_point_and_not_judged_beside_it(said):
+    """Nor are moments of all draws those of cut points, of which those that are kept tell."""
+    clf = HorseshoeProbitClassifier(ordered=True, n_iter=40, burn_in=10, max_draws=10, random_state=0)
+    (text,) = said(clf, X, Y, "have not converged")
+    assert "of 8 quantities" in text  # four columns, the global scale and three cut points
+    frame = clf.summary()
+    np.testing.assert_allclose(frame["mean"].to_numpy()[:5], clf.moments_["mean"][[0, 1, 2, 3, 5]])
+    np.testing.assert_allclose(frame["mean"].to_numpy()[5:], clf.cut_points_)
+    assert "mean and sd are of all, but those of cut points;" in " ".join(frame.attrs["header"].split())
+
+
 def test_without_an_intercept_the_first_cut_point_is_held_and_not_judged(said):
     clf = HorseshoeProbitClassifier(ordered=True, fit_intercept=False, random_state=0)
     assert not said(clf, X, Y)

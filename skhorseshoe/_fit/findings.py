@@ -284,8 +284,8 @@ def _not_converged(params, chains, unbounded):
     facts["per_chain"] = least[worst] // chains.n_chains
     facts["sums"] = SUMS if chains.are_sums_well else ""
     one_sided = {*unbounded.shrunk, *unbounded.free}  # longer chains do not cure these, nor what depends on them
-    scales = {name for name in chains.names if str(name).endswith(SCALE_ROW)}
-    one_sided |= {"(intercept)", *scales, *WATCHED} if one_sided else set()
+    others = {name for name in chains.names if str(name).endswith(SCALE_ROW) or str(name).startswith("(cut ")}
+    one_sided |= {"(intercept)", *others, *WATCHED} if one_sided else set()
     curable = np.array([name not in one_sided for name in chains.names])
     to_do, cure, changes = failed & curable & (not unbounded.are_apart), "", {}
     if unbounded.is_copied:

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ..diagnostics import convergence
-from .classes import cut_rows
+from .classes import cut_rows, is_ordered
 from .grouped_prediction import scale_draws
 
 _BISECTIONS = 40  # after which an interval is 1e-12 of its first length
@@ -23,6 +23,8 @@ def other_quantities(model):
     draws, intercept = {}, model.intercept_draws_
     if model._fit_facts["fit_intercept"] and intercept.ndim > 2:
         draws = {f"(intercept {label})": intercept[..., k] for k, label in enumerate(model.classes_.tolist())}
+    elif is_ordered(model):
+        pass  # minus the first cut point
     elif model._fit_facts["fit_intercept"] or intercept.any():  # of y >= a class where the first cut point is 0
         draws = {"(intercept)": intercept}
     of_tau, *of_groups = scale_names(model)

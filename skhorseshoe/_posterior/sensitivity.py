@@ -184,7 +184,6 @@ def _answers(model):
     others = {
         name: np.log(values) if name in scales and name.endswith(SCALE_ROW) else values  # not correlations
         for name, values in other_quantities(model)[0].items()
-        if not (is_ordered(model) and name == "(intercept)")
     }
     return [*zip(names_of(model), np.moveaxis(model.coef_draws_, 2, 0), strict=True), *others.items()]
 

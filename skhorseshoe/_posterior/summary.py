@@ -26,9 +26,7 @@ def summary_frame(model, level, sort_by, of=None):
     frame, n_extra = (sizes(model, described, level), 1) if has_sizes(model) else _coefficients(model, level)
     frame.attrs |= {"header": header(model, frame, level), "caption": _caption(model, frame, level)}
     frame.attrs["classes"] = model.classes_.tolist()
-    frame = frame if sort_by is None else _sorted(frame, sort_by, n_extra)
-    # The intercept of ordered classes is minus the first cut point.
-    return frame.drop("(intercept)", errors="ignore") if is_ordered(model) else frame
+    return frame if sort_by is None else _sorted(frame, sort_by, n_extra)
 
 
 def _coefficients(model, level):
@@ -37,7 +35,8 @@ def _coefficients(model, level):
     extra_draws = np.stack(list(extra.values()), axis=-1)
     columns = described(np.concatenate([model.coef_draws_, extra_draws], axis=-1), level)
     if model.moments_ is not None:  # moments of all draws, since not all were kept
-        has_moments = np.append(np.ones(model.n_features_in_, bool), [model._fit_facts["fit_intercept"], True])
+        has_intercept = model._fit_facts["fit_intercept"] and not is_ordered(model)
+        has_moments = np.append(np.ones(model.n_features_in_, bool), [has_intercept, True])
         for name in ("mean", "sd", "prob_positive"):
             columns[name][: has_moments.sum()] = model.moments_[name][has_moments]
     is_signless = [name != "(intercept)" for name in extra]
@@ -166,7 +165,8 @@ def header(model, frame, level):
     """The outcome in a sentence; then the prior, the sampler, the chains and the effective number of coefficients."""
     prior, asked, shrunk, checks = model.prior_, model._fit_facts, model.shrinkage_ > 0, _checks(model, frame)
     tuning = ", ".join(f"{name} {value:.3g}" for name, value in model.tuning_.items())
-    but = f", but those of {', '.join(scale_names(model)[1:])}" if is_grouped(model) else ""
+    of_kept = [*["cut points"] * is_ordered(model), *scale_names(model)[1:]]
+    but = f", but those of {', '.join(of_kept)}" if of_kept else ""
     of_all = "" if has_sizes(model) else f"mean and sd are of all{but}; "
     n_made = "" if model.moments_ is None else f"kept of {model.moments_['n_draws']}; {of_all}"
     from_expected = "" if asked["expected_nonzero"] is None else f" from expected_nonzero={asked['expected_nonzero']:g}"
