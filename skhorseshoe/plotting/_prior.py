@@ -86,10 +86,10 @@ class PriorDisplay(AxesDisplay):
         some = device.to_host(X[device.put_on_device_of(X, taken)])[:, shrunk.places]
         mean = classifier._column_means[shrunk.places] * classifier._fit_facts["fit_intercept"]
         coef = evenly(classifier.coef_draws_, _DRAWS)[..., shrunk.places].reshape(-1, len(shrunk.places))
-        size = shrunk.unit * shrunk.sd
-        of_prior = before_data(classifier.prior_["tau_0"], shrunk.slabs, some, mean, shrunk.unit, shrunk.sd, EFFECT)
+        size, law, tau_0 = shrunk.unit * shrunk.sd, classifier._likelihood_of_fit, classifier.prior_["tau_0"]
+        of_prior = before_data(tau_0, shrunk.slabs, some, mean, shrunk.unit, shrunk.sd, EFFECT, law.n_predictors)
         of_posterior = some @ coef.T - coef @ mean, (np.abs(coef) * size > EFFECT).sum(axis=1)
-        both, law = (of_prior, of_posterior), classifier._likelihood_of_fit
+        both = of_prior, of_posterior
         probabilities = [law.probability(predictors) for predictors, _ in both]
         prior, posterior = (np.histogram(values, _EDGES)[0] / values.size for values in probabilities)
         certain: Any = tuple(share_certain(predictors, law) for predictors, _ in both)

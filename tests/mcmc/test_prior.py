@@ -148,6 +148,16 @@ def test_draws_of_the_prior_have_its_law(tau_0, slabs, d, seed):
             assert abs((one < at).mean() - (two < at).mean()) < 4.5 * error
 
 
+def test_before_data_the_slab_bounds_every_contrast_of_several_classes(short_fit, seed):
+    rng, n = np.random.default_rng(seed), 200_000
+    X, y = rng.standard_normal((300, 3)), rng.integers(0, 5, 300)
+    tau, scales = abs(rng.standard_cauchy((n, 1))), rng.standard_cauchy((n, 3))
+    beta = (tau * scales)[..., None] * rng.standard_normal((n, 3, 4))
+    beta = beta[rng.random(n) < np.exp(-(beta**2).sum(axis=(1, 2)) / 2)][:4000, :, 0]
+    prior = short_fit(X, y, slab_scale=1.0).prior_
+    assert prior["share_certain"] == pytest.approx((abs(X @ beta.T) > stats.norm.isf(0.01)).mean(), abs=0.008)
+
+
 def test_before_data_the_default_says_that_most_rows_are_certain(short_fit, seed, tmp_path):
     """By simulation 0.8 of rows of 20 columns; wherever rows are, whatever the seed, and in any unit of the prior."""
     rng = np.random.default_rng(seed)
