@@ -81,7 +81,7 @@ def plan_fit(params, data, done):
         facts = {"sampler": settings.sampler, "rows": data.shape[0], "repeated": data.expansion * data.shape[0]}
         findings = [Finding("repeated rows", [], "sampler='hmc' uses the weights directly.", facts)]
     if data.groups is None:
-        findings += _belonging(X, y, data.columns)
+        findings += _belonging(X, y, data.columns, params.likelihood)
     else:
         findings += group_findings.of_outcomes(data, y, more[0], weight)
     X, *labels = arrange(X, y, weight, settings.sampler, more)
@@ -193,21 +193,23 @@ def _sweeps_and_room(params, p, done):
     return {"n_iter": sweeps + done, "room": room, "target_ess": target}
 
 
-def _belonging(X, y, columns):
+def _belonging(X, y, columns, likelihood):
     """A ``Finding`` where rows look as if they belonged together. columns : attributes of a model that names them."""
+    labels = "y" if likelihood.averages_exactly else "y == a class"  # as ``_checked_extras`` has it
     names = names_to_warn_of(columns)
     sign = sign_of(X, y, names)
     if sign is None:
         return []
     facts = {"size": sign.size}
     if sign.column is None:
-        return [Finding("repeats", [], "fit(X, y, groups=...) with a label of each block tells them apart.", facts)]
+        cure = f"fit(X, {labels}, groups=...) with a label of each block tells them apart."
+        return [Finding("repeats", [], cure, facts)]
     name, j = printable(repr(names[sign.column])), sign.column
     if not sign.is_label:
-        cure = "fit(X, y, groups=...) with a label for each row tells them apart."
+        cure = f"fit(X, {labels}, groups=...) with a label for each row tells them apart."
         return [Finding("blocks", [names[j]], cure, facts)]
-    arguments = f"X.drop(columns={name}), y, groups=X[{name}]" if "feature_names_in_" in columns else ""
-    arguments = arguments or f"numpy.delete(X, {j}, axis=1), y, groups=X[:, {j}]"
+    arguments = f"X.drop(columns={name}), {labels}, groups=X[{name}]" if "feature_names_in_" in columns else ""
+    arguments = arguments or f"numpy.delete(X, {j}, axis=1), {labels}, groups=X[:, {j}]"
     cure = f"If it is one, leave it out of X: fit({arguments})."
     return [Finding("identifier", [names[j]], cure, facts)]
 

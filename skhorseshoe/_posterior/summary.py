@@ -13,7 +13,15 @@ from .claim_errors import EFFECT, indicator_sets_of, lfsr, sure_signs
 from .classes import has_sizes, is_ordered, is_several, refuse_several
 from .column_sets import checked_sets
 from .estimates import interval, other_quantities, scale_names
-from .grouped_prediction import by_factor, group_roots, has_slopes, is_grouped, mean_variance, slopes_of
+from .grouped_prediction import (
+    by_factor,
+    group_roots,
+    has_slopes,
+    is_grouped,
+    is_of_several,
+    mean_variance,
+    slopes_of,
+)
 from .several import of_class, sizes
 from .table import Summary
 
@@ -76,7 +84,8 @@ def sets_frame(model, sets, level, missing):
 def effects_frame(model, name, level):
     """See ``HorseshoeProbitClassifier.group_effects``. name : of the factor."""
     if not is_grouped(model):
-        raise ValueError("This model was fitted without groups: fit(X, y, groups=...) gives each group an effect.")
+        labels = "y == a class" if is_of_several(model) else "y"  # a fit to more without an order takes none
+        raise ValueError(f"This model was fitted without groups: fit(X, {labels}, groups=...) gives each an effect.")
     labels = by_factor(model, "groups_")
     name = next(iter(labels)) if name is None and len(labels) == 1 else name
     if name not in labels:

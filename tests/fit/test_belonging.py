@@ -53,6 +53,17 @@ def test_blocks_of_equal_rows_with_different_labels(table, heard):
     assert "the same in all columns" not in heard(X.iloc[::10].iloc[patient], y, groups=patient)
 
 
+def test_classes_without_an_order_are_told_one_by_one_to_take_groups(table, heard):
+    """A fit to all of them takes none."""
+    X, y, patient = table
+    three, ages = y + 1 * (X["dose"].to_numpy() > 0), X.assign(age=np.random.default_rng(0).normal(50, 10, 40)[patient])
+    for rows in (X.assign(patient=patient), X.iloc[::10].iloc[patient], ages):
+        assert ", y == a class, groups=" in heard(rows, three)
+        assert ", y, groups=" in heard(rows, three, ordered=True)
+    with pytest.raises(ValueError, match=r"fit\(X, y == a class, groups=\.\.\.\)"):
+        HorseshoeProbitClassifier(**SHORT).fit(X, three).group_effects()
+
+
 def test_what_is_no_sign(table, seed):
     X, y, patient = table
     rng = np.random.default_rng(seed)
