@@ -289,7 +289,9 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             check_is_fitted(model)
             warn_if_reordered(X, y=y, **metadata)
         if self._has_folds() and "offset" in metadata:
-            raise ValueError("cv takes no offset: leave cv out, or give the offset as an unpenalized column of X.")
+            is_one = np.ndim(metadata["offset"]) < 2  # else one of each class
+            column = ", or give the offset as an unpenalized column of X" * is_one
+            raise ValueError(f"cv takes no offset: leave cv out{column}.")
         weight, groups, offset = map(metadata.get, ("sample_weight", "groups", "offset"))
         splits = dss_cv.splits_of(self.cv, X, y, groups) if self._has_folds() else []  # before a long fit
         with selection_task(self, X, y, len(splits)) as task:
