@@ -206,10 +206,11 @@ def refuse_missing(labels, start=0, name="y"):
         raise ValueError(f"The label of {where} is missing: {cure}.")
 
 
-def places_of(y, X, model):
-    """The place of each label among the classes in their order, 0 or 1 for two; (n,)."""
+def places_of(y, X, model, weight=None):
+    """The place of each label among the classes in their order, 0 or 1 for two; (n,). weight : (n,), or None; of rows
+    without any a label may be one that fit has not seen, and has any place."""
     levels = getattr(model, "ordered_classes_", model.classes_).tolist()
-    y, classes = _known(y, X, model), model.classes_.tolist()
+    y, classes = _known(y, X, model, weight), model.classes_.tolist()
     return np.array([levels.index(label) for label in classes])[np.searchsorted(model.classes_, y)]
 
 
@@ -218,10 +219,12 @@ def is_second(y, X, model):
     return _known(y, X, model) == model.classes_[1:]
 
 
-def _known(y, X, model):
-    """Checked labels of the rows of X; a ValueError for one that fit has not seen."""
+def _known(y, X, model, weight=None):
+    """Checked labels of the rows of X; a ValueError for one that fit has not seen. weight : as in ``places_of``."""
     y = check_labels(y)
     check_consistent_length(X, y)
+    if weight is not None:
+        y = np.where((weight == 0) & ~np.isin(y, model.classes_), model.classes_[0], y)
     unknown, classes = np.setdiff1d(y, model.classes_), model.classes_.tolist()
     if len(unknown):
         what = f"y holds labels that fit has not seen: {unknown.tolist()}; classes_ is {classes}."

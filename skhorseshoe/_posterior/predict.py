@@ -142,9 +142,9 @@ def rows_of_fit(model, X, y, sample_weight, offset, groups=None):
     """The same, with their groups."""
     X = model._check_rows(X)
     rows = grouped.given_rows(model, X, groups, offset, new_groups=False)
-    place = places_of(y, X, model)
     if sample_weight is not None:
         sample_weight = check_weights(sample_weight, X)
+    place = places_of(y, X, model, sample_weight)
     check_fitted_on(model, rows, place, sample_weight)
     if groups is not None:  # rows of weight 0 may be of groups that fit has not seen
         rows = rows._replace(codes=np.maximum(rows.codes, 0))

@@ -231,6 +231,9 @@ def test_rows_of_weight_0_do_not_count(problem, short_fit):
     model = short_fit(X[weight > 0], y[weight > 0])
     all_rows = loo(model, X, y, weight)
     assert repr(all_rows) == repr(loo(model, X[weight > 0], y[weight > 0]))
+    assert repr(loo(model, X, np.where(weight > 0, y, 2), weight)) == repr(all_rows)  # 2 is of no row that counts
+    with pytest.raises(ValueError, match=r"labels that fit has not seen: \[2\]"):
+        loo(model, X, np.where(weight > 0, 2, y), weight)
     assert "of 150 rows" in repr(all_rows)
 
 
