@@ -57,25 +57,16 @@ template <class D> struct DenseColumns {
     }
 };
 
-// The linear predictors of m chains, and log p there in the parts of ``LogDensity``.
-struct AtRow {
-    double eta, factor, rest;
-};
+// The linear predictors of m chains; (n, m).
 struct Predictors {
-    AtRow* rows;  // (n, m)
+    double* values;
     i64 m;
 };
 
-// What a tile of rows needs beside.
-struct RowTile {
-    double t[LONGEST_TILE], factor[LONGEST_TILE], rest[LONGEST_TILE];
-};
-
-template <class L, class Rows>
+template <class Rows>
 static i32 set_predictors(const Rows& rows, const ColumnMoves& all, const double* coef, i64 width, const Predictors& at) {
     Scratch<double> predictors(width * rows.tile);
     if (predictors.failed()) return NO_MEMORY;
-    RowTile tile;
     for (i64 start = 0; start < rows.n; start += rows.tile) {
         const i64 n_rows = least(rows.tile, rows.n - start);
         rows.linear_predictor(coef, all.q, width, start, n_rows, predictors.data);
@@ -83,38 +74,39 @@ static i32 set_predictors(const Rows& rows, const ColumnMoves& all, const double
             double* eta = predictors + c * rows.tile;
             if (all.offset)  // a masked load from a null pointer would take longer than all the rest
                 for (i64 r = 0; r < n_rows; ++r) eta[r] += all.offset[start + r];
-            for (i64 r = 0; r < n_rows; ++r) tile.t[r] = all.y[start + r] ? eta[r] : -eta[r];
-            log_densities<L>(n_rows, tile.t, tile.factor, tile.rest);
-            for (i64 r = 0; r < n_rows; ++r) at.rows[(start + r) * at.m + c] = {eta[r], tile.factor[r], tile.rest[r]};
+            for (i64 r = 0; r < n_rows; ++r) at.values[(start + r) * at.m + c] = eta[r];
         }
     }
     return 0;
 }
 
-// The log-likelihood after beta_j changes, less that before, for chain c; and the rows of the column then, to (n,).
+// The log-likelihood after beta_j changes, less that before, for chain c; and the linear predictors of the column's rows
+// then, to (n,). log p before is computed anew, which takes less time than memory would; beside log p after, and padded,
+// since most columns have a few rows.
 template <class L, class D, class I>
 static double gain_of(const Column<D, I>& column, const ColumnMoves& all, const Predictors& at, i64 c, double change,
-                      double shift, AtRow* to, RowTile& tile) {
-    double gain = 0.0;
+                      double shift, double* to) {
+    constexpr i64 SIDE = LONGEST_TILE / 2, PAD = 16;
+    double t[LONGEST_TILE], factor[LONGEST_TILE], rest[LONGEST_TILE], gain = 0.0;
     LogSum after, before;
-    for (i64 start = 0; start < column.n; start += LONGEST_TILE) {
-        const i64 n = least(LONGEST_TILE, column.n - start);
+    for (i64 start = 0; start < column.n; start += SIDE) {
+        const i64 n = least(SIDE, column.n - start), padded = (2 * n + PAD - 1) / PAD * PAD;
         const auto row = [&](i64 k) { return column.rows ? i64(column.rows[start + k]) : start + k; };
         for (i64 k = 0; k < n; ++k) {
-            const double eta = at.rows[row(k) * at.m + c].eta + change * (double(column.values[start + k]) - shift);
-            to[start + k].eta = eta;
-            tile.t[k] = all.y[row(k)] ? eta : -eta;
+            const double eta = at.values[row(k) * at.m + c];
+            const bool y = all.y[row(k)];
+            to[start + k] = eta + change * (double(column.values[start + k]) - shift);
+            t[k] = y ? eta : -eta, t[n + k] = y ? to[start + k] : -to[start + k];
         }
-        log_densities<L>(n, tile.t, tile.factor, tile.rest);
+        for (i64 k = 2 * n; k < padded; ++k) t[k] = 0.0;
+        log_densities<L>(padded, t, factor, rest);
         for (i64 k = 0; k < n; ++k) {
-            const AtRow& old = at.rows[row(k) * at.m + c];
-            to[start + k].factor = tile.factor[k], to[start + k].rest = tile.rest[k];
             if (all.weight) {
-                gain += all.weight[row(k)] * (log(tile.factor[k] / old.factor) - tile.rest[k] + old.rest);
+                gain += all.weight[row(k)] * (log(factor[n + k] / factor[k]) - rest[n + k] + rest[k]);
                 continue;
             }
-            after.add(tile.factor[k]), before.add(old.factor);
-            gain += old.rest - tile.rest[k];
+            after.add(factor[n + k]), before.add(factor[k]);
+            gain += rest[k] - rest[n + k];
         }
     }
     return gain + after.value() - before.value();
@@ -128,7 +120,7 @@ struct ChainsOfColumns {
 
 template <class L, class D, class I>
 static void move_column(const Column<D, I>& column, const ColumnMoves& all, i64 j, i64 first_chain, Key key,
-                        const ChainsOfColumns& chains, const Predictors& at, AtRow* to, RowTile& tile) {
+                        const ChainsOfColumns& chains, const Predictors& at, double* to) {
     const ColumnLaw law = {all.h[j], all.b[j], all.fixed[j], all.pull[j]};
     for (i64 c = 0; c < at.m; ++c) {
         double &beta = chains.beta[c * all.q + j], &x = chains.lambda_sq_inv[c * all.p + j], uniform;
@@ -137,7 +129,7 @@ static void move_column(const Column<D, I>& column, const ColumnMoves& all, i64 
         const auto [next, next_x, log_ratio] = propose_column(law, beta, x, chains.tau_sq_inv[c], chains.along[c], step);
         const double change = (next - beta) / all.unit[j];
         const bool matters = column.n > 0 && change != 0.0;
-        const double gain = matters ? gain_of<L>(column, all, at, c, change, all.shift[j], to, tile) : 0.0;
+        const double gain = matters ? gain_of<L>(column, all, at, c, change, all.shift[j], to) : 0.0;
 #ifdef PLANT_LIKELIHOOD_OF_COLUMN_REVERSED
         if (!(log(uniform) < log_ratio - gain)) continue;
 #else
@@ -146,7 +138,7 @@ static void move_column(const Column<D, I>& column, const ColumnMoves& all, i64 
         chains.along[c] += law.pull * (next - beta);
         if (all.lean[j] != 0.0) chains.beta[c * all.q + all.q - 1] += all.lean[j] * (next - beta);
         beta = next, x = next_x;
-        for (i64 k = 0; matters && k < column.n; ++k) at.rows[(column.rows ? i64(column.rows[k]) : k) * at.m + c] = to[k];
+        for (i64 k = 0; matters && k < column.n; ++k) at.values[(column.rows ? i64(column.rows[k]) : k) * at.m + c] = to[k];
     }
 }
 
@@ -171,13 +163,12 @@ EXPORT i32 move_columns(i32 likelihood, const StoredX* X, const StoredX* by_colu
         return on_rows(*X, [&](const auto& rows) {
             const i64 m = last - first;
             auto columns = columns_of(rows, *by_column);
-            Scratch<AtRow> predictors(rows.n * m), changed(rows.n);
+            Scratch<double> predictors(rows.n * m), changed(rows.n);
             if (predictors.failed() || changed.failed() || columns.failed()) return NO_MEMORY;
             const Predictors at = {predictors, m};
-            RowTile tile;
-            const i32 status = set_predictors<L>(rows, *all, static_cast<const double*>(coef->values), coef->width, at);
+            const i32 status = set_predictors(rows, *all, static_cast<const double*>(coef->values), coef->width, at);
             for (i64 k = 0; k < n_chosen && !status; ++k)
-                move_column<L>(columns(all->place[chosen[k]]), *all, chosen[k], first, of_sweep, chains, at, changed, tile);
+                move_column<L>(columns(all->place[chosen[k]]), *all, chosen[k], first, of_sweep, chains, at, changed);
             return status;
         });
     });
