@@ -39,11 +39,6 @@ class _Devices(StrOptions):
         return "'auto', 'cpu', 'cuda' or 'cuda:N' with N from 0 to 15"
 
 
-class _Samplers(StrOptions):
-    def __str__(self):
-        return f"{super().__str__()} ('collapsed' of earlier versions is 'hmc' with more columns than rows)"
-
-
 CONSTRAINTS = {  # each parameter by itself; scikit-learn checks them
     "n_iter": [Interval(Integral, 1, _LARGEST_COUNT, closed="both"), StrOptions({"auto"})],
     "burn_in": [Interval(Integral, 0, _LARGEST_COUNT, closed="both"), StrOptions({"auto"})],
@@ -69,7 +64,7 @@ CONSTRAINTS = {  # each parameter by itself; scikit-learn checks them
     "target_ess": [Interval(Real, 0, _LARGEST_COUNT, closed="right"), None],
     "coef_summary": [StrOptions({"mean", "median", "selected"})],
     "credible_level": [Interval(Real, 0, 1, closed="neither")],
-    "sampler": [_Samplers({"auto", "hmc", "pxda", "gibbs"})],
+    "sampler": [StrOptions({"auto", "hmc", "pxda", "gibbs"})],
     "device": [_Devices(set(NAMES))],
     "n_jobs": [Interval(Integral, 1, _MOST_THREADS, closed="both"), Interval(Integral, None, -1, closed="right"), None],
     "random_state": ["random_state", np.random.Generator],

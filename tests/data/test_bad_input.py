@@ -256,3 +256,9 @@ def test_a_fit_that_fails_does_not_mix_with_the_fit_before():
         model.fit(1e200 * X[:, :1], np.where(Y, "yes", "no"))
     assert np.array_equal(model.predict_proba(X), before)
     assert list(model.classes_) == [0, 1]
+
+
+def test_an_unknown_sampler_is_told_those_that_there_are_and_no_other():
+    with pytest.raises(ValueError, match="Got 'nuts'") as told:
+        HorseshoeProbitClassifier(sampler="nuts").fit(np.eye(2), [0, 1])
+    assert set(re.findall(r"'(\w+)'", str(told.value))) == {"sampler", "auto", "hmc", "pxda", "gibbs", "nuts"}

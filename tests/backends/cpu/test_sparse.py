@@ -145,9 +145,3 @@ def test_a_number_that_is_none_is_told_by_its_place(row, column, value):
     X[row, column] = value
     with pytest.raises(ValueError, match=rf"the first is in row {row} of column {column}\."):
         model().fit(sp.csr_array(X), np.arange(6) % 2)
-
-
-def test_a_sampler_of_earlier_versions_is_refused_with_its_successor():
-    X, y = made(30, 60, 3)
-    with pytest.raises(ValueError, match=r"'collapsed' of earlier versions is 'hmc' with more columns than rows"):
-        model(sampler="collapsed").fit(X, y)
