@@ -42,3 +42,13 @@ def test_only_the_room_of_a_law_knows_it(room):
     assert len(files) > len(others) > 200
     for path in others:
         assert not re.search(ROOMS[room][path.suffix != ".py"], path.read_text()), path
+
+
+def test_the_tour_of_a_sweep_names_what_is_there():
+    """A reader searches for the words of the page in the sources."""
+    page = (ROOT.parent / "docs/developer/follow_one_sweep.rst").read_text()
+    named = {word for code in re.findall(r"``([\w.]+)(?:\(\w*\))?``", page) for word in code.split(".") if "_" in word}
+    files = [path for kind in ("hpp", "cpp", "py") for path in ROOT.rglob(f"*.{kind}")]
+    there = set(re.findall(r"\w+", " ".join([path.read_text() + f" {path}" for path in files])))
+    assert len(named) > 20
+    assert not named - there
