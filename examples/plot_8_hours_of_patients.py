@@ -64,7 +64,7 @@ for title, model in (("without groups", naive), ("with groups", grouped)):
 # Patients who are known
 # ----------------------
 #
-# What is known of the patients in the fit: the largest effects and the smallest, and a hundred in all.
+# What is known of the patients in the fit: a hundred of them, evenly from the largest effect to the smallest.
 
 GroupEffectsDisplay.from_estimator(grouped)
 plt.show()
