@@ -170,11 +170,10 @@ def autocorrelation(draws: Any, max_lag: int) -> np.ndarray:
         raise TypeError(f"max_lag must be a whole number, at least 0; got {max_lag!r}.")
     flat, trailing = _flat(draws)
     n_draws = flat.shape[1]
-    if not 0 <= max_lag < max(1, n_draws // 2) or n_draws < 4:
-        raise ValueError(
-            f"max_lag={max_lag} needs more than {max(3, 2 * max_lag + 1)} draws a chain; got {n_draws}. It must not be "
-            "below 0."
-        )
+    if max_lag < 0:
+        raise ValueError(f"max_lag must be at least 0; got {max_lag}.")
+    if n_draws < (needed := max(4, 2 * max_lag + 2)):
+        raise ValueError(f"max_lag={max_lag} needs {needed} draws a chain or more; got {n_draws}.")
     chains = np.array(flat.transpose(2, 0, 1), dtype=np.float64, order="C")  # a copy: it is centred in place
     _check_finite(chains, 0, trailing)
     with np.errstate(all="ignore"):

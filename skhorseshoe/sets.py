@@ -249,7 +249,7 @@ def credible_sets(
     several, left_out = _several(terms, steps, classifier, inputs, r, scale, missing)
     is_empty = all(c is None for c in (X, correlations, sets)) and not several
     if is_empty or (X is not None and correlations is not None):
-        raise ValueError("Give X, the rows of the fit, or correlations, or sets with either or neither of them.")
+        raise ValueError("Give X, the rows of the fit, or correlations, not both; with sets neither is needed.")
     if sets is None and not (classifier.shrinkage_ > 0).any():
         raise ValueError(
             "All columns of this model are unpenalized, and such columns are no candidates by themselves: give sets "

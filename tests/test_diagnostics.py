@@ -195,9 +195,12 @@ def test_autocorrelation_where_nothing_moves():
 
 
 def test_autocorrelation_needs_draws():
-    for n_draws, max_lag in [(3, 0), (10, 5), (10, -1)]:
-        with pytest.raises(ValueError, match=rf"max_lag={max_lag} .* got {n_draws}"):
+    for n_draws, max_lag, needed in [(3, 0, 4), (10, 5, 12)]:
+        with pytest.raises(ValueError, match=rf"max_lag={max_lag} needs {needed} draws .* got {n_draws}\.$"):
             autocorrelation(np.ones((2, n_draws)), max_lag)
+        autocorrelation(np.ones((2, needed)), max_lag)
+    with pytest.raises(ValueError, match="max_lag must be at least 0; got -1"):
+        autocorrelation(np.ones((2, 10)), -1)
     for max_lag in (2.5, True):
         with pytest.raises(TypeError, match=rf"max_lag .* got {max_lag!r}"):
             autocorrelation(np.ones((2, 10)), max_lag)

@@ -183,7 +183,7 @@ class AutocorrelationDisplay(AxesDisplay):
         """
         names, draws = _choose(estimator, names, worst)
         if len(names) > _MOST_CURVES:
-            raise ValueError(f"At most {_MOST_CURVES} curves can be told apart; got {len(names)}.")
+            raise ValueError(f"names: at most {_MOST_CURVES} curves can be told apart; got {len(names)}.")
         check_count("max_lag", max_lag)
         draws = np.moveaxis(draws, 0, -1)
         if draws.shape[1] < _FEWEST:

@@ -106,7 +106,7 @@ def test_quantities_are_given_by_name(display, model):
 
 
 def test_limits_of_the_chain_displays(model, data, short_fit):
-    with pytest.raises(ValueError, match=r"At most 8 .* got 9"):
+    with pytest.raises(ValueError, match=r"names: at most 8 .* got 9"):
         AutocorrelationDisplay.from_estimator(model, worst=9)
     with pytest.raises(ValueError, match=r"n_bins .* got 1"):
         TraceDisplay.from_estimator(model, n_bins=1)
