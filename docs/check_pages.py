@@ -2,8 +2,8 @@
 
 Every page is loaded in a headless Chromium from a local server. Wrong are: a link or an anchor that leads nowhere, a
 picture that does not show, a request that fails or leaves this machine, an error on the console; code or a table that
-is clipped at 1280 pixels, a page that is wider than a telephone; a method that the API lacks, a ConvergenceWarning in
-the output of the gallery.
+is clipped at 1280 pixels, code in its height too, a page that is wider than a telephone; a method that the API lacks, a
+ConvergenceWarning in the output of the gallery.
 """
 
 import shutil
@@ -29,8 +29,10 @@ LOAD_ALL = """async () => {
 
 # A bar to scroll by clips too. A pixel is allowed for rounding.
 CLIPPED = """() => [...document.querySelectorAll('.main *')].filter(e => e.clientWidth
-  && e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX != 'visible')
-  .map(e => `${e.tagName} of ${e.scrollWidth} pixels in ${e.clientWidth}: ${e.textContent.trim().slice(0, 40)}`)"""
+  && (e.scrollWidth > e.clientWidth + 1 && getComputedStyle(e).overflowX != 'visible'
+  || e.matches('pre') && e.scrollHeight > e.clientHeight + 1))
+  .map(e => `${e.tagName} of ${e.scrollWidth} x ${e.scrollHeight} pixels in ${e.clientWidth} x ${e.clientHeight}: `
+  + e.textContent.trim().slice(0, 40))"""
 PAGE_WIDTH = "document.documentElement.scrollWidth"
 DESKTOP, TELEPHONE = ({"width": width, "height": 900} for width in (1280, 390))
 

@@ -32,7 +32,7 @@ y = (score > 0).to_numpy().astype(int)  # 1 is the event
 print(f"{len(y)} hours, {100 * y.mean():.1f} % with the event")
 
 # %%
-# A quarter of the patients are set aside, with all their hours.
+# A quarter of the patients are set aside, with all their hours. The fit that is not told of patients warns.
 
 (train, test), *_ = GroupShuffleSplit(1, test_size=0.25, random_state=0).split(X, y, patient)
 clf = HorseshoeProbitClassifier(random_state=0)
