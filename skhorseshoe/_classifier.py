@@ -79,8 +79,8 @@ class HorseshoeProbitClassifier(SavedMixin, CallbackSupportMixin, ClassifierMixi
         (2013): uniform correlations, and half-t standard deviations of 2 degrees of freedom, by unit of the column.
     unpenalized : array-like of names, indices or bool, or None, default=None
         Columns that are not shrunk, such as age and sex: their coefficients have the wide prior N(0, (100 / standard
-        deviation of the column)^2). Names need a table with string names; a mask has n_features entries. With all
-        columns this is plain probit regression, and tau keeps its prior.
+        deviation of the column)^2). Columns of an array are called "x0", "x1", ...; a mask has n_features entries. With
+        all columns this is plain probit regression, and tau keeps its prior.
     prior_scale : array-like of floats, mapping of columns to floats, or None, default=None
         The unit s_j in which the prior of coefficient j holds, from 1e-100 to 1e100: beta_j / s_j has the prior that
         beta_j has without it, as if the column were multiplied by s_j; the inverse of glmnet's ``penalty.factor``
