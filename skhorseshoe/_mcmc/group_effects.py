@@ -130,8 +130,8 @@ class GroupEffects(Block):
         return Given(values, np.ones(self.n_chains), own)
 
     def add_pass(self, beta, predictors):
-        """Keep the predictors of a pass at beta (m, q) within a trajectory."""
-        if len(beta) == self.n_chains:
+        """Keep the predictors of a pass at beta (m, q) within a trajectory, if ``_predictors_of`` gives their bits."""
+        if len(beta) == self.n_chains and not self._known_apart:
             self.known.add_pass(beta, predictors)
 
     def next_information(self, spare):
@@ -183,8 +183,12 @@ class GroupEffects(Block):
 
     def _predictors_of(self, beta):
         """x beta of all rows (n, m)."""
-        known_apart = self.rows.rows.takes_fused_calls and len(self.rows.bounds) == 2
-        return (self.fused if known_apart else self.rows).predictors(beta)
+        return (self.fused if self._known_apart else self.rows).predictors(beta)
+
+    @property
+    def _known_apart(self):
+        """Whether x beta is computed by itself, which rounds in another way than a pass."""
+        return self.rows.rows.takes_fused_calls and len(self.rows.bounds) == 2
 
     @property
     def fused(self):
