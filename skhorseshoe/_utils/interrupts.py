@@ -30,6 +30,7 @@ class _CtrlC:
         self.twice = self.pressed or now - _CtrlC.last < _TWICE
         self.pressed, _CtrlC.last = True, now
         if self.twice:
+            signal.signal(number, signal.default_int_handler)  # the context that would do it may be cut short
             raise KeyboardInterrupt
 
 

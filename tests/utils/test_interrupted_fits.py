@@ -119,6 +119,15 @@ def test_ctrl_c_after_the_last_sweep_loses_no_draw(where, problem, handled, monk
     assert classifier(tmp_path / "run").fit(*problem).n_iter_ == 10
 
 
+def test_a_second_ctrl_c_leaves_pythons_own_handler(handled):
+    """It may come while a fit sets its handler or gives it back; later fits shall note a Ctrl-C all the same."""
+    with ctrl_c_noted():
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 @pytest.mark.parametrize(("apart", "ends"), [(0.5, True), (60, False)])
 def test_the_second_of_two_ctrl_c_ends_a_search(problem, handled, watched_sampler, clock, apart, ends):
     """However short the sweeps are: nobody can press it twice within a millisecond."""
