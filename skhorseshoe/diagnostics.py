@@ -11,7 +11,6 @@ References
    and localization: an improved R-hat for assessing convergence of MCMC. Bayesian Analysis 16(2), 667-718.
 """
 
-from functools import cached_property
 from math import log10, prod
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -207,9 +206,9 @@ def _diagnose(draws, names):
         chains = np.ascontiguousarray(flat[:, :, columns].transpose(2, 0, 1), dtype=np.float64)
         _check_finite(chains, start, trailing)
         if n_draws >= 4:
-            block = _Block(chains, scores)
             # A parameter that does not move divides by zero, which each statistic handles.
             with np.errstate(all="ignore"):
+                block = _Block(chains, scores)
                 for row, name in zip(results, names, strict=True):
                     row[columns] = getattr(block, name)
     return [row.reshape(trailing)[()] for row in results]
@@ -233,6 +232,12 @@ class _Block:
         self.chains = chains
         self.halves = _split(chains)
         self.scores = scores
+        pooled = self.halves.reshape(len(self.halves), -1)
+        order = _flat_order(pooled)
+        self._ascending = order, np.take(pooled, order)  # flat order of the pooled half-chains, and sorted values
+        middle = pooled.shape[1] // 2
+        self._median = self._ascending[1][:, middle - 1 : middle + 1].sum(axis=1) / 2
+        self._known_spread = None
 
     @property
     def rhat(self):
@@ -262,22 +267,11 @@ class _Block:
         variance = (squares - n * deviations.mean(axis=(1, 2)) ** 2) / (n - 1)
         return np.ldexp(np.sqrt(variance / _ess(_spread(_split(deviations)))), power)
 
-    @cached_property
-    def _ascending(self):
-        """Flat order of the pooled half-chains, and their sorted values."""
-        pooled = self.halves.reshape(len(self.halves), -1)
-        order = _flat_order(pooled)
-        return order, np.take(pooled, order)
-
-    @cached_property
-    def _median(self):
-        values = self._ascending[1]
-        middle = values.shape[1] // 2
-        return (values[:, middle - 1] + values[:, middle]) / 2
-
-    @cached_property
+    @property
     def _bulk_spread(self):
-        return _spread(self._rank_normalised(self._ascending[0], self._ascending[1]))
+        if self._known_spread is None:
+            self._known_spread = _spread(self._rank_normalised(*self._ascending))
+        return self._known_spread
 
     def _rank_normalised(self, order, values):
         """Normal scores of the (average) ranks, in the shape of the half-chains."""

@@ -5,7 +5,6 @@ Passes compute in the columns of X, and answers are translated to the coefficien
 
 import zlib
 from copy import copy
-from functools import cached_property
 
 import numpy as np
 from scipy.sparse import issparse
@@ -14,7 +13,7 @@ from .._backends.device import on_gpu
 from .._backends.line_moves import choose
 from .._model import PROBIT
 from .._utils.memmap import cut, is_on_disk
-from .._utils.threads import Threads
+from .._utils.threads import Threads, cached_property
 from .column_checks import OneSidedColumns, evidence, far_out, find_one_sided, sample, step_of, two_valued, usual_values
 from .columns import Columns
 from .contrasts import contrast_of

@@ -1,13 +1,12 @@
 """Whether a plane separates the classes, by linear programming; neither chains nor R-hat can tell."""
 
-from functools import cached_property
-
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import issparse
 
 from .._utils.arrays import dense
 from .._utils.memmap import blocks, cut, taken
+from .._utils.threads import cached_property
 
 NONE, QUASI, COMPLETE, WITHIN = "none", "quasi-complete", "complete", "within-group"
 _FIRST_ROWS = 100  # rows of each class in the first programme

@@ -3,12 +3,13 @@
 All chains have ``advance()``, ``state``, ``tuning_report``, ``shrinkage()``, and ``arrays()`` to go on from later.
 """
 
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
 from .._backends import limits
 from .._backends.line_moves import line_interval, line_widths
+from .._utils.threads import cached_property
 from . import conjugate_gradients, gibbs
 from .adaptation_window import chosen_points
 from .burn_in import BurnIn, untuned_phases

@@ -5,12 +5,13 @@ They stand side by side: first those of the first shrunk column, then those of t
 last. All columns are centred, so the intercepts have priors of their own.
 """
 
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
 from .._backends.line_moves import choose
 from .._model.multinomial_probit import MultinomialProbit
+from .._utils.threads import cached_property
 from .other_rows import OtherRows
 
 _POINTS_OF_INFORMATION = 8  # most points at which the information of rows is averaged

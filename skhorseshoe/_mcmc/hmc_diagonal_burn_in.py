@@ -4,12 +4,11 @@ The first reference is at the mode of the coefficients with a Gaussian prior as 
 but the last ends with a reference at the medians of beta over its second half.
 """
 
-from functools import cached_property
-
 import numpy as np
 from scipy.optimize import minimize
 
 from .._backends import NO_SWEEP
+from .._utils.threads import cached_property
 from . import gibbs, hmc, hmc_diagonal
 from .adaptation_window import mean_of_chains
 from .hmc_diagonal import DiagonalReference

@@ -7,12 +7,11 @@ over the other classes l; and that of phi(t - eta_k) prod_l Phi(t - eta_l), wher
 share the nodes.
 """
 
-from functools import cached_property
-
 import numpy as np
 from scipy import special
 from scipy.linalg import helmert
 
+from .._utils.threads import cached_property
 from .probit import Probit
 
 _LEAST_SHARE = 1e-6

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from copy import copy
-from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,7 @@ from .._data import validation
 from .._data.input_table import as_rows, refuse_lazy, table_of
 from .._utils.arrays import dense, kind_of, refuse_masked
 from .._utils.memmap import cut
+from .._utils.threads import cached_property
 from .pipeline import prepared
 
 _MOVED, _ROUNDING = 1e-3, 1e-8  # changes of a number behind steps, relative and not, that are no fault of theirs

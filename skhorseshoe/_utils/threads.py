@@ -10,7 +10,7 @@ import os
 import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from itertools import pairwise
 
 import joblib
@@ -24,6 +24,15 @@ _TRIES = 5  # attempts to set a limit, since another thread may set one in the s
 _LEAST_SHARED = 2**11  # least size of arrays that threads share
 _CLEAR = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)  # None before threadpoolctl 3.8
 _controller = functools.cache(threadpoolctl.ThreadpoolController)
+
+
+class cached_property(functools.cached_property):
+    """That of functools, without the one lock that Python 3.11 has for all objects: while a thread computes, others
+    would wait, and a child that is forked then for ever."""
+
+    def __init__(self, compute):
+        super().__init__(compute)
+        self.lock = nullcontext()
 
 
 class Threads:

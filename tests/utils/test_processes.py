@@ -1,22 +1,25 @@
 """Threads, processes and forks: the same draws, and nothing left behind."""
 
 import os
+import re
 import signal
 import threading
 import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import joblib
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
 
+import skhorseshoe
 from skhorseshoe import HorseshoeProbitClassifier
 from skhorseshoe._backends._cpu import dense as cpu
 from skhorseshoe._data import rows
 from skhorseshoe._utils import memmap
-from skhorseshoe._utils.threads import Threads, count_threads, open_threads
+from skhorseshoe._utils.threads import Threads, cached_property, count_threads, open_threads
 from skhorseshoe.datasets import make_sparse_probit
 
 posix = pytest.mark.skipif(os.name != "posix", reason="signals and forks are those of POSIX")
@@ -74,6 +77,29 @@ def test_fits_from_four_threads_at_once_have_the_same_bits(long_problem, serial,
     with ThreadPoolExecutor(4) as people:
         list(people.map(lambda model: model.fit(*long_problem), models))
     assert [bits(model) for model in models] == expected
+
+
+def test_what_one_thread_computes_once_holds_up_no_other():
+    """Nor for ever a child that is forked meanwhile: in Python 3.11 functools.cached_property has a lock of its own."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        @cached_property
+        def value(self):
+            if not begun.is_set():
+                begun.set()
+                go_on.wait(60)
+            return 1
+
+    with ThreadPoolExecutor(2) as pool:
+        try:
+            pool.submit(lambda: Slow().value)
+            begun.wait(60)
+            assert pool.submit(lambda: Slow().value).result(10) == 1
+        finally:
+            go_on.set()
+    package = Path(skhorseshoe.__file__).parent
+    assert not [path for path in package.rglob("*.py") if re.search(r"from functools .*cached_p", path.read_text())]
 
 
 @posix
