@@ -3,7 +3,7 @@
 import inspect
 import re
 from itertools import chain
-from pathlib import Path
+from os import PathLike
 
 import joblib
 import numpy as np
@@ -30,14 +30,14 @@ def open_source(source, labels, groups=None):
         raise ValueError("y is an array, which goes with one table or array. Items may be pairs (rows, labels).")
     if groups is not None:
         raise ValueError("groups is an array, which goes with one table or array. Of items it is the name of a column.")
-    paths = [source] if isinstance(source, str | Path) else source
-    if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | Path) for path in paths):
+    paths = [source] if isinstance(source, str | PathLike) else source
+    if isinstance(paths, list | tuple) and paths and all(isinstance(path, str | PathLike) for path in paths):
         return _source_of_files([file for path in paths for file in _below(path)])
     if inspect.isgenerator(source) and inspect.getgeneratorstate(source) != inspect.GEN_CREATED:
         raise ValueError("source is a generator that has been read from already, and cannot be twice: make it anew.")
     if hasattr(source, "collect_batches"):  # a polars LazyFrame
         return source.collect_batches(), None
-    if not hasattr(source, "get_fragments") and not hasattr(source, "__iter__"):
+    if isinstance(source, bytes) or not (hasattr(source, "get_fragments") or hasattr(source, "__iter__")):
         raise TypeError(f"source must be paths, or tables or arrays, one or several; got {type(source).__name__}.")
     return [source] if hasattr(source, "get_fragments") else source, None
 

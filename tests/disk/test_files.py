@@ -1,9 +1,11 @@
 """Files as sources: which of them are read, what a CSV file may look like, and errors that name the file."""
 
 import gzip
+import os
 import re
 import shutil
 import sys
+from pathlib import PurePath
 
 import numpy as np
 import pandas as pd
@@ -34,6 +36,17 @@ def test_digits_of_any_kind_in_the_names_of_files(tmp_path):
         (tmp_path / "source" / f"{name}.csv").write_text(f"a\n{i}\n")
     X, _ = disk.convert(tmp_path / "source", tmp_path / "rows")
     assert X["a"].tolist() == [0, 1, 2]
+
+
+def test_paths_may_be_of_any_kind(frame, tmp_path):
+    folder = write_parquet(frame, tmp_path / "source")
+    expected = disk.convert(folder, tmp_path / "rows", y="ill")[0]
+    with os.scandir(folder) as entries:
+        files = sorted(entries, key=lambda entry: int(entry.name.split(".")[1]))
+    for k, source in enumerate([PurePath(folder), files]):
+        assert disk.convert(source, tmp_path / f"{k}", y="ill")[0].equals(expected)
+    with pytest.raises(TypeError, match="got bytes"):
+        disk.convert(os.fsencode(folder), tmp_path / "bytes")
 
 
 def test_paths_that_lead_to_no_rows(frame, tmp_path):
