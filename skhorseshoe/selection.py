@@ -278,8 +278,8 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
             Those of the classifier, with ``cv`` one more of each for all folds together; of other rows than the fit's.
         """
         model = self._classifier()
-        metadata = {"sample_weight": sample_weight, "groups": groups, "offset": offset}
-        metadata = {name: values for name, values in metadata.items() if values is not None}
+        given = ("sample_weight", sample_weight), ("groups", groups), ("offset", offset)
+        metadata = {name: values for name, values in given if values is not None}
         if get_config()["enable_metadata_routing"] and (aliases or not self.prefit):
             metadata = process_routing(self, "fit", **metadata, **aliases).estimator.fit
         elif aliases:
@@ -288,11 +288,9 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         if self.prefit:
             check_is_fitted(model)
             warn_if_reordered(X, y=y, **metadata)
-        if self._has_folds() and "offset" in metadata:
-            is_one = np.ndim(metadata["offset"]) < 2  # else one of each class
-            column = ", or give the offset as an unpenalized column of X" * is_one
-            raise ValueError(f"cv takes no offset: leave cv out{column}.")
         weight, groups, offset = map(metadata.get, ("sample_weight", "groups", "offset"))
+        if self._has_folds() and offset is not None:
+            raise ValueError("cv takes no offset: leave cv out, or of two classes make it an unpenalized column of X.")
         splits = dss_cv.splits_of(self.cv, X, y, groups) if self._has_folds() else []  # before a long fit
         with selection_task(self, X, y, len(splits)) as task:
             if not self.prefit:
@@ -332,8 +330,8 @@ class HorseshoeSelector(CallbackSupportMixin, SelectorMixin, MetaEstimatorMixin,
         check_column_labels(self, X, reset=False)
         if self.support_.any():
             return super().transform(X)
-        words = "keeps no column; the next step of a Pipeline needs one: min_features=1 keeps the first by the rule."
-        warn_once(f"rule={self.rule!r} {words}", UserWarning, "no column")
+        cure = "; the next step of a Pipeline needs one: min_features=1 keeps the first by the rule."
+        warn_once(f"rule={self.rule!r} keeps no column{cure}", UserWarning, "no column")
         with catch_warnings():
             filterwarnings("ignore", "No features were selected")  # that warning names no cure
             return super().transform(X)

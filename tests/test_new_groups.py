@@ -73,6 +73,7 @@ def test_predictions_say_how_many_labels_are_known_until_told_what_equal_labels_
 @pytest.mark.parametrize("name", ["net_benefit", "calibration", "predictive_check", "DecisionCurve", "Calibration"])
 def test_what_judges_probabilities_says_so_too(name, of_patients, visits):
     X, y, groups = visits
+    X = X + 0.1  # rows of the fit would be told too
     asks = {
         "DecisionCurve": lambda **more: plotting.DecisionCurveDisplay.from_estimator(of_patients, X, y, **more),
         "Calibration": lambda **more: plotting.PosteriorCalibrationDisplay.from_estimator(of_patients, X, y, **more),
