@@ -62,6 +62,7 @@ def test_a_run_that_was_killed_goes_on(whole, fit, after, stop_at, tmp_path):
     assert_same(model.fit(X, y, groups=group), whole[0])
 
 
+@pytest.mark.filterwarnings("ignore:max_time has passed")
 @pytest.mark.parametrize("n_chains", [1, 4])
 def test_a_run_may_be_stopped_after_any_sweep(n_chains, seed, tmp_path):
     """Where its chains look at the rows for the next map, and where a sweep of line moves has ended."""

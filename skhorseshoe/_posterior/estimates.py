@@ -23,9 +23,8 @@ def other_quantities(model):
     draws, intercept = {}, model.intercept_draws_
     if model._fit_facts["fit_intercept"] and intercept.ndim > 2:
         draws = {f"(intercept {label})": intercept[..., k] for k, label in enumerate(model.classes_.tolist())}
-    elif is_ordered(model):
-        pass  # minus the first cut point
-    elif model._fit_facts["fit_intercept"] or intercept.any():  # of y >= a class where the first cut point is 0
+    # That of ordered classes is minus the first cut point; where this is held at 0, y >= a class still has its own.
+    elif not is_ordered(model) and (model._fit_facts["fit_intercept"] or intercept.any()):
         draws = {"(intercept)": intercept}
     of_tau, *of_groups = scale_names(model)
     draws[of_tau] = model.global_scale_draws_
