@@ -21,8 +21,9 @@ from .._utils.arrays import dense
 from .classes import own_draws
 from .dss import predictor_draws, root_or_one, weighted_root
 
-# Draws to project: at least, at most, and times rows between. Few rows may be in the tails of all but some draws.
-_FEWEST_DRAWS, _MOST_DRAWS, _DRAWS_OF_ROWS = 100, 400, 400_000
+# Draws to project: at least, at most, and times rows between. A row may be in the tails of all but a few draws, more so
+# where nothing bounds them, as with separated classes.
+_FEWEST_DRAWS, _MOST_DRAWS, _MOST_UNBOUNDED, _DRAWS_OF_ROWS = 100, 400, 1600, 400_000
 _PROJECTION_STEPS = 4  # steps towards the smallest divergence
 _LEAST_GAIN = 0.01  # nats; steps end if none gains more for any draw
 _PREDICTORS_AT_A_TIME = 2**20  # linear predictors to compute at a time
@@ -39,8 +40,8 @@ class Projection:
         self._X, self._weight = X, weight if len(weight) else np.ones(X.shape[0])
         self._root, self._centre = weighted_root(model, X, weight, informed=False)
         self._has_intercept = self._root.shape[1] > X.shape[1]
-        most = np.clip(_DRAWS_OF_ROWS // X.shape[0], _FEWEST_DRAWS, _MOST_DRAWS)
-        most = max(int(most), len(model.coef_draws_))  # one of each chain
+        most = min(_DRAWS_OF_ROWS // X.shape[0], _MOST_UNBOUNDED if model._separated else _MOST_DRAWS)
+        most = max(most, _FEWEST_DRAWS, len(model.coef_draws_))  # one of each chain
         coef, intercept = predictor_draws(model, most)
         coef = coef.astype(np.float64)  # (m d, q), about the centre
         if self._has_intercept:
