@@ -144,8 +144,9 @@ def test_fsr_judges_the_size_of_a_term(model, mixed):
             sizes = effects_of(model, mixed, own).std(axis=-1)
             if len(own) > 1:
                 by_hand = max((sizes <= effect).mean(), 1 / min(ess_bulk(sizes), sizes.size))
-                assert (selector.error_[own] >= by_hand - 1e-9).all()  # more where that was likely before the data
-                assert (effect > 0 and prior[name] > 0.5) or np.allclose(selector.error_[own], by_hand, atol=1e-9)
+                ratio = selector.error_[own] / by_hand
+                assert (ratio > 1 - 1e-4).all()  # more where that was likely before the data
+                assert (effect > 0 and prior[name] > 0.5) or np.allclose(ratio, 1, rtol=1e-4)
 
 
 def test_intervals_are_of_principal_components_each_at_a_higher_level(model, mixed):

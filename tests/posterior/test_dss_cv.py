@@ -23,6 +23,7 @@ def model_of(draws, fit_intercept=True, unpenalized=()):
     shrinkage[list(unpenalized)] = 0.0
     return SimpleNamespace(
         _likelihood_of_fit=PROBIT,
+        _separated="",
         coef_draws_=draws[..., :p],
         intercept_draws_=draws[..., p] * fit_intercept,
         shrinkage_=shrinkage,
