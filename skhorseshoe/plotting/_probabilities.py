@@ -236,8 +236,7 @@ class PosteriorCalibrationDisplay(AxesDisplay):
             The groups of the rows, and their offsets. Rows of one group share its effect, also if the fit has not seen
             the group, so the band is wider the fewer groups there are. Without ``groups``, or those of some factor, a
             model with groups takes each row for a new group of its own: if rows belong together, the band is too
-            narrow, and a warning says so.
-            The label of the axis says how many groups the fit has seen.
+            narrow, and a warning says so. The label of the axis says how many groups the fit has seen.
         """
         classifier, matched, arguments = matched_rows(estimator, X, y, groups, offset, new_groups)
         level = level_of(classifier, level)
