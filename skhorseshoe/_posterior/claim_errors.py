@@ -150,10 +150,9 @@ def prob_term_wrong(model, term, effect):
     """
     size = size_of(model.coef_draws_, term)
     wrong = wrong_size(size, effect, ess_bulk(size))
-    if not model.shrinkage_[term.columns].all() or (unseen := unseen_draws(model, term.columns)) is None:
+    if not model.shrinkage_[term.columns].all() or (unseen := unseen_size(model, term)) is None:
         return wrong
-    small_before = prob_small(size_of(unseen, term._replace(columns=slice(None))), effect)
-    small = prob_small(size, effect)
+    small, small_before = prob_small(size, effect), prob_small(unseen, effect)
     if small == 1 or not 0 < small_before < 0.5:
         return wrong
     odds = small / (1 - small) * (1 - small_before) / small_before
@@ -173,12 +172,18 @@ def prob_small(size, effect):
 def prior_probability(model, term, effect):
     """The probability that the size of a term's effect is beyond ``effect``, or of a single column that its effect is
     on one side, if the data said nothing of it; None if that is unknown."""
-    unseen, is_single = unseen_draws(model, term.columns), len(term.columns) == 1
-    if unseen is None:
-        return None
-    if is_single and has_sizes(model):  # on the side of a direction, which are alike: that of the first class
-        unseen = unseen[:, :, :1] / np.sqrt(1 - 1 / unseen.shape[2])
-    return (size_of(unseen, term._replace(columns=slice(None))) > effect).mean() / (1 + is_single)
+    is_single = len(term.columns) == 1
+    size = unseen_size(model, term, has_side=is_single)
+    return None if size is None else (size > effect).mean() / (1 + is_single)
+
+
+def unseen_size(model, term, has_side=False):
+    """Draws of a term's size if the data said nothing of it, by ``unseen_draws``; None if that is unknown. has_side :
+    whether it is meant along a direction of the classes, which are alike: that of the first one."""
+    draws = unseen_draws(model, term.columns)
+    if draws is not None and has_side and has_sizes(model):
+        draws = draws[:, :, :1] / np.sqrt(1 - 1 / draws.shape[2])
+    return None if draws is None else size_of(draws, term._replace(columns=slice(None)))
 
 
 def column_intervals(model, level):
